@@ -1,0 +1,49 @@
+# make demo    the fourteen algorithms at work, side by side
+# make test    the tests (sets up .venv first)
+# make lint    ruff and mypy
+# make test-all  the tests with the slow ones
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: demo test test-all lint format clean
+
+demo: $(READY)
+	@echo "windrow: one window, fourteen algorithms"
+	@$(BIN)/python examples/one_window.py
+
+test: $(READY)
+	@echo "windrow: running the tests"
+	@$(BIN)/python -m pytest -q -n auto -m "not slow"
+
+test-all: $(READY)
+	@$(BIN)/python -m pytest -q -n auto
+
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(READY)
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+$(READY): pyproject.toml requirements/dev.txt
+	@echo "windrow: setting up $(VENV) (once; a minute or two)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "windrow needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+.PHONY: lock
+lock:
+	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv"; exit 2; }
+	@uv pip compile -q requirements/dev.in -o requirements/dev.txt --universal \
+	  --python-version 3.11 --no-header --upgrade
