@@ -1,0 +1,106 @@
+"""windrow: sliding-window aggregation for Python and Spark.
+
+>>> from windrow import Max, aggregator
+>>> swag = aggregator(Max(), algorithm="daba")
+>>> swag.insert(3); swag.insert(5); swag.evict()
+>>> swag.query(), len(swag)
+(5, 1)
+
+Names load on first use, so that importing windrow costs nothing but itself.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from windrow.aggregations import Aggregation as Aggregation
+    from windrow.aggregations import ArgMax as ArgMax
+    from windrow.aggregations import ArgMin as ArgMin
+    from windrow.aggregations import ArithmeticMean as ArithmeticMean
+    from windrow.aggregations import Bloom as Bloom
+    from windrow.aggregations import Collect as Collect
+    from windrow.aggregations import CollectDistinct as CollectDistinct
+    from windrow.aggregations import Concat as Concat
+    from windrow.aggregations import Count as Count
+    from windrow.aggregations import CountDistinct as CountDistinct
+    from windrow.aggregations import CountMin as CountMin
+    from windrow.aggregations import First as First
+    from windrow.aggregations import FirstN as FirstN
+    from windrow.aggregations import GeometricMean as GeometricMean
+    from windrow.aggregations import HyperLogLog as HyperLogLog
+    from windrow.aggregations import Last as Last
+    from windrow.aggregations import LastN as LastN
+    from windrow.aggregations import LongestRun as LongestRun
+    from windrow.aggregations import Max as Max
+    from windrow.aggregations import MaxCount as MaxCount
+    from windrow.aggregations import Mean as Mean
+    from windrow.aggregations import Min as Min
+    from windrow.aggregations import MinCount as MinCount
+    from windrow.aggregations import MomentSketch as MomentSketch
+    from windrow.aggregations import PopulationStdDev as PopulationStdDev
+    from windrow.aggregations import Product as Product
+    from windrow.aggregations import Range as Range
+    from windrow.aggregations import SampleStdDev as SampleStdDev
+    from windrow.aggregations import StdDev as StdDev
+    from windrow.aggregations import Sum as Sum
+    from windrow.aggregations import Together as Together
+    from windrow.aggregations import Variance as Variance
+    from windrow.aggregations import aggregation as aggregation
+    from windrow.algorithms import aggregator as aggregator
+
+__version__ = "0.1.0.dev0"
+
+_AGGREGATIONS = (
+    "Aggregation",
+    "ArgMax",
+    "ArgMin",
+    "ArithmeticMean",
+    "Bloom",
+    "Collect",
+    "CollectDistinct",
+    "Concat",
+    "Count",
+    "CountDistinct",
+    "CountMin",
+    "First",
+    "FirstN",
+    "GeometricMean",
+    "HyperLogLog",
+    "Last",
+    "LastN",
+    "LongestRun",
+    "Max",
+    "MaxCount",
+    "Mean",
+    "Min",
+    "MinCount",
+    "MomentSketch",
+    "PopulationStdDev",
+    "Product",
+    "Range",
+    "SampleStdDev",
+    "StdDev",
+    "Sum",
+    "Together",
+    "Variance",
+    "aggregation",
+)
+_HOME = {
+    **dict.fromkeys(_AGGREGATIONS, "windrow.aggregations"),
+    "aggregator": "windrow.algorithms",
+}
+
+__all__ = sorted(_HOME)
+
+if not TYPE_CHECKING:  # a type checker must not take every name for an object
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_HOME[name]), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return [*__all__, "__version__"]

@@ -1,0 +1,77 @@
+"""What is computed: every aggregation as lift, combine, lower and an identity.
+
+The modules load on first use, because the sketches need NumPy and the others nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from windrow.aggregations.base import Aggregation as Aggregation
+    from windrow.aggregations.bloom import Bloom as Bloom
+    from windrow.aggregations.collections import Collect as Collect
+    from windrow.aggregations.collections import CollectDistinct as CollectDistinct
+    from windrow.aggregations.collections import Concat as Concat
+    from windrow.aggregations.collections import CountDistinct as CountDistinct
+    from windrow.aggregations.count import Count as Count
+    from windrow.aggregations.countmin import CountMin as CountMin
+    from windrow.aggregations.custom import aggregation as aggregation
+    from windrow.aggregations.ends import First as First
+    from windrow.aggregations.ends import FirstN as FirstN
+    from windrow.aggregations.ends import Last as Last
+    from windrow.aggregations.ends import LastN as LastN
+    from windrow.aggregations.extrema import ArgMax as ArgMax
+    from windrow.aggregations.extrema import ArgMin as ArgMin
+    from windrow.aggregations.extrema import Max as Max
+    from windrow.aggregations.extrema import MaxCount as MaxCount
+    from windrow.aggregations.extrema import Min as Min
+    from windrow.aggregations.extrema import MinCount as MinCount
+    from windrow.aggregations.extrema import Range as Range
+    from windrow.aggregations.hyperloglog import HyperLogLog as HyperLogLog
+    from windrow.aggregations.momentsketch import MomentSketch as MomentSketch
+    from windrow.aggregations.papers import ArithmeticMean as ArithmeticMean
+    from windrow.aggregations.papers import PopulationStdDev as PopulationStdDev
+    from windrow.aggregations.papers import SampleStdDev as SampleStdDev
+    from windrow.aggregations.products import Product as Product
+    from windrow.aggregations.runs import LongestRun as LongestRun
+    from windrow.aggregations.sums import GeometricMean as GeometricMean
+    from windrow.aggregations.sums import Mean as Mean
+    from windrow.aggregations.sums import Sum as Sum
+    from windrow.aggregations.together import Together as Together
+    from windrow.aggregations.variance import StdDev as StdDev
+    from windrow.aggregations.variance import Variance as Variance
+
+MODULES = {
+    "base": ("Aggregation",),
+    "bloom": ("Bloom",),
+    "collections": ("Collect", "CollectDistinct", "Concat", "CountDistinct"),
+    "count": ("Count",),
+    "countmin": ("CountMin",),
+    "custom": ("aggregation",),
+    "ends": ("First", "FirstN", "Last", "LastN"),
+    "extrema": ("ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount", "Range"),
+    "hyperloglog": ("HyperLogLog",),
+    "momentsketch": ("MomentSketch",),
+    "papers": ("ArithmeticMean", "PopulationStdDev", "SampleStdDev"),
+    "products": ("Product",),
+    "runs": ("LongestRun",),
+    "sums": ("GeometricMean", "Mean", "Sum"),
+    "together": ("Together",),
+    "variance": ("StdDev", "Variance"),
+}
+_HOME = {name: module for module, names in MODULES.items() for name in names}
+
+__all__ = sorted(_HOME)
+
+if not TYPE_CHECKING:  # a type checker must not take every name for an object
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return list(__all__)

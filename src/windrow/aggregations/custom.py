@@ -1,0 +1,154 @@
+"""A user's own aggregation, made from plain functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from windrow.aggregations.base import Aggregation, State
+from windrow.errors import InvalidArgument
+
+_ABSENT: Any = object()
+
+
+class Custom(Aggregation):
+    """An aggregation of the user's own functions; made by `aggregation`."""
+
+    exact = False
+    exact_on_integers = False
+
+    def __init__(
+        self,
+        *columns: str,
+        lift: Callable[..., State],
+        combine: Callable[[State, State], State],
+        lower: Callable[[State], Any],
+        identity: State = _ABSENT,
+        inverse: Callable[..., State] | None = None,
+        commutative: bool = False,
+        selective: bool = False,
+        exact: bool = False,
+    ) -> None:
+        for name, function in (("lift", lift), ("combine", combine), ("lower", lower)):
+            _check_callable(name, function)
+        self.arity = max(1, len(columns))  # type: ignore[misc]  # as many as the user names
+        super().__init__(*columns)
+        self.has_identity = identity is not _ABSENT
+        self.identity = identity if self.has_identity else None
+        self.lift_function, self.combine_function, self.lower_function = lift, combine, lower
+        self.inverse_function = inverse
+        self._unary_inverse = inverse is not None and _positional(inverse) == 1
+        self.invertible = inverse is not None
+        self.commutative, self.selective, self.exact = commutative, selective, exact
+
+    def unit(self, value: Any) -> State:
+        return self.lift_function(*value) if self.arity > 1 else self.lift_function(value)
+
+    def combine(self, a: State, b: State) -> State:
+        if not self.has_identity:  # None then stands for the window that holds nothing
+            if a is None:
+                return b
+            if b is None:
+                return a
+        return self.combine_function(a, b)
+
+    def inverse(self, total: State, old: State) -> State:
+        if self.inverse_function is None:
+            return super().inverse(total, old)
+        if old is None and not self.has_identity:
+            return total
+        if self._unary_inverse:
+            return self.combine(self.inverse_function(old), total)
+        return self.inverse_function(total, old)
+
+    def lower(self, state: State) -> Any:
+        if state is None and not self.has_identity:
+            return None
+        return self.lower_function(state)
+
+    def parameters(self) -> dict[str, Any]:
+        given: dict[str, Any] = {
+            "lift": self.lift_function,
+            "combine": self.combine_function,
+            "lower": self.lower_function,
+        }
+        if self.has_identity:
+            given["identity"] = self.identity
+        if self.inverse_function is not None:
+            given["inverse"] = self.inverse_function
+        for flag in ("commutative", "selective", "exact"):
+            if getattr(self, flag):
+                given[flag] = True
+        return given
+
+    def _key(self) -> Hashable:
+        return (
+            type(self),
+            self.columns,
+            tuple((k, v) for k, v in self.parameters().items() if k != "identity"),
+            repr(self.identity),
+        )
+
+    def __repr__(self) -> str:
+        given = [repr(column) for column in self.columns]
+        for name, value in self.parameters().items():
+            given.append(f"{name}={getattr(value, '__qualname__', None) or repr(value)}")
+        return f"aggregation({', '.join(given)})"
+
+
+def aggregation(
+    *columns: str,
+    lift: Callable[..., State],
+    combine: Callable[[State, State], State],
+    lower: Callable[[State], Any],
+    identity: State = _ABSENT,
+    inverse: Callable[..., State] | None = None,
+    commutative: bool = False,
+    selective: bool = False,
+    exact: bool = False,
+) -> Custom:
+    """An aggregation of your own: three functions, and what you know of them.
+
+    `lift` makes a state of one value (of as many as `columns` names), `combine` joins the states
+    of two adjacent parts of a window, the older first, and must be associative; `lower` makes
+    the answer. Without an `identity` one is added, which your functions never see: an empty
+    window then gives None. `inverse(total, old)` takes the oldest part away again (a function of
+    one argument is taken as the group's inverse). A state must not be changed once made.
+
+    >>> from windrow import aggregator
+    >>> spread = aggregation(
+    ...     lift=lambda v: (v, v),
+    ...     combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])),
+    ...     lower=lambda s: s[1] - s[0],
+    ... )
+    >>> swag = aggregator(spread)
+    >>> for v in (7, 3, 5): swag.insert(v)
+    >>> swag.query()
+    4
+    """
+    return Custom(
+        *columns,
+        lift=lift,
+        combine=combine,
+        lower=lower,
+        identity=identity,
+        inverse=inverse,
+        commutative=commutative,
+        selective=selective,
+        exact=exact,
+    )
+
+
+def _check_callable(name: str, function: object) -> None:
+    if not callable(function):
+        raise InvalidArgument(f"aggregation: {name} must be a function, got {function!r}")
+
+
+def _positional(function: Callable[..., Any]) -> int:
+    """How many positional arguments `function` takes; 2 where Python cannot tell."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 2
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)

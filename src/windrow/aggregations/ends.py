@@ -1,0 +1,74 @@
+"""First, Last, FirstN, LastN: what stands at the ends of the window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from windrow.aggregations.base import Aggregation
+from windrow.errors import InvalidArgument
+
+
+class First(Aggregation):
+    """The oldest value that is not null."""
+
+    selective = True
+
+    def unit(self, value: Any) -> Any:
+        return (value,)  # boxed: a state must differ from every other, even for equal values
+
+    def combine(self, a: Any, b: Any) -> Any:
+        return b if a is None else a
+
+    def lower(self, state: Any) -> Any:
+        return None if state is None else state[0]
+
+
+class Last(First):
+    """The newest value that is not null."""
+
+    def combine(self, a: Any, b: Any) -> Any:
+        return a if b is None else b
+
+
+class FirstN(Aggregation):
+    """The n oldest values, oldest first, as a list.
+
+    >>> from windrow import aggregator
+    >>> swag = aggregator(FirstN(n=2))
+    >>> for v in "abc": swag.insert(v)
+    >>> swag.query()
+    ['a', 'b']
+    """
+
+    identity = ()
+
+    def __init__(self, *columns: str, n: int) -> None:
+        super().__init__(*columns)
+        if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+            raise InvalidArgument(f"{type(self).__name__}: n must be a whole number ≥ 1, got {n!r}")
+        self.n = n
+
+    def parameters(self) -> dict[str, Any]:
+        return {"n": self.n}
+
+    @classmethod
+    def _examples(cls) -> list[Aggregation]:
+        return [cls(n=1), cls(n=3)]
+
+    def unit(self, value: Any) -> Any:
+        return (value,)
+
+    def combine(self, a: Any, b: Any) -> Any:
+        missing = self.n - len(a)
+        return a if missing <= 0 or not b else a + b[:missing]
+
+    def lower(self, state: Any) -> Any:
+        return list(state) or None
+
+
+class LastN(FirstN):
+    """The n newest values, oldest first, as a list."""
+
+    def combine(self, a: Any, b: Any) -> Any:
+        missing = self.n - len(b)
+        return b if missing <= 0 or not a else a[-missing:] + b

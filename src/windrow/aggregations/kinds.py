@@ -1,0 +1,62 @@
+"""What an aggregation takes: numbers, anything with an order, or pairs.
+
+A window whose values do not fit each other would fail only later, deep inside a `combine`. These
+bases tell what must stay alike (`families`), so that an aggregator can refuse the value instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from windrow.aggregations.base import Aggregation, is_null
+from windrow.aggregations.ordering import family
+from windrow.errors import InvalidValue
+
+
+class Numeric(Aggregation):
+    """Takes numbers. Integers go with all of them; Python does not mix Decimals and floats."""
+
+    takes = "number"
+
+    def families(self, value: Any) -> tuple[Hashable, ...]:
+        if self.columns:
+            value = self.pick(value)
+        if isinstance(value, Decimal):
+            return ("Decimal",)
+        return ("float",) if isinstance(value, float | Fraction) else (None,)
+
+
+class Ordered(Aggregation):
+    """Takes anything with an order, as long as all of it can be compared."""
+
+    takes = "ordered"
+
+    def families(self, value: Any) -> tuple[Hashable, ...]:
+        if self.columns:
+            value = self.pick(value)
+        return (None,) if self.skips(value) else (family(value),)
+
+
+class OrderedPairs(Aggregation):
+    """Takes pairs: a measure with an order, and an argument that rides along."""
+
+    takes = "ordered pair"
+    arity = 2
+
+    def skips(self, value: Any) -> bool:
+        """A pair is null when its measure is; a null argument rides along like any other."""
+        if is_null(value):
+            return True
+        if not isinstance(value, tuple | list) or len(value) != 2:
+            raise InvalidValue(
+                f"{self!r} takes pairs (measure, argument), not {type(value).__name__} {value!r}"
+            )
+        return is_null(value[0])
+
+    def families(self, value: Any) -> tuple[Hashable, ...]:
+        if self.columns:
+            value = self.pick(value)
+        return (None,) if self.skips(value) else (family(value[0]),)

@@ -1,0 +1,70 @@
+"""Order as Spark SQL has it: NaN equals NaN and is larger than any other number."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Hashable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from windrow.errors import InvalidValue
+
+_NUMBERS = (int, float, Decimal, Fraction)
+_PLAIN = frozenset({int, float, bool, str, bytes})
+
+
+def plain(value: Any) -> Any:
+    """A NumPy number as the Python number it is; everything else unchanged.
+
+    NumPy's integers wrap around where Python's do not, so none may enter a state.
+    """
+    if type(value) in _PLAIN:
+        return value
+    dtype = getattr(value, "dtype", None)
+    return value.item() if dtype is not None and dtype.kind in "biuf" else value
+
+
+def number(value: Any, asker: object) -> Any:
+    """`value` as a plain number, or an error that names who wanted one."""
+    value = plain(value)
+    if isinstance(value, _NUMBERS):
+        return int(value) if isinstance(value, bool) else value
+    raise InvalidValue(f"{asker!r} takes numbers, not {type(value).__name__} {value!r}")
+
+
+def is_nan(value: Any) -> bool:
+    """Whether `value` is a NaN; the only thing that differs from itself."""
+    return bool(value != value)
+
+
+def less(a: Any, b: Any) -> bool:
+    """a < b, with NaN above all numbers.
+
+    >>> less(float("inf"), float("nan")), less(float("nan"), 1.0)
+    (True, False)
+    """
+    if a < b:
+        return True
+    return bool(b != b and a == a)
+
+
+def same(a: Any, b: Any) -> bool:
+    """a = b, with NaN equal to NaN."""
+    return bool(a == b) or (a != a and b != b)
+
+
+def family(value: Any) -> Hashable:
+    """The kind of things that `value` can be compared with.
+
+    >>> family(3) == family(2.5), family(3) == family("three")
+    (True, False)
+    """
+    if isinstance(value, _NUMBERS):
+        return "number"
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None:
+        return "number" if dtype.kind in "biuf" else str(dtype.kind)
+    if isinstance(value, datetime.datetime):
+        return "datetime with a time zone" if value.tzinfo else "datetime without a time zone"
+    return type(value).__name__

@@ -1,0 +1,116 @@
+"""Every aggregation and algorithm of the package, found by looking: a new one is tested unasked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import windrow.aggregations
+from windrow import Max, Mean, Sum, Together, aggregation
+from windrow.aggregations.base import Aggregation
+from windrow.algorithms import ALGORITHMS, algorithm_class
+from windrow.algorithms.base import NOTHING
+
+CLASSES: list[type[Aggregation]] = list(
+    dict.fromkeys(
+        value
+        for name in windrow.aggregations.__all__
+        if isinstance(value := getattr(windrow.aggregations, name), type)
+        and value not in (Aggregation, Together)
+    )
+)
+
+AGGREGATIONS: list[Aggregation] = [
+    *(example for cls in CLASSES for example in cls._examples()),
+    Together(peak=Max(), mean=Mean(), total=Sum()),
+    aggregation(
+        lift=lambda v: (v, v),
+        combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])),
+        lower=lambda s: s[1] - s[0],
+    ),
+    aggregation(  # affine maps: neither commutative nor selective, and with an identity
+        lift=lambda v: (int(v) % 7 + 1, int(v) % 5),
+        combine=lambda f, g: (f[0] * g[0] % 101, (g[0] * f[1] + g[1]) % 101),
+        lower=lambda f: f,
+        identity=(1, 0),
+        exact=True,
+    ),
+]
+
+PAIRS = [
+    (algorithm, aggregation)
+    for algorithm in ALGORITHMS
+    for aggregation in AGGREGATIONS
+    if algorithm_class(algorithm).supports(aggregation)
+]
+
+_integers = st.integers(-(10**6), 10**6)
+_numbers = st.one_of(_integers, st.floats(-1e6, 1e6))
+_small = st.integers(-3, 3)
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "any": _small,
+    "hashable": st.one_of(_small, st.text(max_size=2), st.tuples(_small, _small)),
+    "number": st.one_of(_small, _numbers),
+    "ordered": st.one_of(_small, _numbers, st.just(math.nan)),
+    "text": st.text(max_size=3),
+    "ordered pair": st.tuples(st.one_of(_small, st.floats(-3, 3)), _integers),
+}
+
+
+def values_for(aggregation: Aggregation, nulls: bool = True) -> st.SearchStrategy[Any]:
+    """Values that `aggregation` takes."""
+    values = VALUES["number" if isinstance(aggregation, Together) else aggregation.takes]
+    return st.one_of(values, st.none()) if nulls else values
+
+
+def same(a: Any, b: Any, close: Callable[[float, float], bool] | None = None) -> bool:
+    """Whether two states or answers are equal: NaN equals itself, floats by `close` if given."""
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        if a is None or b is None or a.shape != b.shape:
+            return False
+        if close is None:
+            return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+        largest = float(np.max(np.abs(a), initial=1.0))  # power sums: the high ones cancel
+        return bool(np.allclose(a, b, rtol=1e-9, atol=1e-9 * largest, equal_nan=True))
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return len(a) == len(b) and all(same(x, y, close) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k], close) for k in a)
+    if isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b):
+        return True
+    if close is not None and isinstance(a, int | float) and isinstance(b, int | float):
+        return a == b or close(float(a), float(b))
+    return bool(a == b)
+
+
+def closeness(
+    aggregation: Aggregation, scale: float = 1e6
+) -> Callable[[float, float], bool] | None:
+    """How near two states must be: equal where the aggregation is exact."""
+    if aggregation.exact:
+        return None
+    return lambda x, y: math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-9 * scale)
+
+
+def identified(aggregation: Aggregation) -> str:
+    """A short name for a test's id."""
+    return repr(aggregation).replace("<lambda>", "λ").replace("<module>.", "")[:40]
+
+
+__all__ = [
+    "AGGREGATIONS",
+    "CLASSES",
+    "NOTHING",
+    "PAIRS",
+    "closeness",
+    "identified",
+    "same",
+    "values_for",
+]
