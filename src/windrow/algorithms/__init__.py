@@ -1,0 +1,113 @@
+"""How a window's aggregate is kept up to date: one module an algorithm, chosen by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from windrow.aggregations.base import Aggregation
+from windrow.aggregations.together import Together
+from windrow.algorithms.base import Aggregator
+from windrow.errors import InvalidArgument, did_you_mean
+
+_HOMES = {
+    "recalculate": ("recalculate", "Recalculate"),
+    "subtract_on_evict": ("subtract_on_evict", "SubtractOnEvict"),
+    "two_stacks": ("two_stacks", "TwoStacks"),
+    "daba": ("daba", "Daba"),
+    "foa": ("foa", "Foa"),
+    "ioa": ("ioa", "Ioa"),
+    "flatfat": ("reactive", "ReactiveAggregator"),
+    "b_int": ("b_int", "BInt"),
+    "flatfit": ("flatfit", "FlatFit"),
+    "slick_deque": ("slick_deque", "SlickDeque"),
+    "sba": ("sba", "Sba"),
+    "pba": ("pba", "Pba"),
+    "log_mta": ("log_mta", "LogMta"),
+    "amta": ("amta", "Amta"),
+}
+ALGORITHMS = tuple(_HOMES)
+
+__all__ = ["ALGORITHMS", "Aggregator", "aggregator", "algorithm_class", "choose"]
+
+
+def algorithm_class(name: str) -> type[Aggregator]:
+    """The class of an algorithm."""
+    if name not in _HOMES:
+        raise InvalidArgument(
+            f"algorithm={name!r} is unknown; {did_you_mean(str(name), [*ALGORITHMS, 'auto'])}"
+        )
+    module, cls = _HOMES[name]
+    found: type[Aggregator] = getattr(import_module(f"{__name__}.{module}"), cls)
+    return found
+
+
+def choose(
+    aggregation: Aggregation, *, out_of_order: bool = False, several_ranges: bool = False
+) -> tuple[str, str]:
+    """The algorithm that `auto` takes, and why.
+
+    >>> from windrow import Count, Mean
+    >>> choose(Count())[0], choose(Mean())[0], choose(Mean(), out_of_order=True)[0]
+    ('subtract_on_evict', 'daba', 'flatfat')
+    """
+    if out_of_order:
+        return "flatfat", "values may come and go in any order of time"
+    if several_ranges:
+        return "flatfit", "several ranges are asked for, and each reuses the others' work"
+    if not aggregation.bounded:
+        return "recalculate", "its states grow with the window, so building one is the whole cost"
+    if aggregation.invertible and aggregation.exact:
+        return "subtract_on_evict", "it is invertible and exact: one subtraction an evict"
+    if aggregation.selective:
+        return "slick_deque", "its answer is always one of the values: fewer than 2 ⊕ a value"
+    return "daba", "an associative ⊕ is all it offers: never more than 4 ⊕ an operation"
+
+
+def aggregator(
+    aggregation: Aggregation | Mapping[str, Aggregation],
+    algorithm: str = "auto",
+    *,
+    out_of_order: bool = False,
+    several_ranges: bool = False,
+    **options: Any,
+) -> Aggregator:
+    """A window that is kept aggregated: `insert`, `evict`, `query`, `len`.
+
+    `aggregation` may be a dict of named ones: they then share the window. With `auto` the
+    algorithm follows from the aggregation's algebra and from what is asked of it: values
+    `out_of_order`, or queries of `several_ranges`; `why` on the result says why. `options` go to
+    the algorithm (`chunk=` of sba and pba).
+
+    >>> from windrow import Max, Sum
+    >>> swag = aggregator({"peak": Max(), "total": Sum()}, algorithm="two_stacks")
+    >>> for v in (3, 5, 4): swag.insert(v)
+    >>> swag.evict(2)
+    >>> swag.query()
+    {'peak': 4, 'total': 4}
+    """
+    if isinstance(aggregation, Mapping):
+        aggregation = Together(**aggregation)
+    if not isinstance(aggregation, Aggregation):
+        hint = "; write Max(), not Max" if isinstance(aggregation, type) else ""
+        raise InvalidArgument(f"aggregator: {aggregation!r} is not an aggregation{hint}")
+    why = f"asked for by name: {algorithm}"
+    if algorithm == "auto":
+        algorithm, why = choose(
+            aggregation, out_of_order=out_of_order, several_ranges=several_ranges
+        )
+    cls = algorithm_class(algorithm)
+    for wanted, has in (("out_of_order", out_of_order), ("several_ranges", several_ranges)):
+        if has and not getattr(cls, wanted):
+            able = ", ".join(a for a in ALGORITHMS if getattr(algorithm_class(a), wanted))
+            raise InvalidArgument(f"{algorithm} has no {wanted}; take one of {able}")
+    try:
+        made = cls.make(aggregation, **options)
+    except TypeError as error:
+        unknown = [name for name in options if repr(name) in str(error)]
+        if not unknown:
+            raise
+        raise InvalidArgument(f"{algorithm} has no option {unknown[0]!r}") from None
+    made.why = why
+    return made

@@ -1,0 +1,133 @@
+"""AMTA, the Amortized Monoid Tree Aggregator (section 4.2 of paper 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from windrow.aggregations.base import Aggregation, State
+from windrow.algorithms.base import NOTHING, Aggregator
+from windrow.algorithms.chunked_queue import ChunkedQueue
+
+
+class Amta(Aggregator):
+    """Amortised O(1) ⊕ an insert and an evict, O(log n) at worst, and for any number at once.
+
+    A forest of complete trees as a list of queues, one a level: node m of level l is the ⊕ of
+    the positions [m·2^l, (m+1)·2^l), written once, when its last value arrives. The answer is
+    the result pair R0 ⊕ R1, split at the position `_split`:
+
+        level 2             [    4    ]
+        level 1      [  2  ][  4  ][  6  ]
+        level 0   [1][ 2 ][3][4][5][6][7] │ [8][9]      window 1 … 9
+                  └──────── R0 ─────────┘ split └ R1 ┘
+
+        stack:    ⊕ 2…7, ⊕ 4…7                       R0 without its first blocks, top first
+
+    An insert adds to R1. An evict takes R0 from the top of the stack, which always begins one
+    behind the oldest value, and refills it from the tree; when the split is reached, the whole
+    window becomes R0. Evicting many is the same with one search down the tree.
+    """
+
+    algorithm = "amta"
+    full_name = "Amortized Monoid Tree Aggregator"
+    bulk_evict = True
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        super().__init__(aggregation)
+        self._head = self._end = self._split = 0
+        self._levels: list[ChunkedQueue] = [ChunkedQueue()]
+        self._r0: State = NOTHING
+        self._r1: State = NOTHING
+        self._stack: list[tuple[int, State]] = []  # (position, ⊕ from there to the split)
+
+    def __len__(self) -> int:
+        return self._end - self._head
+
+    def _insert(self, state: State) -> None:
+        r1 = self._plus(self._r1, state)
+        position = self._end
+        nodes = [state]  # the nodes that this value completes, by level
+        while not position + 1 & (1 << len(nodes)) - 1:
+            level = len(nodes)
+            if position + 1 - (1 << level) < self._head:
+                break
+            sibling = self._levels[level - 1][(position >> level - 1) - 1]
+            nodes.append(self._combine(sibling, nodes[-1]))
+        for level, node in enumerate(nodes):
+            self._append(level, position >> level, node)
+        self._r1, self._end = r1, position + 1
+
+    def _evict(self, k: int) -> None:
+        head = self._head + k
+        if head == self._end:
+            self._stack, self._r0, self._r1, self._split = [], NOTHING, NOTHING, head
+        elif head >= self._split:
+            self._restack(head, [], self._end)
+            self._r1, self._split = NOTHING, self._end
+        else:
+            kept = len(self._stack)
+            while kept and self._stack[kept - 1][0] < head:
+                kept -= 1
+            self._restack(head, self._stack[:kept], self._split)
+        self._drop(head)
+
+    def _restack(self, head: int, stack: list[tuple[int, State]], split: int) -> None:
+        """Set R0 and the stack for a window that begins at `head`; `stack` has what remains."""
+        r0 = NOTHING
+        if stack and stack[-1][0] == head:
+            r0 = stack.pop()[1]
+        limit, suffix = stack[-1] if stack else (split, NOTHING)
+        for level, m in reversed(list(blocks(head + 1, limit))):
+            suffix = self._plus(self._levels[level][m], suffix)
+            stack.append((m << level, suffix))
+        if r0 is NOTHING:
+            r0 = self._plus(self._levels[0][head], suffix)
+        self._r0, self._stack = r0, stack
+
+    def _query(self) -> State:
+        return self._plus(self._r0, self._r1)
+
+    def _append(self, level: int, m: int, node: State) -> None:
+        if level == len(self._levels):
+            self._levels.append(ChunkedQueue(m))
+        queue = self._levels[level]
+        if queue.end != m:  # what would stand between began before the window
+            queue = self._levels[level] = ChunkedQueue(m)
+        queue.append(node)
+
+    def _drop(self, head: int) -> None:
+        """Remove the nodes that begin before `head`; only the levels where one does are touched."""
+        old, self._head = self._head, head
+        for level, queue in enumerate(self._levels):
+            first = -(-head >> level)
+            if first == -(-old >> level):
+                break
+            queue.drop(max(0, min(first, queue.end) - queue.head))
+
+    def _check(self) -> None:
+        head, split, end = self._head, self._split, self._end
+        assert head <= split <= end or head == end, (head, split, end)
+        assert (self._r0 is NOTHING) == (head >= split), (head, split)
+        assert (self._r1 is NOTHING) == (split >= end or head == end), (split, end)
+        positions = [position for position, _ in self._stack]
+        assert positions == sorted(positions, reverse=True), positions
+        assert all(head < p < split for p in positions), (head, positions, split)
+        assert not positions or positions[-1] == head + 1, (head, positions)
+        for level, queue in enumerate(self._levels):
+            queue._check()
+            whole = range(-(-head >> level), end >> level)
+            assert all(queue.head <= m < queue.end for m in whole), (level, whole, queue.head)
+
+
+def blocks(start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The fewest nodes (level, m) that make up the positions [start, end), left to right.
+
+    >>> list(blocks(1, 8))
+    [(0, 1), (1, 1), (2, 1)]
+    """
+    while start < end:
+        largest = (end - start).bit_length() - 1
+        aligned = (start & -start).bit_length() - 1 if start else largest
+        level = min(largest, aligned)
+        yield level, start >> level
+        start += 1 << level

@@ -1,0 +1,211 @@
+"""What every aggregator shares: the papers' data type, and what an algorithm says of itself.
+
+`insert(v)`, `evict(k)`, `query()` and `len()` are the sliding-window aggregation type of paper
+003. An algorithm implements `_insert`, `_evict` and `_query` on states; this base lifts, lowers
+and refuses what must not get in, so that no algorithm repeats it.
+
+Every operation computes first and changes the structure last: when a `combine` raises, the
+window is what it was before.
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, ClassVar
+
+from windrow.aggregations.base import Aggregation, State
+from windrow.errors import EmptyWindow, InvalidArgument, InvalidValue, Unsupported
+
+
+class _Nothing:
+    """The state of no values at all: ⊥ in paper 000, the neutral element of any aggregation.
+
+    The algorithms put it where a part of the window is empty. It never reaches a `combine`, so
+    an aggregation needs no identity for them, and the number of ⊕ is the number of real ones.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "⊥"
+
+    def __reduce__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING: Any = _Nothing()
+
+
+class Aggregator(ABC):
+    """A window that is kept aggregated; `windrow.aggregator` makes one by its algorithm's name."""
+
+    algorithm: ClassVar[str]
+    full_name: ClassVar[str]
+    needs_inverse: ClassVar[bool] = False
+    needs_selective: ClassVar[bool] = False
+    out_of_order: ClassVar[bool] = False
+    bulk_evict: ClassVar[bool] = False
+    several_ranges: ClassVar[bool] = False
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        refusal = self.refuses(aggregation)
+        if refusal:
+            raise Unsupported(refusal)
+        self.aggregation = aggregation
+        self.why = "asked for by name"
+        self._combine = aggregation.combine
+        self._families: tuple[Hashable, ...] | None = None
+
+    # -- what it can do ---------------------------------------------------------------------
+
+    @classmethod
+    def refuses(cls, aggregation: Aggregation) -> str | None:
+        """Why this algorithm cannot run `aggregation`; None if it can."""
+        if cls.needs_inverse and not aggregation.invertible:
+            return (
+                f"{cls.algorithm} subtracts what leaves the window, and {aggregation!r} has no "
+                f"inverse; take two_stacks, daba or auto, or give the aggregation an inverse="
+            )
+        if cls.needs_selective and not aggregation.selective:
+            return (
+                f"{cls.algorithm} needs an aggregation whose combine returns one of its operands, "
+                f"and {aggregation!r} is not selective; take two_stacks, daba or auto"
+            )
+        return None
+
+    @classmethod
+    def supports(cls, aggregation: Aggregation) -> bool:
+        """Whether this algorithm can run `aggregation`."""
+        return cls.refuses(aggregation) is None
+
+    @classmethod
+    def make(cls, aggregation: Aggregation, **options: Any) -> Aggregator:
+        """An empty window; some algorithms come in several kinds and choose here."""
+        return cls(aggregation, **options)
+
+    # -- the data type ----------------------------------------------------------------------
+
+    def insert(self, value: Any, at: Any = None) -> None:
+        """Add `value` as the newest; with `at`, at its place in time (out-of-order algorithms)."""
+        if at is not None:
+            raise Unsupported(
+                f"{self.algorithm} keeps values in the order of their arrival and has no use for "
+                f"at={at!r}; take flatfat to insert by time"
+            )
+        families = self._fitting(value, self._families if len(self) else None)
+        self._insert(self.aggregation.lift(value))
+        self._families = families
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Insert each of `values`, in order."""
+        for value in values:
+            self.insert(value)
+
+    def evict(self, k: int = 1) -> None:
+        """Remove the `k` oldest values."""
+        self._check_evictable(k)
+        if k:
+            self._evict(k)
+
+    def query(self, last: int | None = None) -> Any:
+        """The aggregate of the window; with `last`, of its newest `last` values."""
+        if last is None:
+            state = self._query()
+        else:
+            self._check_ranges((last,))
+            state = self._query_last(last)
+        return self.aggregation.lower(self.aggregation.identity if state is NOTHING else state)
+
+    def queries(self, ranges: Sequence[int]) -> list[Any]:
+        """The aggregates of the newest r values, for each r of `ranges`, the longest done first."""
+        self._check_ranges(ranges)
+        answers = {r: self.query(r) for r in sorted(set(ranges), reverse=True)}
+        return [answers[r] for r in ranges]
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many values the window holds."""
+
+    # -- what an algorithm implements -------------------------------------------------------
+
+    @abstractmethod
+    def _insert(self, state: State) -> None:
+        """Append `state` as the newest."""
+
+    @abstractmethod
+    def _evict(self, k: int) -> None:
+        """Remove the k oldest states, 1 ≤ k ≤ len."""
+
+    @abstractmethod
+    def _query(self) -> State:
+        """The ⊕ of all states, NOTHING for none."""
+
+    def _query_last(self, last: int) -> State:
+        """The ⊕ of the newest `last` states, 1 ≤ last ≤ len."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Assert every invariant of the structure; for tests and for finding faults."""
+
+    # -- shared steps -----------------------------------------------------------------------
+
+    def _plus(self, a: State, b: State) -> State:
+        """a ⊕ b, without calling `combine` when one side is empty."""
+        if a is NOTHING:
+            return b
+        if b is NOTHING:
+            return a
+        return self._combine(a, b)
+
+    def _fold(self, states: Iterable[State]) -> State:
+        """⊕ of the states that are there, oldest first."""
+        present = [state for state in states if state is not NOTHING]
+        return self.aggregation.fold(present) if present else NOTHING
+
+    def _fitting(self, value: Any, families: tuple[Hashable, ...] | None) -> tuple[Hashable, ...]:
+        """The families of a window once `value` is in it; an error if it does not fit."""
+        new = self.aggregation.families(value)
+        if families is None or new == families:
+            return new
+        for was, now in zip(families, new, strict=True):
+            if was is not None and now is not None and was != now:
+                raise InvalidValue(
+                    f"{self.aggregation!r}: the window holds {was} values, so {value!r} "
+                    f"({now}) cannot join them; it was not inserted"
+                )
+        return tuple(was if now is None else now for was, now in zip(families, new, strict=True))
+
+    def _check_evictable(self, k: int) -> None:
+        k = _whole("evict", "k", k)
+        if k < 0:
+            raise InvalidArgument(f"evict: k must be 0 or more, got {k}")
+        if k > len(self):
+            raise EmptyWindow(
+                f"evict: the window holds {len(self)} value(s), so {k} cannot be evicted; "
+                f"it was left as it is"
+            )
+
+    def _check_ranges(self, ranges: Sequence[int]) -> None:
+        if not self.several_ranges:
+            raise Unsupported(
+                f"{self.algorithm} answers for the whole window only; take flatfit, flatfat, "
+                f"b_int, slick_deque or recalculate for other ranges"
+            )
+        for r in ranges:
+            if not 1 <= _whole("query", "last", r) <= len(self):
+                raise InvalidArgument(
+                    f"query: last must be from 1 to the window's length {len(self)}, got {r}"
+                )
+
+    def __repr__(self) -> str:
+        return f"<{self.algorithm} of {self.aggregation!r}, {len(self)} value(s)>"
+
+
+def _whole(function: str, name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InvalidArgument(f"{function}: {name} must be a whole number, got {value!r}") from None

@@ -1,0 +1,173 @@
+"""FOA, the Functional Okasaki Aggregator (section 3.1 of paper 003): a persistent window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from windrow.aggregations.base import Aggregation, State
+from windrow.algorithms.base import NOTHING, Aggregator
+from windrow.errors import EmptyWindow
+
+Plus = Callable[[State, State], State]
+
+
+class Cell:
+    """A list of window states: its first state, the aggregate of it all, and its tail.
+
+    The tail may be a suspended computation, done when somebody looks at it and never twice.
+    """
+
+    __slots__ = ("_tail", "agg", "state")
+
+    def __init__(self, state: State, agg: State, tail: Cell | Callable[[], Cell] | None) -> None:
+        self.state, self.agg, self._tail = state, agg, tail
+
+    @property
+    def tail(self) -> Cell | None:
+        """What follows; forces the suspension."""
+        if callable(self._tail):
+            self._tail = self._tail()
+        return self._tail
+
+    @property
+    def suspended(self) -> bool:
+        """Whether the tail is still to be computed."""
+        return callable(self._tail)
+
+
+def _agg(cells: Cell | None) -> State:
+    return NOTHING if cells is None else cells.agg
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Version:
+    """One state of a window, for ever: operations return new versions and change nothing.
+
+    `front` holds the oldest values, oldest first; `back` the newest, newest first; `ahead` is the
+    part of `front` up to which its suspended rotation has been done.
+
+        front ─→ v₀ ─→ v₁ ─→ v₂ ─→ (rot …)        back ─→ vₙ₋₁ ─→ vₙ₋₂
+                              ↑ ahead
+    """
+
+    aggregation: Aggregation
+    front: Cell | None = None
+    ahead: Cell | None = None
+    back: Cell | None = None
+    size: int = 0
+
+    def insert(self, value: Any) -> Version:
+        """The version that has `value` as its newest. At most 4 ⊕."""
+        return self._insert(self.aggregation.lift(value))
+
+    def evict(self) -> Version:
+        """The version without the oldest value. At most 3 ⊕."""
+        if self.front is None:
+            raise EmptyWindow("evict: this version of the window is empty")
+        return self._step(self.front.tail, self.ahead, self.back, self.size - 1)
+
+    def query(self) -> Any:
+        """The aggregate of this version. At most 1 ⊕."""
+        state = self._query()
+        return self.aggregation.lower(self.aggregation.identity if state is NOTHING else state)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def _insert(self, state: State) -> Version:
+        cell = Cell(state, self._plus(_agg(self.back), state), self.back)
+        return self._step(self.front, self.ahead, cell, self.size + 1)
+
+    def _query(self) -> State:
+        return self._plus(_agg(self.front), _agg(self.back))
+
+    def _step(
+        self, front: Cell | None, ahead: Cell | None, back: Cell | None, size: int
+    ) -> Version:
+        """One step of the rotation, or the start of the next one when it is done."""
+        if ahead is not None:
+            return Version(self.aggregation, front, ahead.tail, back, size)
+        rotated = None if back is None else self._rotate(front, back, None)
+        return Version(self.aggregation, rotated, rotated, None, size)
+
+    def _rotate(self, left: Cell | None, right: Cell, acc: Cell | None) -> Cell:
+        """left ++ reversed(right) ++ acc, |right| = |left| + 1: one cell, the rest suspended."""
+        moved = Cell(right.state, self._plus(right.state, _agg(acc)), acc)
+        if left is None:
+            return moved
+        whole = self._plus(self._plus(left.agg, right.agg), _agg(acc))
+        return Cell(left.state, whole, lambda: self._rotate(left.tail, _cell(right.tail), moved))
+
+    def _plus(self, a: State, b: State) -> State:
+        if a is NOTHING:
+            return b
+        if b is NOTHING:
+            return a
+        return self.aggregation.combine(a, b)
+
+
+def _cell(cells: Cell | None) -> Cell:
+    assert cells is not None, "the right list of a rotation is one longer than the left"
+    return cells
+
+
+class Foa(Aggregator):
+    """At most 4 ⊕ an insert, 3 an evict, 1 a query; every earlier version stays valid.
+
+    >>> from windrow import Max, aggregator
+    >>> swag = aggregator(Max(), algorithm="foa")
+    >>> for v in (5, 2): swag.insert(v)
+    >>> before = swag.snapshot()
+    >>> swag.evict()
+    >>> swag.query(), before.query()
+    (2, 5)
+    """
+
+    algorithm = "foa"
+    full_name = "Functional Okasaki Aggregator"
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        super().__init__(aggregation)
+        self._version = Version(aggregation)
+
+    def snapshot(self) -> Version:
+        """The window as it is now, for ever. O(1)."""
+        return self._version
+
+    def __len__(self) -> int:
+        return self._version.size
+
+    def _insert(self, state: State) -> None:
+        self._version = self._version._insert(state)
+
+    def _evict(self, k: int) -> None:
+        for _ in range(k):
+            self._version = self._version.evict()
+
+    def _query(self) -> State:
+        return self._version._query()
+
+    def _check(self) -> None:
+        """|F| − |B| = |N|, at most one suspended rotation (Lemma 3.1), and none before `ahead`."""
+        version = self._version
+        cell, seen, found_ahead = version.front, 0, version.ahead is None
+        while cell is not None:
+            seen += 1
+            found_ahead = found_ahead or cell is version.ahead
+            if cell.suspended:
+                assert cell is version.ahead, "a suspension must lie at the rotation's position"
+                return
+            cell = cell.tail
+        assert found_ahead, "ahead must be a part of front"
+        in_back = _length(version.back)
+        assert seen + in_back == version.size, (seen, in_back, version.size)
+        assert seen - in_back == _length(version.ahead), (seen, in_back)
+
+
+def _length(cells: Cell | None) -> int:
+    n = 0
+    while cells is not None:
+        n, cells = n + 1, cells.tail
+    return n

@@ -1,0 +1,257 @@
+"""The Reactive Aggregator (section 5 of paper 000): a window on FlatFAT, in any order of time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+from windrow.aggregations.base import Aggregation, State
+from windrow.algorithms.base import NOTHING, Aggregator
+from windrow.algorithms.flatfat import FlatFAT
+from windrow.errors import InvalidArgument, InvalidValue
+
+_SMALLEST = 4
+
+
+class ReactiveAggregator(Aggregator):
+    """O(log n) ⊕ an operation, O(m + m·log(n/m)) for m at once; values come and go anywhere.
+
+    The slots of a FlatFAT are a circular buffer from `_front`, `_span` slots long; an evicted
+    value leaves a hole (⊥). Read in the order of the window:
+
+        slot     0    1    2    3    4    5    6    7
+               ┌────┬────┬────┬────┬────┬────┬────┬────┐
+               │ v₃ │ v₄ │ ⊥  │ ⊥  │ ⊥  │ v₀ │hole│ v₂ │   inverted: suffix(5) ⊕ prefix(1)
+               └────┴────┴────┴────┴────┴────┴────┴────┘
+                      ↑ back              ↑ front
+
+    Full: compacted if at most ¾ of it are values, else doubled. Below ¼: halved. So the cost of
+    moving everything is paid by the events that made it necessary.
+
+    `insert(value, at=t)` puts a late value at its place in time, `evict(at=t)` removes the oldest
+    value of time t.
+
+    >>> from windrow import Concat, aggregator
+    >>> swag = aggregator(Concat(), algorithm="flatfat")
+    >>> for at, v in ((1, "a"), (3, "c"), (2, "b")): swag.insert(v, at=at)
+    >>> swag.query()
+    'abc'
+    >>> swag.evict(at=2); swag.query()
+    'ac'
+    """
+
+    algorithm = "flatfat"
+    full_name = "Reactive Aggregator on FlatFAT, the flat fixed-size aggregator"
+    out_of_order = True
+    several_ranges = True
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        super().__init__(aggregation)
+        self._fat = FlatFAT([NOTHING] * _SMALLEST, aggregation.combine)
+        self._times: list[Any] = [None] * _SMALLEST
+        self._front = 0
+        self._span = 0  # slots in use, holes included
+        self._size = 0  # values
+
+    def __len__(self) -> int:
+        return self._size
+
+    # -- the data type ----------------------------------------------------------------------
+
+    def insert(self, value: Any, at: Any = None) -> None:
+        """Add `value` as the newest, or at the place that its time `at` gives it (after equals)."""
+        families = self._fitting(value, self._families if self._size else None)
+        state = self.aggregation.lift(value)
+        newest = self._time(self._span - 1) if self._span else None
+        if at is None:
+            at = newest
+        elif self._span and newest is None:
+            raise InvalidValue(
+                f"insert: the window's values have no times, so at={at!r} has no place among them; "
+                f"give every value its at="
+            )
+        place = self._span if newest is None else self._after(at)
+        if place == self._span:
+            self._append([(state, at)])
+        else:
+            self._insert_before(place, state, at)
+        self._families = families
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Insert all of `values` as the newest, with one update of the tree."""
+        values = list(values)
+        families = self._families if self._size else None
+        states = []
+        for value in values:
+            families = self._fitting(value, families)
+            states.append(self.aggregation.lift(value))
+        newest = self._time(self._span - 1) if self._span else None
+        self._append([(state, newest) for state in states])
+        self._families = families
+
+    def evict(self, k: int = 1, *, at: Any = None) -> None:
+        """Remove the `k` oldest values; with `at`, the oldest value of that time."""
+        if at is None:
+            super().evict(k)
+            return
+        place = self._at(at)
+        self._fat.update([(self._slot(place), NOTHING)])
+        self._size -= 1
+        self._trim()
+
+    def _insert(self, state: State) -> None:
+        self._append([(state, None)])
+
+    def _evict(self, k: int) -> None:
+        places, found = [], 0
+        for place in range(self._span):
+            if self._fat[self._slot(place)] is not NOTHING:
+                found += 1
+                places.append(place)
+                if found == k:
+                    break
+        self._fat.update([(self._slot(place), NOTHING) for place in places])
+        self._size -= k
+        self._trim()
+
+    def _query(self) -> State:
+        if not self._size:
+            return NOTHING
+        back = self._slot(self._span - 1)
+        if back >= self._front:
+            return self._fat.aggregate()
+        return self._plus(self._fat.suffix(self._front), self._fat.prefix(back))
+
+    def _query_last(self, last: int) -> State:
+        """O(log n), or O(holes) where there are some: they take no part in the count."""
+        place, left = self._span, last
+        if self._size == self._span:
+            place -= last
+        else:
+            while left:
+                place -= 1
+                left -= self._fat[self._slot(place)] is not NOTHING
+        first, back = self._slot(place), self._slot(self._span - 1)
+        if first <= back:
+            return self._fat.between(first, back)
+        return self._plus(self._fat.suffix(first), self._fat.prefix(back))
+
+    # -- the circular buffer ----------------------------------------------------------------
+
+    def _slot(self, place: int) -> int:
+        """The slot of the place-th value of the window, holes counted."""
+        return (self._front + place) & (self._fat.size - 1)
+
+    def _time(self, place: int) -> Any:
+        return self._times[self._slot(place)]
+
+    def _append(self, entries: list[tuple[State, Any]]) -> None:
+        if self._span + len(entries) > self._fat.size:
+            self._make_room(entries)
+            return
+        slots = [self._slot(self._span + i) for i in range(len(entries))]
+        self._fat.update([(slot, state) for slot, (state, _) in zip(slots, entries, strict=True)])
+        for slot, (_, at) in zip(slots, entries, strict=True):
+            self._times[slot] = at
+        self._span += len(entries)
+        self._size += len(entries)
+
+    def _insert_before(self, place: int, state: State, at: Any) -> None:
+        """Shift what lies from `place` on by one slot, up to the next hole, and write there."""
+        hole = place
+        while hole < self._span and self._fat[self._slot(hole)] is not NOTHING:
+            hole += 1
+        if hole == self._span == self._fat.size:
+            entries = self._entries()
+            before = sum(self._fat[self._slot(p)] is not NOTHING for p in range(place))
+            entries.insert(before, (state, at))
+            self._rebuild(entries)
+            return
+        writes, times = [], []
+        for p in range(hole, place, -1):
+            writes.append((self._slot(p), self._fat[self._slot(p - 1)]))
+            times.append((self._slot(p), self._time(p - 1)))
+        writes.append((self._slot(place), state))
+        times.append((self._slot(place), at))
+        self._fat.update(writes)
+        for slot, time in times:
+            self._times[slot] = time
+        self._span = max(self._span, hole + 1)
+        self._size += 1
+
+    def _trim(self) -> None:
+        """Forget holes at both ends, and halve what has become too large."""
+        while self._span and self._fat[self._front] is NOTHING:
+            self._front = self._slot(1)
+            self._span -= 1
+        while self._span and self._fat[self._slot(self._span - 1)] is NOTHING:
+            self._span -= 1
+        if self._size < self._fat.size // 4 and self._fat.size > _SMALLEST:
+            self._rebuild(self._entries())
+
+    def _entries(self) -> list[tuple[State, Any]]:
+        """The values and their times, oldest first, without the holes."""
+        slots = (self._slot(place) for place in range(self._span))
+        pairs = ((self._fat[slot], self._times[slot]) for slot in slots)
+        return [(state, at) for state, at in pairs if state is not NOTHING]
+
+    def _make_room(self, entries: list[tuple[State, Any]]) -> None:
+        """Compact (same size) if at most ¾ are values, else grow; then append `entries`."""
+        self._rebuild(self._entries() + entries)
+
+    def _rebuild(self, entries: list[tuple[State, Any]]) -> None:
+        """Lay the entries out anew, without holes, in as many slots as the rules ask for."""
+        size = self._fat.size
+        while len(entries) > size * 3 // 4 + 1:
+            size *= 2
+        while len(entries) < size // 4 and size > _SMALLEST:
+            size //= 2
+        padding = size - len(entries)
+        states = [state for state, _ in entries] + [NOTHING] * padding
+        self._fat = FlatFAT(states, self.aggregation.combine)
+        self._times = [at for _, at in entries] + [None] * padding
+        self._front, self._span, self._size = 0, len(entries), len(entries)
+
+    def _after(self, at: Any) -> int:
+        """The place behind all values whose time is at most `at`: binary search."""
+        low, high = 0, self._span
+        while low < high:
+            middle = (low + high) // 2
+            if at < self._time(middle):
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def _at(self, at: Any) -> int:
+        """The place of the oldest value whose time is `at`."""
+        place = self._after(at) - 1
+        found = -1
+        while place >= 0 and self._time(place) == at:
+            if self._fat[self._slot(place)] is not NOTHING:
+                found = place
+            place -= 1
+        if found < 0:
+            raise InvalidArgument(f"evict: no value in the window has the time {at!r}")
+        return found
+
+    def _check(self) -> None:
+        values = [self._fat[self._slot(p)] is not NOTHING for p in range(self._span)]
+        assert sum(values) == self._size, (values, self._size)
+        assert not values or (values[0] and values[-1]), "holes at the ends are trimmed"
+        size = self._fat.size
+        assert self._size >= size // 4 or size == _SMALLEST, (self._size, size)
+        outside = range(self._span, size)
+        assert all(self._fat[self._slot(p)] is NOTHING for p in outside), "empty slots hold ⊥"
+        times = [self._time(p) for p in range(self._span)]
+        if times and times[-1] is not None:
+            assert all(not b < a for a, b in itertools.pairwise(times)), times
+        if self.aggregation.exact:
+            self._fat._check(_same)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two states are equal; arrays element by element, NaN to itself."""
+    equal = a == b
+    return bool(equal.all()) if hasattr(equal, "all") else bool(equal or (a != a and b != b))

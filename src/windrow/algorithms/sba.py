@@ -1,0 +1,190 @@
+"""SBA, the Sequential Boundary Aggregator (paper 004 on one thread)."""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterable
+
+from windrow.aggregations.base import Aggregation, State
+from windrow.algorithms.base import NOTHING, Aggregator
+from windrow.errors import InvalidArgument
+
+
+def optimal_chunk(size: int, slide: int = 1) -> int:
+    """Slices per chunk for a window of `size` values that moves by `slide` (theorem 1).
+
+    >>> optimal_chunk(10), optimal_chunk(10, slide=2), optimal_chunk(1000, slide=7)
+    (6, 4, 126)
+    """
+    q, rest = divmod(size, slide)
+    if q <= slide + rest + 1:
+        return q
+    return (slide * (q + 1) + rest + 1) // (slide + 1)
+
+
+def optimal_chunk_in_time(size: float, slide: float, combine_time: float) -> int:
+    """Slices per chunk for a window of `size` time units; one ⊕ takes `combine_time` (theorem 2).
+
+    >>> optimal_chunk_in_time(3600, 1, combine_time=0.001)
+    3597
+    """
+    q, rest = int(size // slide), size % slide
+    extra = slide * rest + combine_time if rest else 0
+    if q <= (slide + 2 * combine_time + extra) / combine_time:
+        return q
+    waiting = q * (slide + combine_time) + slide + 2 * combine_time + extra
+    return int(waiting // (slide + 2 * combine_time))
+
+
+class Chunk:
+    """A closed run of slices: their states and the aggregate of them all."""
+
+    __slots__ = ("aggregate", "states")
+
+    def __init__(self, states: list[State], aggregate: State) -> None:
+        self.states, self.aggregate = states, aggregate
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+
+class BoundaryAggregator(Aggregator):
+    """What SBA and PBA share: the window cut into chunks at boundaries.
+
+                 front chunk        closed chunks            open chunk
+               ┌──────────────┐  ┌───────┐  ┌───────┐  ┌──────────────────┐
+               │ ░░░│ lcs …   │  │  ca   │  │  ca   │  │ saa …      → csa │
+               └──────────────┘  └───────┘  └───────┘  └──────────────────┘
+                evicted ↑ oldest  └──── middle ────┘               newest ↑
+
+    query = lcs[oldest] ⊕ middle ⊕ csa. With the chunk size of theorem 1 a window spans at most
+    three chunks. Without a fixed `chunk`, it follows the window's length.
+    """
+
+    def __init__(self, aggregation: Aggregation, chunk: int | None = None) -> None:
+        super().__init__(aggregation)
+        if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
+            raise InvalidArgument(
+                f"{self.algorithm}: chunk must be a whole number ≥ 1, got {chunk!r}"
+            )
+        self._chunk = chunk
+        self._front: list[State] = []  # lcs of the front chunk, in its order
+        self._gone = 0  # how many of the front chunk have left
+        self._closed: deque[Chunk] = deque()
+        self._middle: State = NOTHING
+        self._open: list[State] = []
+        self._csa: State = NOTHING
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def _insert(self, state: State) -> None:
+        chunk = self._chunk or optimal_chunk(self._size + 1)
+        if len(self._open) >= chunk and not (self._front and self._closes_on_entry):
+            self._close()
+        self._csa = self._plus(self._csa, state)
+        self._open.append(state)
+        self._size += 1
+
+    def _close(self) -> None:
+        """Draw a boundary behind the newest value."""
+        self._middle = self._plus(self._middle, self._csa)
+        self._closed.append(self._closing(self._open, self._csa))
+        self._open, self._csa = [], NOTHING
+
+    def _evict(self, k: int) -> None:
+        gone = self._gone + k
+        if gone < len(self._front):
+            self._front[self._gone : gone] = [NOTHING] * k
+            self._gone = gone
+        else:
+            self._enter(gone - len(self._front))
+        self._size -= k
+
+    def _enter(self, gone: int) -> None:
+        """Leave the front chunk, and `gone` values behind it."""
+        chunks = list(self._closed)
+        closes = gone > sum(map(len, chunks)) or (gone and self._closes_on_entry)
+        if closes and self._open:
+            chunks.append(self._closing(self._open.copy(), self._csa))
+        left = 0
+        while left < len(chunks) and gone >= len(chunks[left]):
+            gone -= len(chunks[left])
+            left += 1
+        del chunks[:left]
+        if gone:
+            front, chunks, middle = self._suffixes(chunks, gone)
+        else:
+            front, middle = [], self._total(chunks)
+        self._front, self._gone, self._middle, self._closed = front, gone, middle, deque(chunks)
+        if closes:
+            self._open, self._csa = [], NOTHING
+
+    def _query(self) -> State:
+        oldest = self._front[self._gone] if self._front else NOTHING
+        return self._plus(self._plus(oldest, self._middle), self._csa)
+
+    def _total(self, chunks: Iterable[Chunk]) -> State:
+        return self._fold(chunk.aggregate for chunk in chunks)
+
+    # What differs: when the lcs of a chunk are computed, and what they reach to.
+
+    _closes_on_entry: bool
+
+    @abstractmethod
+    def _closing(self, states: list[State], aggregate: State) -> Chunk:
+        """The chunk that is being closed."""
+
+    @abstractmethod
+    def _suffixes(self, chunks: list[Chunk], gone: int) -> tuple[list[State], list[Chunk], State]:
+        """A new front from index `gone` on, the closed chunks behind it, and a new middle."""
+
+    def _held(self) -> int:
+        """How many partial aggregates are held: the space of the paper's analysis."""
+        chunks = [self._front, *(chunk.states for chunk in self._closed), self._open]
+        states = sum(state is not NOTHING for chunk in chunks for state in chunk)
+        return states + 2  # csa and middle
+
+    def _check(self) -> None:
+        held = len(self._front) - self._gone + sum(map(len, self._closed)) + len(self._open)
+        assert held == self._size, (held, self._size)
+        assert 0 <= self._gone < max(1, len(self._front)), (self._gone, len(self._front))
+        assert (self._csa is NOTHING) == (not self._open)
+        assert self._middle is not NOTHING or not self._closed or self._front
+
+
+class Sba(BoundaryAggregator):
+    """Amortised < 3 ⊕ a slide, all counted; outside the lcs pass at a boundary at most 3.
+
+    The lcs of a chunk are computed when the oldest value first lies inside it, and then include
+    all that was closed behind it: one ⊕ of each later query is saved, which pays for the pass.
+    """
+
+    algorithm = "sba"
+    full_name = "Sequential Boundary Aggregator"
+    _closes_on_entry = True
+
+    def _closing(self, states: list[State], aggregate: State) -> Chunk:
+        return Chunk(states, aggregate)
+
+    def _suffixes(self, chunks: list[Chunk], gone: int) -> tuple[list[State], list[Chunk], State]:
+        lengths = list(itertools.accumulate(map(len, chunks[:-1]), initial=0))[1:]
+        middle = min(lengths, key=lambda length: abs(2 * length - self._size), default=0)
+        used = lengths.index(middle) + 1 if lengths else 1
+        # Chunks left over from when the window was smaller are taken together, half and half.
+        states = _joined(chunks[:used])
+        rest, suffix = _joined(chunks[used:]), self._total(chunks[used:])
+        lcs = [NOTHING] * len(states)
+        closed = [Chunk(rest, suffix)] if rest else []
+        for i in range(len(states) - 1, gone - 1, -1):
+            suffix = lcs[i] = self._plus(states[i], suffix)
+        return lcs, closed, NOTHING
+
+
+def _joined(chunks: list[Chunk]) -> list[State]:
+    if len(chunks) == 1:
+        return chunks[0].states
+    return list(itertools.chain.from_iterable(chunk.states for chunk in chunks))

@@ -1,0 +1,48 @@
+"""Subtract-on-Evict (figure 2 of paper 003): a running total, less what leaves."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from windrow.aggregations.base import Aggregation, State
+from windrow.algorithms.base import NOTHING, Aggregator
+
+
+class SubtractOnEvict(Aggregator):
+    """1 ⊕ an insert, 1 inverse an evict, none a query.
+
+        ┌────┬────┬─────┬──────┐
+        │ v₀ │ v₁ │  …  │ vₙ₋₁ │    total = v₀ ⊕ … ⊕ vₙ₋₁      evict: total ⊖ v₀
+        └────┴────┴─────┴──────┘
+
+    Floats drift under subtraction, so `auto` takes it for exact aggregations only.
+    """
+
+    algorithm = "subtract_on_evict"
+    full_name = "Subtract on evict"
+    needs_inverse = True
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        super().__init__(aggregation)
+        self._states: deque[State] = deque()
+        self._total: State = NOTHING
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def _insert(self, state: State) -> None:
+        self._total = self._plus(self._total, state)
+        self._states.append(state)
+
+    def _evict(self, k: int) -> None:
+        total = self._total
+        for _ in range(k):
+            total = self.aggregation.inverse(total, self._states[0]) if len(self) > 1 else NOTHING
+            self._total = total
+            self._states.popleft()
+
+    def _query(self) -> State:
+        return self._total
+
+    def _check(self) -> None:
+        assert (self._total is NOTHING) == (not self._states), (self._total, self._states)

@@ -1,0 +1,222 @@
+"""Wrong use is refused in words, and whatever fails leaves the window as it was."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windrow import ArgMax, Collect, Count, Max, Mean, Min, Sum, aggregation, aggregator
+from windrow.algorithms import ALGORITHMS, algorithm_class
+from windrow.errors import EmptyWindow, InvalidArgument, InvalidValue, Unsupported, WindrowError
+
+every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+without_inverse = pytest.mark.parametrize(
+    "algorithm", [a for a in ALGORITHMS if a != "subtract_on_evict"]
+)
+
+
+@every_algorithm
+def test_an_empty_window(algorithm: str) -> None:
+    swag = aggregator(Collect(), algorithm)
+    assert swag.query() is None
+    for k in (1, 2):
+        with pytest.raises(EmptyWindow, match=rf"holds 0 value\(s\), so {k} cannot be evicted"):
+            swag.evict(k)
+    swag.evict(0)
+    swag.insert("a")
+    with pytest.raises(IndexError, match=r"holds 1 value\(s\), so 2"):
+        swag.evict(2)
+    assert swag.query() == ["a"]
+    swag.evict()
+    assert swag.query() is None
+    assert len(swag) == 0
+    swag._check()
+
+
+def test_count_of_nothing_is_zero() -> None:
+    assert aggregator(Count()).query() == 0
+
+
+@every_algorithm
+@pytest.mark.parametrize("k", [-1, 1.5, "1", None])
+def test_evict_takes_a_whole_number(algorithm: str, k: Any) -> None:
+    swag = aggregator(Collect(), algorithm)
+    swag.insert(1)
+    with pytest.raises(InvalidArgument, match="evict: k must be"):
+        swag.evict(k)
+    assert swag.query() == [1]
+
+
+@without_inverse
+def test_values_that_cannot_be_compared_are_refused_at_once(algorithm: str) -> None:
+    swag = aggregator(Max(), algorithm)
+    swag.extend([3, 5.5, None])
+    with pytest.raises(InvalidValue, match=r"Max\(\): the window holds number values, so 'five'"):
+        swag.insert("five")
+    swag._check()
+    assert (swag.query(), len(swag)) == (5.5, 3)
+    swag.evict(3)
+    swag.insert("five")  # another window may hold strings
+    assert swag.query() == "five"
+
+
+def test_decimals_and_floats_do_not_mix() -> None:
+    from decimal import Decimal
+
+    swag = aggregator(Sum())
+    swag.insert(1)
+    swag.insert(Decimal("0.5"))
+    with pytest.raises(InvalidValue, match="holds Decimal values"):
+        swag.insert(0.5)
+    assert swag.query() == Decimal("1.5")
+
+
+@every_algorithm
+def test_a_wrong_value_leaves_the_window_alone(algorithm: str) -> None:
+    swag = aggregator(Sum(), algorithm)
+    swag.extend([1, 2])
+    with pytest.raises(InvalidValue, match="takes numbers, not str 'x'"):
+        swag.insert("x")
+    assert (swag.query(), len(swag)) == (3, 2)
+
+
+def test_names_are_suggested() -> None:
+    with pytest.raises(InvalidArgument, match="algorithm='dabba' is unknown; did you mean 'daba'"):
+        aggregator(Max(), "dabba")
+    with pytest.raises(InvalidArgument, match=r"is not an aggregation; write Max\(\), not Max"):
+        aggregator(Max)
+    with pytest.raises(InvalidArgument, match="daba has no option 'chunk'"):
+        aggregator(Max(), "daba", chunk=3)
+    with pytest.raises(InvalidArgument, match="chunk must be a whole number"):
+        aggregator(Max(), "sba", chunk=0)
+    with pytest.raises(InvalidArgument, match="combine must be a function"):
+        aggregation(lift=float, combine=3, lower=float)
+
+
+@every_algorithm
+def test_capabilities_are_refused_by_name(algorithm: str) -> None:
+    cls = algorithm_class(algorithm)
+    swag = aggregator(Collect() if algorithm != "slick_deque" else Max(), algorithm)
+    swag.insert(1)
+    if not cls.out_of_order:
+        with pytest.raises(Unsupported, match="take flatfat to insert by time"):
+            swag.insert(2, at=1)
+        with pytest.raises(InvalidArgument, match=f"{algorithm} has no out_of_order; take one of"):
+            aggregator(Count() if cls.needs_inverse else Max(), algorithm, out_of_order=True)
+    if cls.several_ranges:
+        assert swag.queries([1, 1]) == [swag.query()] * 2
+        for last in (0, 2, 1.5):
+            with pytest.raises(InvalidArgument, match="query: last must be"):
+                swag.query(last)
+    else:
+        with pytest.raises(Unsupported, match="answers for the whole window only; take flatfit"):
+            swag.query(1)
+    assert len(swag) == 1
+
+
+def test_auto_says_why() -> None:
+    chosen = {
+        "subtract_on_evict": (Count(), {}),
+        "slick_deque": (Max(), {}),
+        "recalculate": (Collect(), {}),
+        "daba": (Mean(), {}),
+        "flatfat": (Mean(), {"out_of_order": True}),
+        "flatfit": (Mean(), {"several_ranges": True}),
+    }
+    for algorithm, (agg, wishes) in chosen.items():
+        swag = aggregator(agg, **wishes)
+        assert swag.algorithm == algorithm
+        assert len(swag.why) > 20
+    assert aggregator(Max(), "foa").why == "asked for by name: foa"
+    assert aggregator(Sum()).algorithm == "daba", "a float sum drifts when it is subtracted"
+
+
+def test_a_selective_aggregation_that_is_not() -> None:
+    swag = aggregator(
+        aggregation(lift=float, combine=lambda a, b: (a + b) / 2, lower=float, selective=True)
+    )
+    swag.insert(1)
+    with pytest.raises(InvalidValue, match=r"declared selective, but combining 1.0 with 3.0 gave"):
+        swag.insert(3)
+    assert (swag.query(), len(swag)) == (1.0, 1)
+
+
+class Fault(Exception):
+    """What a failing combine raises."""
+
+
+@every_algorithm
+@given(
+    operations=st.lists(
+        st.one_of(st.just("insert"), st.just("insert"), st.floats(0, 1)), max_size=40
+    ),
+    fuses=st.lists(st.integers(1, 12), min_size=1, max_size=40),
+)
+@settings(max_examples=60)
+def test_a_failing_combine_leaves_the_window_as_it_was(
+    algorithm: str, operations: list[Any], fuses: list[int]
+) -> None:
+    fuse = math.inf
+
+    def burn() -> None:
+        nonlocal fuse
+        fuse -= 1
+        if fuse <= 0:
+            raise Fault
+
+    def combine(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+        burn()
+        return a + b
+
+    def pick(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+        burn()
+        return max(a, b)
+
+    def inverse(total: tuple[int, ...], old: tuple[int, ...]) -> tuple[int, ...]:
+        burn()
+        return total[len(old) :]
+
+    agg = aggregation(lift=lambda v: (v,), combine=combine, lower=list, inverse=inverse)
+    if algorithm == "slick_deque":
+        agg = aggregation(lift=lambda v: (v,), combine=pick, lower=list, selective=True)
+    swag = aggregator(agg, algorithm)
+    model: list[int] = []
+    for i, operation in enumerate(operations):
+        fuse = fuses[i % len(fuses)]
+        try:
+            if operation == "insert":
+                swag.insert(i * 37 % 11)
+                model.append(i * 37 % 11)
+            elif model:
+                swag.evict(1)
+                model.pop(0)
+        except Fault:
+            pass
+        fuse = math.inf
+        assert len(swag) == len(model)
+        swag._check()
+        expected = [max(model)] if algorithm == "slick_deque" and model else model
+        assert (swag.query() or []) == expected
+
+
+def test_one_root_for_all_errors() -> None:
+    for error in (EmptyWindow, InvalidArgument, InvalidValue, Unsupported):
+        assert issubclass(error, WindrowError)
+    assert issubclass(EmptyWindow, IndexError)
+    assert issubclass(InvalidArgument, ValueError)
+    assert issubclass(InvalidValue, TypeError)
+
+
+def test_any_object_may_be_a_value() -> None:
+    swag = aggregator(ArgMax())
+    marker = object()
+    swag.insert((3, marker))
+    swag.insert((2, [1, 2]))
+    assert swag.query() is marker
+    swag = aggregator(Min())
+    swag.extend([(1, "b"), (1, "a")])
+    assert swag.query() == (1, "a")

@@ -1,0 +1,75 @@
+"""The package as a whole: what importing it costs, and that its parts look one way."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import windrow
+
+ROOT = Path(windrow.__file__).parent
+LAYERS = ["errors", "aggregations", "algorithms", "windows", "queries", "engines"]
+
+
+def test_importing_windrow_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; import windrow; windrow.Max; windrow.aggregator(windrow.Max());"
+        "print([m for m in ('numpy', 'numba', 'pandas', 'polars', 'pyarrow', 'pyspark')"
+        " if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def layer_of(module: str) -> int | None:
+    """Where a module stands; None for the package itself."""
+    parts = module.split(".")
+    return LAYERS.index(parts[1]) if len(parts) > 1 and parts[1] in LAYERS else None
+
+
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_look_down_only(path: Path) -> None:
+    """aggregations → algorithms → windows → queries → engines: a module never looks back up."""
+    name = ".".join(("windrow", *path.relative_to(ROOT).with_suffix("").parts))
+    own = layer_of(name)
+    if own is None:
+        pytest.skip("the package's front door looks at everything")
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+        for imported in names:
+            if imported.split(".")[0] == "windrow":
+                seen = layer_of(imported)
+                assert seen is not None, f"{name} imports {imported}: import from its home"
+                assert seen <= own, f"{name} imports {imported}"
+
+
+def test_every_layer_is_known() -> None:
+    inside = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in MODULES}
+    assert inside - {"__init__"} <= set(LAYERS)
+
+
+@pytest.mark.parametrize("name", windrow.__all__)
+def test_every_public_name_is_there_and_documented(name: str) -> None:
+    assert getattr(windrow, name).__doc__
+
+
+def test_unknown_names_are_errors() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Maximum'"):
+        windrow.Maximum  # noqa: B018
+
+
+def test_public_names_are_those_of_the_aggregations_package() -> None:
+    import windrow.aggregations
+
+    assert set(windrow.aggregations.__all__) <= set(windrow.__all__)
