@@ -12,7 +12,7 @@ import pytest
 import windrow
 
 ROOT = Path(windrow.__file__).parent
-LAYERS = ["errors", "aggregations", "algorithms", "windows", "queries", "engines"]
+LAYERS = ["errors", "aggregations", "algorithms", "windows", "compiled", "queries", "engines"]
 
 
 def test_importing_windrow_imports_nothing_heavy() -> None:

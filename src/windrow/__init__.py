@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from windrow.aggregations import Variance as Variance
     from windrow.aggregations import aggregation as aggregation
     from windrow.algorithms import aggregator as aggregator
+    from windrow.compiled.rolling import RollingState as RollingState
+    from windrow.compiled.rolling import rolling as rolling
 
 __version__ = "0.1.0.dev0"
 
@@ -90,6 +92,8 @@ _AGGREGATIONS = (
 _HOME = {
     **dict.fromkeys(_AGGREGATIONS, "windrow.aggregations"),
     "aggregator": "windrow.algorithms",
+    "RollingState": "windrow.compiled.rolling",
+    "rolling": "windrow.compiled.rolling",
 }
 
 __all__ = sorted(_HOME)

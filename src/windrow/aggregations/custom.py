@@ -38,7 +38,7 @@ class Custom(Aggregation):
         self.identity = identity if self.has_identity else None
         self.lift_function, self.combine_function, self.lower_function = lift, combine, lower
         self.inverse_function = inverse
-        self._unary_inverse = inverse is not None and _positional(inverse) == 1
+        self.unary_inverse = inverse is not None and _positional(inverse) == 1
         self.invertible = inverse is not None
         self.commutative, self.selective, self.exact = commutative, selective, exact
 
@@ -58,7 +58,7 @@ class Custom(Aggregation):
             return super().inverse(total, old)
         if old is None and not self.has_identity:
             return total
-        if self._unary_inverse:
+        if self.unary_inverse:
             return self.combine(self.inverse_function(old), total)
         return self.inverse_function(total, old)
 

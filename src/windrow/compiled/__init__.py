@@ -1,0 +1,1 @@
+"""The compiled path: the algorithms' loops specialised for an aggregation by Numba."""

@@ -1,0 +1,103 @@
+"""Where generated modules live, so that a second process need not compile.
+
+Numba keeps compiled functions beside the file they come from, under the file's name and time
+stamp. So a generated module is written once, under a name made of its content, to a directory of
+the user's (`WINDROW_CACHE_DIR`, else the platform's cache directory). It is written under a
+private name and renamed: another process sees it whole or not at all. And each of its compiled
+functions has exactly one signature: processes that compile it at the same time write the same
+thing to the same place, which is why they cannot disturb each other.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+import platform
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from types import ModuleType
+
+_loading = threading.Lock()
+
+
+def cache_dir() -> Path:
+    """The directory of the generated modules; made if it is not there."""
+    chosen = os.environ.get("WINDROW_CACHE_DIR")
+    if chosen:
+        path = Path(chosen)
+    elif sys.platform == "win32":
+        path = Path(os.environ.get("LOCALAPPDATA", Path.home())) / "windrow" / "cache"
+    else:
+        path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "windrow"
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if os.access(path, os.W_OK):
+            return path
+    except OSError:
+        pass
+    return _fallback()
+
+
+@functools.cache
+def _fallback() -> Path:
+    """A directory of this process' own, where the user's cannot be written."""
+    return Path(tempfile.mkdtemp(prefix="windrow-"))
+
+
+@functools.cache
+def _environment() -> str:
+    """What else the machine code depends on: versions, processor, and the functions it uses."""
+    import llvmlite
+    import numba
+    from numba.core.config import CPU_NAME
+    from llvmlite.binding import get_host_cpu_name
+
+    here = Path(__file__).parent
+    sources = sorted(here.glob("*.py"))
+    text = "".join(source.read_text() for source in sources)
+    parts = (
+        numba.__version__,
+        llvmlite.__version__,
+        sys.version,
+        platform.machine(),
+        CPU_NAME or get_host_cpu_name(),
+        hashlib.sha256(text.encode()).hexdigest(),
+    )
+    return "\n".join(map(str, parts))
+
+
+@functools.lru_cache(maxsize=512)
+def load(text: str) -> ModuleType:
+    """The module whose source is `text`, written to the cache if it is not there."""
+    key = hashlib.sha256((_environment() + text).encode()).hexdigest()[:24]
+    name = f"windrow_generated_{key}"
+    with _loading:
+        if name in sys.modules:
+            return sys.modules[name]
+        path = cache_dir() / f"{name}.py"
+        if not path.exists():
+            _write(path, text)
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        return module
+
+
+def _write(path: Path, text: str) -> None:
+    """Write under a private name, then rename. The time stamp is fixed: Numba's cache asks for it,
+    and two processes that write the same text must agree on it."""
+    descriptor, private = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.utime(private, (1_600_000_000, 1_600_000_000))
+    os.replace(private, path)

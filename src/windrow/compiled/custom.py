@@ -1,0 +1,129 @@
+"""A user's own aggregation as a compiled monoid: what types its states have, found by asking Numba."""
+
+from __future__ import annotations
+
+import types as python_types
+from typing import Any
+
+from numba import from_dtype, njit, types
+from numba.core.errors import NumbaError
+from numba.core.typing.templates import Signature
+
+from windrow.aggregations.custom import Custom
+from windrow.compiled.functions import NotEmbeddable, embed
+from windrow.compiled.monoids import Monoid
+
+_NAMES = ("user_lift", "user_combine", "user_lower", "user_inverse")
+
+
+class NotCompilable(Exception):
+    """Why an aggregation runs in the interpreter."""
+
+
+def custom_monoid(aggregation: Custom, dtypes: tuple[str, ...]) -> Monoid:
+    """The monoid of the user's functions on values of these types."""
+    functions = {
+        "user_lift": aggregation.lift_function,
+        "user_combine": aggregation.combine_function,
+        "user_lower": aggregation.lower_function,
+    }
+    if aggregation.inverse_function is not None:
+        functions["user_inverse"] = aggregation.inverse_function
+    try:
+        text = embed(functions)
+    except NotEmbeddable as error:
+        raise NotCompilable(str(error)) from None
+    scope = python_types.ModuleType("windrow_user_functions")
+    scope.__dict__["__file__"] = __file__
+    exec(text, scope.__dict__)
+    lift, combine, lower = (njit(scope.__dict__[name]) for name in _NAMES[:3])
+    try:
+        state = _returned(lift, tuple(from_dtype(_dtype(d)) for d in dtypes), "lift")
+        for _ in range(4):  # until combine gives back what it takes
+            wider = _wider(state, _returned(combine, (state, state), "combine"))
+            if wider == state:
+                break
+            state = wider
+        else:
+            raise NotCompilable("combine does not return the type of state that it takes")
+        answer = _returned(lower, (state,), "lower")
+    except NumbaError as error:
+        raise NotCompilable(_first_line(error)) from None
+    fields, outputs = _fields(state, "lift"), _fields(answer, "lower")
+    one = not isinstance(state, types.BaseTuple)
+    source = _source(text, len(dtypes), one, aggregation)
+    return Monoid(
+        tuple(fields),
+        tuple(outputs),
+        "unit",
+        "plus",
+        "answer",
+        "minus" if "user_inverse" in functions else "",
+        (),
+        len(dtypes),
+        source,
+    )
+
+
+def _source(text: str, columns: int, one: bool, aggregation: Custom) -> str:
+    """The user's functions, and wrappers that make every state a tuple."""
+    values = ", ".join(f"x{i}" for i in range(columns))
+    a, b, s = ("a[0]", "b[0]", "s[0]") if one else ("a", "b", "s")
+    lines = [text, *(f"{name} = njit({name})" for name in _NAMES[:3])]
+    bodies = {
+        f"unit(position, {values})": f"user_lift({values})",
+        "plus(a, b)": f"user_combine({a}, {b})",
+    }
+    if aggregation.inverse_function is not None:
+        lines.append("user_inverse = njit(user_inverse)")
+        bodies["minus(a, b)"] = f"user_inverse({a}, {b})"
+        if aggregation.unary_inverse:
+            bodies["minus(a, b)"] = f"user_combine(user_inverse({b}), {a})"
+    for head, body in bodies.items():
+        lines.append(f"@njit\ndef {head}:\n    return {f'({body},)' if one else body}")
+    lines.append(f"@njit\ndef answer(s):\n    return user_lower({s})")
+    return "\n".join(lines)
+
+
+def _dtype(name: str) -> Any:
+    import numpy as np
+
+    return np.dtype(name)
+
+
+def _returned(function: Any, arguments: tuple[types.Type, ...], name: str) -> types.Type:
+    function.compile(arguments)
+    signature: Signature = function.overloads[arguments].signature
+    return signature.return_type
+
+
+def _wider(a: types.Type, b: types.Type) -> types.Type:
+    """The type that both states fit in."""
+    if isinstance(a, types.BaseTuple) and isinstance(b, types.BaseTuple) and len(a) == len(b):
+        return types.Tuple([_wider(x, y) for x, y in zip(a, b, strict=True)])
+    if isinstance(a, types.BaseTuple) or isinstance(b, types.BaseTuple):
+        raise NotCompilable(f"lift makes a state of type {a}, combine one of type {b}")
+    names = {_scalar(a, "lift"), _scalar(b, "combine")}
+    wide = next(name for name in ("float64", "int64", "boolean") if name in names)
+    return getattr(types, wide)
+
+
+def _fields(state: types.Type, name: str) -> list[str]:
+    members = list(state) if isinstance(state, types.BaseTuple) else [state]
+    return [_scalar(member, name) for member in members]
+
+
+def _scalar(member: types.Type, name: str) -> str:
+    if isinstance(member, types.Float):
+        return "float64"
+    if isinstance(member, types.Boolean):
+        return "boolean"
+    if isinstance(member, types.Integer):
+        return "int64"
+    raise NotCompilable(f"{name} returns {member}, and only numbers and flat tuples of them compile")
+
+
+def _first_line(error: NumbaError) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    useful = [line for line in lines if line and not line.startswith(("Failed in", "-", "During"))]
+    return useful[0] if useful else type(error).__name__

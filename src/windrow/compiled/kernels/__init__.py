@@ -1,0 +1,1 @@
+"""Loops specialised to one aggregation over one kind of number."""

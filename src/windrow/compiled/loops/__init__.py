@@ -1,0 +1,6 @@
+"""One module an algorithm: its evict, insert, query loop, written once for all aggregations.
+
+Each has `STATES` and `INDICES`, the buffers that it needs (as multiples of the capacity, a power
+of two not smaller than the longest window, plus a constant), and `run`. The cursors live in local
+variables and are written back at the end, so that a call can go on where the last one stopped.
+"""

@@ -1,0 +1,258 @@
+"""`rolling`: aggregates of sliding windows over arrays, at the speed of machine code."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.aggregations.base import Aggregation
+from windrow.aggregations.together import Together
+from windrow.algorithms import ALGORITHMS
+from windrow.compiled.bounds import CLOSED, check_order, extent, instants, range_bounds
+from windrow.compiled.columns import column
+from windrow.compiled.rollers import Batch, Roller, roller
+from windrow.errors import InvalidArgument, InvalidValue, Unsupported, did_you_mean
+
+COMPILED = tuple(name for name in ALGORITHMS if name not in ("foa", "ioa"))
+
+
+class RollingState:
+    """What one call of `rolling` leaves to the next, so that a stream can come in batches.
+
+    The answers of the batches, one after the other, are those of one call, bit for bit. In a
+    window by time, rows of equal time see each other; so the rows of a batch's last time are
+    answered with the next batch, or by `finish`.
+
+    >>> import numpy as np
+    >>> from windrow import Sum, rolling
+    >>> state = RollingState()
+    >>> rolling(np.array([1, 2, 3]), Sum(), rows=2, state=state)
+    array([1, 3, 5])
+    >>> rolling(np.array([4, 5]), Sum(), rows=2, state=state)
+    array([7, 9])
+    """
+
+    def __init__(self) -> None:
+        self._stream: _Stream | None = None
+        self._broken = False
+
+    def finish(self) -> Any:
+        """The answers that waited for more rows of the same time; then the stream is over."""
+        if self._stream is None:
+            raise InvalidArgument("finish: nothing has been rolled with this state yet")
+        answers = self._stream.feed([], None, last=True)
+        self._stream = None
+        return answers
+
+
+def rolling(
+    values: Any,
+    aggregation: Aggregation | Mapping[str, Aggregation],
+    *,
+    rows: int | None = None,
+    range: Any = None,
+    at: Any = None,
+    closed: str = "both",
+    algorithm: str = "auto",
+    threads: int = 1,
+    nulls: Any = None,
+    nan: str = "value",
+    state: RollingState | None = None,
+) -> Any:
+    """The aggregate of the window that ends at each value, as an array as long as `values`.
+
+    The window is the last `rows` values, the current one included, or those whose time in `at`
+    lies within `range` before the current one's (`closed` as in pandas, both ends by default).
+    `values` is an array, or a pair of them for an aggregation of pairs (ArgMax with one array
+    answers positions). A dict of aggregations gives a dict of arrays.
+
+    `nulls` marks values that are missing (a masked array's are, too), ``nan="null"`` every NaN. A
+    window of nulls only has NaN or NaT for an answer, or is masked where the type has neither.
+
+    `algorithm="auto"` takes what is fastest; a name runs that algorithm's own loop. `threads` cuts
+    a long array into pieces. `state` goes on where the call before stopped.
+
+    >>> import numpy as np
+    >>> from windrow import Max, Mean, rolling
+    >>> rolling(np.array([3, 1, 2, 5, 4]), Max(), rows=3)
+    array([3, 3, 3, 5, 5])
+    >>> at = np.array(["2026-01-01T10:00", "2026-01-01T10:40", "2026-01-01T11:30"], "M8[s]")
+    >>> rolling(np.array([1.0, 2.0, 6.0]), Mean(), range="1 hour", at=at)
+    array([1. , 1.5, 4. ])
+    """
+    arrays = list(values) if isinstance(values, tuple) else [values]
+    stream = _Stream(aggregation, rows, range, closed, algorithm, threads, nulls is not None, nan)
+    if state is not None:
+        stream = _continued(state, stream)
+    try:
+        return stream.feed(arrays, at, nulls=nulls, last=state is None)
+    except BaseException:
+        if state is not None:
+            state._broken = stream.touched
+        raise
+
+
+def _continued(state: RollingState, stream: _Stream) -> _Stream:
+    """The stream of `state`, which must have been asked the same things."""
+    if state._broken:
+        raise InvalidArgument("state: an earlier call failed half-way; start again with a new one")
+    if state._stream is None:
+        state._stream = stream
+    elif state._stream.question != stream.question:
+        raise InvalidArgument(
+            f"state was made for {state._stream.question}; this call asks {stream.question}"
+        )
+    return state._stream
+
+
+class _Stream:
+    """A query over a stream of batches: checks what comes in and feeds it to the rollers."""
+
+    def __init__(
+        self,
+        aggregation: Any,
+        rows: Any,
+        range_: Any,
+        closed: str,
+        algorithm: str,
+        threads: Any,
+        has_nulls: bool,
+        nan: str,
+    ) -> None:
+        self.parts = _parts(aggregation)
+        self.many = isinstance(aggregation, Mapping | Together)
+        _check_choices(closed, algorithm, nan)
+        if (rows is None) == (range_ is None):
+            raise InvalidArgument("give rows= or range=, one of them")
+        self.rows = None if rows is None else _positive("rows", rows)
+        self.range, self.closed, self.algorithm, self.nan = range_, closed, algorithm, nan
+        self.threads = _positive("threads", threads)
+        self.has_nulls = has_nulls
+        self.rollers: list[Roller] | None = None
+        self.position = 0  # rows that came
+        self.answered = 0  # rows that were answered
+        self.size: Any = None
+        self.times: NDArray[Any] = np.empty(0, np.int64)  # from position `oldest` on
+        self.oldest = 0
+        self.touched = False
+
+    @property
+    def question(self) -> str:
+        """What is asked, in words that are the same for the same thing."""
+        window = f"rows={self.rows}" if self.rows else f"range={self.range!r}, closed={self.closed!r}"
+        return f"{self.parts}, {window}, algorithm={self.algorithm!r}, nan={self.nan!r}"
+
+    def feed(self, arrays: list[Any], at: Any, *, nulls: Any = None, last: bool) -> Any:
+        """Take a batch and return the answers that are ready."""
+        if not arrays:  # the end of the stream
+            assert self.rollers is not None
+            batch = Batch([], self.position, None)
+            return self._answers(self._by_time(batch, np.empty(0, self.times.dtype), True)
+                                 if self.rows is None else batch)  # fmt: skip
+        columns = [column(a, nulls, self.nan, f"values[{i}]") for i, a in enumerate(arrays)]
+        lengths = {len(a) for a in arrays}
+        if len(lengths) > 1:
+            raise InvalidArgument(f"the arrays of values differ in length: {sorted(lengths)}")
+        n = lengths.pop()
+        instant = self._instants(at, n)
+        if self.rollers is None:
+            self.rollers = [
+                roller(part, columns, arrays, self.rows, self.algorithm, self.threads,
+                       self.has_nulls or self.nan == "null")
+                for part in self.parts.values()
+            ]  # fmt: skip
+        batch = Batch(columns, self.position, arrays)
+        self.position += n
+        self.touched = True
+        if self.rows is None:
+            batch = self._by_time(batch, instant, last)
+        else:
+            batch.row, batch.stop = self.answered, self.position
+        answers = self._answers(batch)
+        self.touched = False
+        return answers
+
+    def _instants(self, at: Any, n: int) -> Any:
+        if self.rows is not None:
+            if at is not None:
+                raise InvalidArgument("at= goes with range=; rows= needs no times")
+            return None
+        if at is None:
+            raise InvalidArgument("range= needs at=, the time of each value")
+        instant = instants(at)
+        if instant.size != n:
+            raise InvalidArgument(f"at has {instant.size} times for {n} values")
+        check_order(instant, self.times[-1] if self.times.size else None)
+        size = extent(self.range, instant, np.asarray(at).dtype.kind in "mM")
+        if self.size is not None and (size != self.size or instant.dtype != self.times.dtype):
+            raise InvalidArgument("state: the times of this batch are of another type than before")
+        self.size = size
+        return instant
+
+    def _by_time(self, batch: Batch, instant: NDArray[Any], last: bool) -> Batch:
+        """Find the windows of the rows that can be answered now."""
+        times = np.concatenate([self.times, instant]) if self.times.size else instant
+        lo, hi = range_bounds(times, self.size, self.closed)
+        ready = self.position
+        if not last and self.closed in ("both", "right") and times.size:
+            ready = self.oldest + int(np.searchsorted(times, times[-1], side="left"))
+        ready = max(ready, self.answered)
+        rows = slice(self.answered - self.oldest, ready - self.oldest)
+        batch.row, batch.stop = self.answered, ready
+        batch.lo, batch.hi = lo[rows] + self.oldest, hi[rows] + self.oldest
+        keep = int(lo[ready - self.oldest - 1]) if ready > self.oldest else 0
+        self.times, self.oldest = times[keep:].copy(), self.oldest + keep
+        self.answered = ready
+        return batch
+
+    def _answers(self, batch: Batch) -> Any:
+        assert self.rollers is not None
+        if self.rows is not None:
+            self.answered = self.position
+        answers = [each.roll(batch) for each in self.rollers]
+        return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
+
+
+def _parts(aggregation: Any) -> dict[str, Aggregation]:
+    if isinstance(aggregation, Together):
+        return aggregation.parts
+    parts = dict(aggregation) if isinstance(aggregation, Mapping) else {"": aggregation}
+    for part in parts.values():
+        if not isinstance(part, Aggregation):
+            hint = "; write Max(), not Max" if isinstance(part, type) else ""
+            raise InvalidArgument(f"rolling: {part!r} is not an aggregation{hint}")
+    if not parts:
+        raise InvalidArgument("rolling: an empty dict of aggregations asks nothing")
+    return parts
+
+
+def _check_choices(closed: str, algorithm: str, nan: str) -> None:
+    for name, given, known in (
+        ("closed", closed, CLOSED),
+        ("algorithm", algorithm, ("auto", *ALGORITHMS)),
+        ("nan", nan, ("value", "null")),
+    ):
+        if given not in known:
+            raise InvalidArgument(f"{name}={given!r} is unknown; {did_you_mean(str(given), known)}")
+    if algorithm in ("foa", "ioa"):
+        raise Unsupported(
+            f"{algorithm} is a list of linked cells, which only the interpreter has: use "
+            f"aggregator(…, algorithm={algorithm!r}), or daba here"
+        )
+
+
+def _positive(name: str, value: Any) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidArgument(f"{name} must be a whole number, got {value!r}") from None
+    if number < 1:
+        raise InvalidArgument(f"{name} must be 1 or more, got {value!r}")
+    return number
+
+
+__all__ = ["COMPILED", "InvalidValue", "RollingState", "rolling"]

@@ -1,0 +1,2 @@
+"""placeholder while the kernels are being written"""
+def specialised(*a): return None

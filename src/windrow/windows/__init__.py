@@ -1,0 +1,1 @@
+"""Over which rows: the extent of windows."""

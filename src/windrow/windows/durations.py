@@ -1,0 +1,82 @@
+"""Durations as people write them: "1 hour", "90s", "1h 30min", timedelta."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from decimal import Decimal
+from typing import Any
+
+from windrow.errors import InvalidArgument, did_you_mean
+
+NANOSECONDS = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86400 * 10**9,
+    "w": 7 * 86400 * 10**9,
+}
+_WORDS = {
+    **{word: "ns" for word in ("nanosecond", "nanoseconds", "nano", "nanos")},
+    **{word: "us" for word in ("µs", "microsecond", "microseconds", "micro", "micros")},
+    **{word: "ms" for word in ("millisecond", "milliseconds", "milli", "millis")},
+    **{word: "s" for word in ("sec", "secs", "second", "seconds")},
+    **{word: "min" for word in ("m", "mins", "minute", "minutes")},
+    **{word: "h" for word in ("hr", "hrs", "hour", "hours")},
+    **{word: "d" for word in ("day", "days")},
+    **{word: "w" for word in ("week", "weeks")},
+}
+_CALENDAR = {"mo", "mon", "month", "months", "y", "yr", "yrs", "year", "years", "quarter", "quarters"}
+_PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ]+)\s*")
+
+
+def nanoseconds(value: Any, name: str) -> int:
+    """A duration in nanoseconds; `name` is the argument that errors speak of.
+
+    >>> nanoseconds("1h 30min", "range") == nanoseconds("90 minutes", "range")
+    True
+    """
+    if isinstance(value, str):
+        total = _parse(value, name)
+    elif isinstance(value, datetime.timedelta):
+        total = (value.days * 86400 + value.seconds) * 10**9 + value.microseconds * 1000
+    elif getattr(value, "dtype", None) is not None and value.dtype.kind == "m":
+        total = int(value.astype("timedelta64[ns]").astype("int64"))
+    else:
+        raise InvalidArgument(
+            f'{name}={value!r} is not a duration; write "1 hour", "90s" or a timedelta'
+        )
+    if total <= 0:
+        raise InvalidArgument(f"{name}={value!r}: a duration must be longer than nothing")
+    return total
+
+
+def _parse(text: str, name: str) -> int:
+    total, at = Decimal(0), 0
+    while at < len(text):
+        part = _PART.match(text, at)
+        if part is None:
+            break
+        unit = part[2].lower()
+        if unit in _CALENDAR:
+            raise InvalidArgument(
+                f"{name}={text!r}: months and years differ in length; give days, as in '30 days'"
+            )
+        unit = _WORDS.get(unit, unit)
+        if unit not in NANOSECONDS:
+            known = [*NANOSECONDS, *(w for w in _WORDS if len(w) > 3)]
+            raise InvalidArgument(
+                f"{name}={text!r}: {part[2]!r} is no unit of time; {did_you_mean(unit, known)}"
+            )
+        total += Decimal(part[1]) * NANOSECONDS[unit]
+        at = part.end()
+    if at == 0 or at < len(text):
+        raise InvalidArgument(
+            f'{name}={text!r} is not a duration; write a number and a unit, as in "1 hour" or "90s"'
+        )
+    if total != int(total):
+        raise InvalidArgument(f"{name}={text!r} is not a whole number of nanoseconds")
+    return int(total)
