@@ -213,6 +213,20 @@ def test_numpy_integers_do_not_wrap_around() -> None:
     assert answer(Product(), [np.int32(2**30)] * 4) == 2**120
 
 
+def test_what_no_float_can_hold() -> None:
+    huge = 10**400
+    assert answer(Sum(), [huge, huge]) == 2 * huge
+    assert answer(Sum(), [huge, 0.5]) == INF
+    assert answer(Mean(), [-huge, -huge]) == -INF
+    assert math.isnan(answer(Variance(), [huge, 1]))
+    assert math.isnan(answer(Max(), [Decimal(1), Decimal("NaN")]))
+    assert answer(Sum(), [Decimal(1), Decimal("-Infinity")]) == -INF
+    with pytest.raises(InvalidValue, match="can be subtracted"):
+        Range().lift("a")
+    with pytest.raises(InvalidValue, match="needs times or numbers"):
+        LongestRun().lift((1, "monday"))
+
+
 def test_decimals_and_fractions_stay_what_they_are() -> None:
     assert answer(Sum(), [Decimal("0.1")] * 3) == Decimal("0.3")
     assert answer(Mean(), [Fraction(1, 3), Fraction(2, 3)]) == Fraction(1, 2)

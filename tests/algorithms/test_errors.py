@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,8 +71,9 @@ def test_decimals_and_floats_do_not_mix() -> None:
     swag = aggregator(Sum())
     swag.insert(1)
     swag.insert(Decimal("0.5"))
-    with pytest.raises(InvalidValue, match="holds Decimal values"):
-        swag.insert(0.5)
+    for wrong in (0.5, np.float32(0.5)):
+        with pytest.raises(InvalidValue, match="holds Decimal values"):
+            swag.insert(wrong)
     assert swag.query() == Decimal("1.5")
 
 
@@ -105,7 +107,7 @@ def test_capabilities_are_refused_by_name(algorithm: str) -> None:
     if not cls.out_of_order:
         with pytest.raises(Unsupported, match="take flatfat to insert by time"):
             swag.insert(2, at=1)
-        with pytest.raises(InvalidArgument, match=f"{algorithm} has no out_of_order; take one of"):
+        with pytest.raises(InvalidArgument, match=f"{algorithm} of .* has no out_of_order; take one of"):
             aggregator(Count() if cls.needs_inverse else Max(), algorithm, out_of_order=True)
     if cls.several_ranges:
         assert swag.queries([1, 1]) == [swag.query()] * 2
@@ -116,6 +118,12 @@ def test_capabilities_are_refused_by_name(algorithm: str) -> None:
         with pytest.raises(Unsupported, match="answers for the whole window only; take flatfit"):
             swag.query(1)
     assert len(swag) == 1
+
+
+def test_slick_deque_has_several_ranges_only_where_it_selects() -> None:
+    assert aggregator(Max(), "slick_deque", several_ranges=True).several_ranges
+    with pytest.raises(InvalidArgument, match="has no several_ranges; take one of"):
+        aggregator(Count(), "slick_deque", several_ranges=True)
 
 
 def test_auto_says_why() -> None:

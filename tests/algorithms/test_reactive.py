@@ -138,6 +138,8 @@ def test_times_must_be_given_from_the_start_and_found() -> None:
     swag.insert(1)
     with pytest.raises(InvalidValue, match="have no times"):
         swag.insert(2, at=5)
+    with pytest.raises(InvalidArgument, match="have no times, so none is at 1"):
+        swag.evict(at=1)
     swag.evict()
     swag.insert(2, at=5)
     with pytest.raises(InvalidArgument, match="no value in the window has the time 6"):

@@ -247,12 +247,14 @@ def test_sums_forget_what_has_left() -> None:
 @pytest.mark.parametrize("w", [8, 64, 1000, 20_000])
 @pytest.mark.parametrize("offset", [0.0, 1e8])
 def test_sums_are_as_exact_as_compensated_ones(w: int, offset: float) -> None:
-    values = offset + np.random.default_rng(w).normal(size=100_000)
+    values = offset + np.random.default_rng(w).normal(size=500_000)
     rows = np.random.default_rng(0).integers(0, values.size, 300)
     expected = np.array([math.fsum(values[max(0, i - w + 1) : i + 1]) for i in rows])
     ours = whole(sums.rolling_sum_f64, values, w)[rows] - expected
     theirs = pd.Series(values).rolling(w, min_periods=1).sum().to_numpy()[rows] - expected
-    assert np.sqrt((ours**2).mean()) <= 1.1 * np.sqrt((theirs**2).mean())
+    assert np.abs(ours).max() <= np.abs(theirs).max()
+    # A window of 64 values far from 0 is a plain tree of sums: all but the last digit.
+    assert np.sqrt((ours**2).mean()) <= 1.25 * np.sqrt((theirs**2).mean())
 
 
 # --- variances -----------------------------------------------------------------------------
@@ -364,9 +366,7 @@ def test_variable_variances(case: tuple[Array, Array, Array], ddof: int, data: A
     )  # fmt: skip
     for i in range(lo.size):
         window = values[lo[i] : hi[i]][valid[lo[i] : hi[i]]]
-        np.testing.assert_allclose(
-            out[i], exact_variance(window, ddof), rtol=1e-12, atol=1e-300
-        )
+        np.testing.assert_allclose(out[i], exact_variance(window, ddof), rtol=1e-12, atol=1e-300)
 
 
 def test_variable_windows_agree_with_rolling_ones() -> None:

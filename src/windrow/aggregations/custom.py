@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from windrow.aggregations.base import Aggregation, State
+from windrow.aggregations.base import Aggregation, State, is_null
 from windrow.errors import InvalidArgument
 
 _ABSENT: Any = object()
@@ -41,6 +41,10 @@ class Custom(Aggregation):
         self.unary_inverse = inverse is not None and _positional(inverse) == 1
         self.invertible = inverse is not None
         self.commutative, self.selective, self.exact = commutative, selective, exact
+
+    def skips(self, value: Any) -> bool:
+        """A row is null when any of its columns is."""
+        return any(map(is_null, value)) if self.arity > 1 else is_null(value)
 
     def unit(self, value: Any) -> State:
         return self.lift_function(*value) if self.arity > 1 else self.lift_function(value)

@@ -6,6 +6,7 @@ from typing import Any
 
 from windrow.aggregations.kinds import Ordered, OrderedPairs
 from windrow.aggregations.ordering import less, plain, same
+from windrow.errors import InvalidValue
 
 
 class Max(Ordered):
@@ -52,6 +53,8 @@ class Range(Ordered):
 
     def unit(self, value: Any) -> Any:
         value = plain(value)
+        if isinstance(value, str | bytes):
+            raise InvalidValue(f"{self!r} takes what can be subtracted, not {value!r}")
         return value, value
 
     def combine(self, a: Any, b: Any) -> Any:

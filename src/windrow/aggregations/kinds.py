@@ -6,13 +6,14 @@ bases tell what must stay alike (`families`), so that an aggregator can refuse t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, is_null
-from windrow.aggregations.ordering import family
+from windrow.aggregations.ordering import family, plain
 from windrow.errors import InvalidValue
 
 
@@ -24,9 +25,11 @@ class Numeric(Aggregation):
     def families(self, value: Any) -> tuple[Hashable, ...]:
         if self.columns:
             value = self.pick(value)
+        value = plain(value)
         if isinstance(value, Decimal):
             return ("Decimal",)
-        return ("float",) if isinstance(value, float | Fraction) else (None,)
+        real = isinstance(value, Fraction) or (isinstance(value, float) and math.isfinite(value))
+        return ("float",) if real else (None,)
 
 
 class Ordered(Aggregation):

@@ -15,14 +15,18 @@ _PLAIN = frozenset({int, float, bool, str, bytes})
 
 
 def plain(value: Any) -> Any:
-    """A NumPy number as the Python number it is; everything else unchanged.
+    """A NumPy number as the Python number it is, a Decimal's NaN or infinity as a float's.
 
-    NumPy's integers wrap around where Python's do not, so none may enter a state.
+    NumPy's integers wrap around where Python's do not, so none may enter a state. Everything else
+    stays as it is.
     """
     if type(value) in _PLAIN:
         return value
+    if isinstance(value, Decimal):  # a NaN of its kind cannot even be compared
+        return value if value.is_finite() else float(value.copy_abs()) * (-1) ** value.is_signed()
     dtype = getattr(value, "dtype", None)
-    return value.item() if dtype is not None and dtype.kind in "biuf" else value
+    number = dtype is not None and dtype.kind in "biuf" and getattr(value, "ndim", 0) == 0
+    return value.item() if number else value
 
 
 def number(value: Any, asker: object) -> Any:

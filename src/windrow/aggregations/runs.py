@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from windrow.aggregations.kinds import OrderedPairs
 from windrow.aggregations.ordering import less, plain
+from windrow.errors import InvalidValue
 
 
 class Run(NamedTuple):
@@ -49,6 +50,8 @@ class LongestRun(OrderedPairs):
 
     def unit(self, value: Any) -> Any:
         measure, at = plain(value[0]), value[1]
+        if isinstance(at, str | bytes):
+            raise InvalidValue(f"{self!r}: a run's span needs times or numbers, not {at!r}")
         run = (1, at, at)
         return _Part(1, measure, measure, run, run, run)
 

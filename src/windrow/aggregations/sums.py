@@ -27,7 +27,10 @@ def total_of(value: Any) -> Total:
 
 
 def _two_sum(a: Any, b: Any) -> tuple[Any, float]:
-    s = a + b
+    try:
+        s = a + b
+    except OverflowError:  # an integer that no float can hold, added to a float
+        return (math.inf if (a if abs(a) > abs(b) else b) > 0 else -math.inf), 0.0
     if isinstance(s, float) and math.isfinite(s):
         t = s - a
         return s, (a - (s - t)) + (b - t)
@@ -94,7 +97,13 @@ class Mean(_Summing):
     """The arithmetic mean."""
 
     def lower(self, state: Total) -> Any:
-        return value_of(state) / state[0] if state[0] else None
+        if not state[0]:
+            return None
+        total = value_of(state)
+        try:
+            return total / state[0]
+        except OverflowError:  # integers past the largest float
+            return math.inf if total > 0 else -math.inf
 
 
 class GeometricMean(_Summing):

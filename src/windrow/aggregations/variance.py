@@ -51,7 +51,10 @@ class Variance(Numeric):
         return [cls(ddof=0), cls(ddof=1)]
 
     def unit(self, value: Any) -> Any:
-        value = float(number(value, self))
+        try:
+            value = float(number(value, self))
+        except OverflowError:
+            value = math.inf
         if not math.isfinite(value):  # no distance from it is a number
             return 1, 0.0, 0.0, 1
         return 1, value, 0.0, 0

@@ -98,10 +98,6 @@ def aggregator(
             aggregation, out_of_order=out_of_order, several_ranges=several_ranges
         )
     cls = algorithm_class(algorithm)
-    for wanted, has in (("out_of_order", out_of_order), ("several_ranges", several_ranges)):
-        if has and not getattr(cls, wanted):
-            able = ", ".join(a for a in ALGORITHMS if getattr(algorithm_class(a), wanted))
-            raise InvalidArgument(f"{algorithm} has no {wanted}; take one of {able}")
     try:
         made = cls.make(aggregation, **options)
     except TypeError as error:
@@ -109,5 +105,11 @@ def aggregator(
         if not unknown:
             raise
         raise InvalidArgument(f"{algorithm} has no option {unknown[0]!r}") from None
+    for wanted, asked in (("out_of_order", out_of_order), ("several_ranges", several_ranges)):
+        if asked and not getattr(made, wanted):
+            able = ", ".join(a for a in ALGORITHMS if getattr(algorithm_class(a), wanted))
+            raise InvalidArgument(
+                f"{algorithm} of {aggregation!r} has no {wanted}; take one of {able}"
+            )
     made.why = why
     return made

@@ -56,8 +56,11 @@ class BInt(Aggregator):
 
     def _evict(self, k: int) -> None:
         self._head += k
-        if len(self) < self._capacity // 4 and self._capacity > _SMALLEST:
-            self._resize(self._capacity // 2)
+        capacity = self._capacity
+        while len(self) < capacity // 4 and capacity > _SMALLEST:
+            capacity //= 2
+        if capacity < self._capacity:
+            self._resize(capacity)
 
     def _query(self) -> State:
         return self._between(self._head, self._end)
@@ -83,7 +86,7 @@ class BInt(Aggregator):
 
     def _resize(self, capacity: int) -> None:
         """Move every complete interval to its slot on a larger or smaller circle: no ⊕."""
-        levels = _empty_levels(max(capacity, _SMALLEST))
+        levels = _empty_levels(capacity)
         for level, slots in enumerate(levels[: len(self._levels)]):
             first = -(-self._head >> level)
             for m in range(first, self._end >> level):

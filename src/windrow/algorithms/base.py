@@ -192,7 +192,7 @@ class Aggregator(ABC):
         if not self.several_ranges:
             raise Unsupported(
                 f"{self.algorithm} answers for the whole window only; take flatfit, flatfat, "
-                f"b_int, slick_deque or recalculate for other ranges"
+                f"b_int or recalculate for other ranges"
             )
         for r in ranges:
             if not 1 <= _whole("query", "last", r) <= len(self):

@@ -47,8 +47,10 @@ class FlatFit(Aggregator):
     def _evict(self, k: int) -> None:
         self._head += k
         capacity = len(self._partials)
-        if len(self) < capacity // 4 and capacity > _SMALLEST:
-            self._resize(capacity // 2)
+        while len(self) < capacity // 4 and capacity > _SMALLEST:
+            capacity //= 2
+        if capacity < len(self._partials):
+            self._resize(capacity)
 
     def _query(self) -> State:
         return self._from(self._head) if len(self) else NOTHING

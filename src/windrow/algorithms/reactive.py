@@ -226,6 +226,8 @@ class ReactiveAggregator(Aggregator):
 
     def _at(self, at: Any) -> int:
         """The place of the oldest value whose time is `at`."""
+        if self._span and self._time(self._span - 1) is None:
+            raise InvalidArgument(f"evict: the window's values have no times, so none is at {at!r}")
         place = self._after(at) - 1
         found = -1
         while place >= 0 and self._time(place) == at:

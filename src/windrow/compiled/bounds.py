@@ -28,7 +28,9 @@ def instants(at: Any) -> NDArray[Any]:
     elif at.dtype.kind == "f":
         at = at.astype(np.float64)
         if np.isnan(at).any():
-            raise InvalidValue(f"at[{int(np.isnan(at).argmax())}] is NaN, which has no place in time")
+            raise InvalidValue(
+                f"at[{int(np.isnan(at).argmax())}] is NaN, which has no place in time"
+            )
     else:
         raise InvalidValue(f"at must be times or numbers, not {at.dtype}")
     return np.ascontiguousarray(at)
@@ -37,7 +39,9 @@ def instants(at: Any) -> NDArray[Any]:
 def check_order(at: NDArray[Any], previous: Any = None) -> None:
     """Refuse times that go back; equal ones are fine, whatever their order."""
     if previous is not None and at.size and at[0] < previous:
-        raise InvalidValue("at[0] is before the last time of the batch before; sort the stream first")
+        raise InvalidValue(
+            "at[0] is before the last time of the batch before; sort the stream first"
+        )
     back = np.flatnonzero(at[1:] < at[:-1])
     if back.size:
         i = int(back[0]) + 1
@@ -103,3 +107,26 @@ def range_bounds(
     compute = _bounds_int if at.dtype == np.int64 else _bounds_float
     compute(at, size, closed in ("both", "left"), closed in ("both", "right"), lo, hi)
     return lo, hi
+
+
+@njit(void(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1]), cache=True, nogil=True)
+def _flips(lo, hi, wanted, rows, splits):  # type: ignore[no-untyped-def]
+    split = found = 0
+    for i in range(lo.size):
+        if lo[i] > split:
+            while found < wanted.size and i >= wanted[found]:
+                rows[found], splits[found] = i, split
+                found += 1
+            split = hi[i - 1] if i else 0
+    while found < wanted.size:
+        rows[found], splits[found] = lo.size, 0
+        found += 1
+
+
+def flips_after(
+    lo: NDArray[np.int64], hi: NDArray[np.int64], wanted: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first rows from the wanted ones on at which Two-Stacks flips, and the split before."""
+    rows, splits = np.empty(wanted.size, np.int64), np.empty(wanted.size, np.int64)
+    _flips(lo, hi, wanted.astype(np.int64), rows, splits)
+    return rows, splits

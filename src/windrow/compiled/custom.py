@@ -1,10 +1,13 @@
-"""A user's own aggregation as a compiled monoid: what types its states have, found by asking Numba."""
+"""A user's own aggregation as a compiled monoid; Numba tells what types its states have."""
 
 from __future__ import annotations
 
+import functools
 import types as python_types
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import from_dtype, njit, types
 from numba.core.errors import NumbaError
 from numba.core.typing.templates import Signature
@@ -22,7 +25,7 @@ class NotCompilable(Exception):
 
 def custom_monoid(aggregation: Custom, dtypes: tuple[str, ...]) -> Monoid:
     """The monoid of the user's functions on values of these types."""
-    functions = {
+    functions: dict[str, Callable[..., Any]] = {
         "user_lift": aggregation.lift_function,
         "user_combine": aggregation.combine_function,
         "user_lower": aggregation.lower_function,
@@ -33,12 +36,18 @@ def custom_monoid(aggregation: Custom, dtypes: tuple[str, ...]) -> Monoid:
         text = embed(functions)
     except NotEmbeddable as error:
         raise NotCompilable(str(error)) from None
+    return _typed(text, dtypes, aggregation.inverse_function is not None, aggregation.unary_inverse)
+
+
+@functools.lru_cache(maxsize=256)  # asking Numba takes a tenth of a second
+def _typed(text: str, dtypes: tuple[str, ...], invertible: bool, unary: bool) -> Monoid:
+    """The monoid of the functions that `text` defines."""
     scope = python_types.ModuleType("windrow_user_functions")
     scope.__dict__["__file__"] = __file__
     exec(text, scope.__dict__)
     lift, combine, lower = (njit(scope.__dict__[name]) for name in _NAMES[:3])
     try:
-        state = _returned(lift, tuple(from_dtype(_dtype(d)) for d in dtypes), "lift")
+        state = _returned(lift, tuple(from_dtype(np.dtype(d)) for d in dtypes), "lift")
         for _ in range(4):  # until combine gives back what it takes
             wider = _wider(state, _returned(combine, (state, state), "combine"))
             if wider == state:
@@ -51,21 +60,21 @@ def custom_monoid(aggregation: Custom, dtypes: tuple[str, ...]) -> Monoid:
         raise NotCompilable(_first_line(error)) from None
     fields, outputs = _fields(state, "lift"), _fields(answer, "lower")
     one = not isinstance(state, types.BaseTuple)
-    source = _source(text, len(dtypes), one, aggregation)
+    source = _source(text, len(dtypes), one, invertible, unary)
     return Monoid(
         tuple(fields),
         tuple(outputs),
         "unit",
         "plus",
         "answer",
-        "minus" if "user_inverse" in functions else "",
+        "minus" if invertible else "",
         (),
         len(dtypes),
         source,
     )
 
 
-def _source(text: str, columns: int, one: bool, aggregation: Custom) -> str:
+def _source(text: str, columns: int, one: bool, invertible: bool, unary: bool) -> str:
     """The user's functions, and wrappers that make every state a tuple."""
     values = ", ".join(f"x{i}" for i in range(columns))
     a, b, s = ("a[0]", "b[0]", "s[0]") if one else ("a", "b", "s")
@@ -74,21 +83,15 @@ def _source(text: str, columns: int, one: bool, aggregation: Custom) -> str:
         f"unit(position, {values})": f"user_lift({values})",
         "plus(a, b)": f"user_combine({a}, {b})",
     }
-    if aggregation.inverse_function is not None:
+    if invertible:
         lines.append("user_inverse = njit(user_inverse)")
         bodies["minus(a, b)"] = f"user_inverse({a}, {b})"
-        if aggregation.unary_inverse:
+        if unary:
             bodies["minus(a, b)"] = f"user_combine(user_inverse({b}), {a})"
     for head, body in bodies.items():
         lines.append(f"@njit\ndef {head}:\n    return {f'({body},)' if one else body}")
     lines.append(f"@njit\ndef answer(s):\n    return user_lower({s})")
     return "\n".join(lines)
-
-
-def _dtype(name: str) -> Any:
-    import numpy as np
-
-    return np.dtype(name)
 
 
 def _returned(function: Any, arguments: tuple[types.Type, ...], name: str) -> types.Type:
@@ -97,7 +100,7 @@ def _returned(function: Any, arguments: tuple[types.Type, ...], name: str) -> ty
     return signature.return_type
 
 
-def _wider(a: types.Type, b: types.Type) -> types.Type:
+def _wider(a: Any, b: Any) -> types.Type:
     """The type that both states fit in."""
     if isinstance(a, types.BaseTuple) and isinstance(b, types.BaseTuple) and len(a) == len(b):
         return types.Tuple([_wider(x, y) for x, y in zip(a, b, strict=True)])
@@ -108,7 +111,7 @@ def _wider(a: types.Type, b: types.Type) -> types.Type:
     return getattr(types, wide)
 
 
-def _fields(state: types.Type, name: str) -> list[str]:
+def _fields(state: Any, name: str) -> list[str]:
     members = list(state) if isinstance(state, types.BaseTuple) else [state]
     return [_scalar(member, name) for member in members]
 
@@ -120,7 +123,9 @@ def _scalar(member: types.Type, name: str) -> str:
         return "boolean"
     if isinstance(member, types.Integer):
         return "int64"
-    raise NotCompilable(f"{name} returns {member}, and only numbers and flat tuples of them compile")
+    raise NotCompilable(
+        f"{name} returns {member}, and only numbers and flat tuples of them compile"
+    )
 
 
 def _first_line(error: NumbaError) -> str:

@@ -90,7 +90,7 @@ def module_text(
     arguments += [state_type] * len(loop.STATES) + ["int64[::1]"] * len(loop.INDICES)
     arguments.append(f"Tuple(({', '.join(f'{o}[::1]' for o in monoid.outputs)},))")
     if isinstance(monoid, Rows):
-        arguments[-1] = f"{monoid.dtype}[:, ::1]"
+        arguments[-1] = f"{monoid.out_dtype}[:, ::1]"
     arguments.append("uint8[::1]")
     return "\n".join(
         [
@@ -187,24 +187,27 @@ def _scalar_words(monoid: Monoid, nulls: bool) -> str:
 
 def _rows_words(monoid: Rows) -> str:
     """The loops' words for a state that is a row of a 2-D array, combined in place."""
-    return "\n".join(
-        [
-            "@words\ndef slot(buffer, i):\n    return buffer[i]",
-            "load = slot",
-            "@words\ndef store(buffer, i, s):\n"
-            "    row = buffer[i]\n    for k in range(row.size):\n        row[k] = s[k]",
-            "@words\ndef keep(buffer, i, s):\n    pass",
-            "@words\ndef same(a, b):\n"
-            "    for k in range(a.size):\n        if a[k] != b[k]:\n            return False\n"
-            "    return True",
+    more = "".join(f", {value!r}" for value in monoid.constants)
+    words = [
+        "@words\ndef slot(buffer, i):\n    return buffer[i]",
+        "load = slot",
+        f"@words\ndef store(buffer, i, s):\n    {monoid.copy}(s, buffer[i])",
+        "@words\ndef keep(buffer, i, s):\n    pass",
+        (
             "@words\ndef lift(columns, nulls, j, position, into):\n"
-            f"    {monoid.unit}(columns[0][j], nulls.size > 0 and nulls[j] != 0, into)\n"
-            "    return into",
-            f"@words\ndef combine(a, b, into):\n    {monoid.plus}(a, b, into)\n    return into",
-            f"@words\ndef invert(t, o, into):\n    {monoid.minus or monoid.plus}(t, o, into)\n"
-            "    return into",
+            "    null = nulls.size > 0 and nulls[j] != 0\n"
+            f"    {monoid.unit}({monoid.read}(columns[0][j]), null, into{more})\n    return into"
+        ),
+        f"@words\ndef combine(a, b, into):\n    {monoid.plus}(a, b, into{more})\n    return into",
+        (
             "@words\ndef emit(out, valid, i, s):\n"
-            f"    {monoid.answer}(s, out[i])",
-            "@words\ndef emit_nothing(out, valid, i):\n    valid[i] = 0",
-        ]
-    )
+            f"    valid[i] = 1 if {monoid.answer}(s, out[i]{more}) else 0"
+        ),
+        "@words\ndef emit_nothing(out, valid, i):\n    valid[i] = 0",
+    ]
+    if monoid.minus:
+        words.append(
+            "@words\ndef invert(t, o, into):\n"
+            f"    {monoid.minus}(t, o, into{more})\n    return into"
+        )
+    return "\n".join(words)

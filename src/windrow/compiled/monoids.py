@@ -403,7 +403,12 @@ def monoid(aggregation: Aggregation, dtype: str, subtracting: bool) -> Monoid | 
         return Monoid((n,), (n,), "value_unit", "whole_sum_plus", "value_answer", "whole_sum_minus")
     if name == "Mean" and whole:
         return Monoid(
-            (n, n), (real,), "tally_unit", "whole_mean_plus", "whole_mean_answer", "whole_mean_minus"
+            (n, n),
+            (real,),
+            "tally_unit",
+            "whole_mean_plus",
+            "whole_mean_answer",
+            "whole_mean_minus",
         )
     if name in ("Sum", "Mean", "GeometricMean"):
         return _float_sum(name, subtracting)
@@ -411,7 +416,13 @@ def monoid(aggregation: Aggregation, dtype: str, subtracting: bool) -> Monoid | 
         answer = "variance_answer" if name == "Variance" else "deviation_answer"
         ddof = (("ddof", aggregation.ddof),)  # type: ignore[attr-defined]
         return Monoid(
-            (n, real, real), (real,), "variance_unit", "variance_plus", answer, "variance_minus", ddof
+            (n, real, real),
+            (real,),
+            "variance_unit",
+            "variance_plus",
+            answer,
+            "variance_minus",
+            ddof,
         )
     return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.custom import Custom
 from windrow.algorithms import algorithm_class, choose
+from windrow.algorithms.sba import optimal_chunk
+from windrow.compiled.bounds import flips_after
 from windrow.compiled.columns import NO_NULLS, Column
 from windrow.compiled.custom import NotCompilable, custom_monoid
 from windrow.compiled.generate import CURSORS, kernel
@@ -26,6 +29,8 @@ from windrow.errors import InvalidArgument, InvalidValue, Unsupported
 
 _LIKE_VALUES = ("Max", "Min", "First", "Last")
 _NO_BOUNDS = np.empty(0, np.int64)
+# A thread is worth starting for this many values; below, the call itself is faster.
+_PIECE = 1 << 16
 
 
 class NotCompiledWarning(UserWarning):
@@ -37,12 +42,13 @@ class Batch:
     """Values that came, and the rows that are to be answered now.
 
     `base` is the position in the stream of the first value; rows `row` … `stop` − 1 are asked for,
-    and by time, row r has the window [lo, hi) of positions.
+    and by time, row r has the window [lo, hi) of positions. Nothing comes after the `last` batch.
     """
 
     columns: list[Column | None]
     base: int
-    arrays: list[Any] | None
+    arrays: list[Any]
+    last: bool
     row: int = 0
     stop: int = 0
     lo: NDArray[np.int64] | None = None
@@ -85,18 +91,26 @@ def roller(
         special = specialised(aggregation, present[0], rows, threads, nulls)
         if special is not None:
             return special
+    from windrow.compiled.sketches import sketched
+
+    sketch = sketched(aggregation, present[0], rows, algorithm, nulls)
+    if sketch is not None:
+        return sketch
     try:
         compiled = _monoid(aggregation, present, algorithm)
     except NotCompilable as error:
         return Interpreted(aggregation, rows, algorithm, str(error))
     if compiled is None:
         return Interpreted(aggregation, rows, algorithm, "")
-    return Loop(aggregation, compiled, present, arrays, rows, algorithm, threads, nulls)
+    kind = Pba if algorithm == "pba" and rows is not None else Loop
+    return kind(aggregation, compiled, present, arrays, rows, algorithm, threads, nulls)
 
 
 def _check_types(aggregation: Aggregation, first: Column) -> None:
     kind, name = first.dtype.kind, type(aggregation).__name__
-    if aggregation.takes == "number" and (kind == "M" or (kind == "m" and name not in ("Sum", "Mean"))):
+    if aggregation.takes == "number" and (
+        kind == "M" or (kind == "m" and name not in ("Sum", "Mean"))
+    ):
         raise InvalidValue(f"{aggregation!r} takes numbers, not {first.dtype}")
 
 
@@ -104,14 +118,19 @@ def _monoid(aggregation: Aggregation, columns: list[Column], algorithm: str) -> 
     dtypes = tuple(str(c.data.dtype) for c in columns)
     if isinstance(aggregation, Custom):
         return custom_monoid(aggregation, dtypes)
-    subtracting = _loop_name(aggregation, algorithm) == "subtract_on_evict"
+    subtracting = _loop_name(aggregation, algorithm, None) == "subtract_on_evict"
     return monoid(aggregation, dtypes[0], subtracting)
 
 
-def _loop_name(aggregation: Aggregation, algorithm: str) -> str:
-    """The loop that runs; `auto` is the boundary aggregator on whole windows: Two-Stacks."""
-    if algorithm in ("auto", "pba"):
-        return "two_stacks" if algorithm == "auto" else "sba"
+def _loop_name(aggregation: Aggregation, algorithm: str, rows: int | None) -> str:
+    """The loop that runs; `auto` is the boundary aggregator on whole windows: Two-Stacks.
+
+    PBA's chunks are those of a window of fixed length; by time, it runs as SBA.
+    """
+    if algorithm == "auto":
+        return "two_stacks"
+    if algorithm == "pba" and rows is None:
+        return "sba"
     if algorithm == "slick_deque" and not aggregation.selective:
         return "subtract_on_evict"
     return algorithm
@@ -132,10 +151,12 @@ class Loop(Roller):
         nulls: bool,
     ) -> None:
         self.aggregation, self.rows, self.algorithm = aggregation, rows, algorithm
-        self.name = _loop_name(aggregation, algorithm)
+        self.name = _loop_name(aggregation, algorithm, rows)
         self.threads = threads if algorithm == "auto" else 1
         # Count() counts rows, so nothing is null to it
-        self.nulls = nulls and not (type(aggregation).__name__ == "Count" and not aggregation.columns)
+        self.nulls = nulls and not (
+            type(aggregation).__name__ == "Count" and not aggregation.columns
+        )
         self.inputs = compiled.unit_columns
         dtypes = tuple(str(c.data.dtype) for c in columns[: self.inputs])
         self.kernel = kernel(
@@ -146,7 +167,7 @@ class Loop(Roller):
         self.buffers: list[Any] | None = None
         self.waiting: list[Column] = []  # values that came and are in no answered window yet
         self.waiting_from = 0
-        self.riding = _Riding(arrays, aggregation)
+        self.riding = Riding(arrays, aggregation)
         self.column = columns[0]
 
     def roll(self, batch: Batch) -> Any:
@@ -163,14 +184,13 @@ class Loop(Roller):
             self._run(batch, columns, lo, hi, out, valid)
         if trash is not None:
             out, valid = tuple(np.delete(o, trash) for o in out), np.delete(valid, trash)
-        self.waiting = []
         end = int(self.cursors[1])
-        if end < batch.base + (columns[0].data.size if batch.columns else 0):
-            at = end - self.waiting_from
-            self.waiting = [
-                Column(c.data[at:], None if c.nulls is None else c.nulls[at:], c.dtype)
-                for c in columns
-            ]
+        at = end - self.waiting_from
+        self.waiting = [
+            Column(c.data[at:], None if c.nulls is None else c.nulls[at:], c.dtype)
+            for c in columns
+            if at < c.data.size
+        ]
         self.waiting_from = end
         answers = finished(self.aggregation, self.column, self.riding, out, valid)
         self.riding.forget(int(self.cursors[0]))
@@ -180,28 +200,80 @@ class Loop(Roller):
         """This batch's values behind those that still wait to be inserted."""
         came = [c for c in batch.columns[: self.inputs] if c is not None]
         self.riding.take(batch)
-        if not self.waiting:
-            self.waiting_from = batch.base
-            return came or [Column(self.column.data[:0], None, self.column.dtype)]
-        if not came:
-            return self.waiting
-        return [_joined(old, new) for old, new in zip(self.waiting, came, strict=True)]
+        if self.waiting:
+            return list(map(joined, self.waiting, came))
+        self.waiting_from = batch.base
+        return came
 
-    def _run(self, batch: Batch, columns: list[Column], lo: Any, hi: Any, out: Any, valid: Any) -> None:
+    def _run(
+        self, batch: Batch, columns: list[Column], lo: Any, hi: Any, out: Any, valid: Any
+    ) -> None:
         data = tuple(c.data for c in columns)
-        nulls = NO_NULLS
-        if self.nulls:
-            masks = [c.nulls for c in columns if c.nulls is not None]
-            nulls = np.bitwise_or.reduce(masks) if masks else np.zeros(data[0].size, np.uint8)
         longest = self.rows if self.rows else int((hi - lo).max())
         self._make_room(longest)
-        assert self.buffers is not None
-        bounds = (_NO_BOUNDS, _NO_BOUNDS) if self.rows else (lo, hi)
-        rows = (batch.row, batch.row + out[0].size)
-        self.kernel.run(
-            *rows, self.waiting_from, self.rows or 0, *bounds, data, nulls, self.cursors,
-            *self.buffers, out, valid,
-        )  # fmt: skip
+        nulls = self._nulls(columns)
+        begin = batch.row
+
+        def run(row: int, stop: int, cursors: Any, buffers: Any, out: Any, valid: Any) -> None:
+            here = slice(row - begin, stop - begin)
+            bounds = (_NO_BOUNDS, _NO_BOUNDS) if self.rows else (lo[here], hi[here])
+            self.kernel.run(
+                row, stop, self.waiting_from, self.rows or 0, *bounds, data, nulls, cursors,
+                *buffers, out, valid,
+            )  # fmt: skip
+
+        end = begin + out[0].size
+        cuts = self._cuts(batch, lo, hi, end)
+        stops = [row for row, _ in cuts] + [end]
+
+        def piece(k: int) -> None:
+            """The rows from the k-th cut on, of which a flip is the first: no ⊕ reaches back."""
+            row, split = cuts[k - 1]
+            cursors = self.cursors.copy()
+            cursors[[0, 1, 3]] = split
+            buffers = self.kernel.buffers(int(cursors[2]))
+            nowhere = tuple(np.empty(1, o.dtype) for o in out)
+            run(row - 1, row, cursors, buffers, nowhere, np.empty(1, np.uint8))
+            here = slice(row - begin, stops[k] - begin)
+            run(row, stops[k], cursors, buffers, tuple(o[here] for o in out), valid[here])
+
+        if not cuts:
+            run(begin, end, self.cursors, self.buffers, out, valid)
+            return
+        with ThreadPoolExecutor(len(cuts)) as pool:
+            others = [pool.submit(piece, k) for k in range(1, len(cuts) + 1)]
+            here = slice(0, stops[0] - begin)
+            run(
+                begin,
+                stops[0],
+                self.cursors,
+                self.buffers,
+                tuple(o[here] for o in out),
+                valid[here],
+            )
+            for other in others:
+                other.result()
+
+    def _cuts(self, batch: Batch, lo: Any, hi: Any, end: int) -> list[tuple[int, int]]:
+        """Where other threads may begin: rows that flip, and the split before it."""
+        pieces = min(self.threads, (end - batch.row) // _PIECE)
+        if pieces < 2 or not batch.last or batch.base:
+            return []
+        wanted = [end * k // pieces for k in range(1, pieces)]
+        if self.rows:
+            flips = [max(1, round(row / self.rows)) * self.rows for row in wanted]
+            return [(row, row - self.rows) for row in dict.fromkeys(flips) if row < end]
+        rows, splits = flips_after(lo, hi, np.array(wanted))
+        found = dict(zip(rows.tolist(), splits.tolist(), strict=True))
+        return [(row, split) for row, split in found.items() if row < end]
+
+    def _nulls(self, columns: list[Column]) -> NDArray[np.uint8]:
+        """Which values are null; nothing where the loop does not ask."""
+        if not self.nulls:
+            _check_no_nulls(self.aggregation, columns)
+            return NO_NULLS
+        masks = [c.nulls for c in columns if c.nulls is not None]
+        return np.bitwise_or.reduce(masks) if masks else np.zeros(columns[0].data.size, np.uint8)
 
     def _make_room(self, longest: int) -> None:
         """Buffers for windows of `longest` values; a ring of positions can grow on the way."""
@@ -226,7 +298,10 @@ class Loop(Roller):
 
     def _check_overflow(self, columns: list[Column], lo: Any, hi: Any) -> None:
         """An integer sum is exact: refuse one that int64 might not hold."""
-        if type(self.aggregation).__name__ not in ("Sum", "Mean") or columns[0].data.dtype != np.int64:
+        if (
+            type(self.aggregation).__name__ not in ("Sum", "Mean")
+            or columns[0].data.dtype != np.int64
+        ):
             return
         data = columns[0].data
         if data.size:
@@ -239,7 +314,71 @@ class Loop(Roller):
                 )
 
 
-def _joined(old: Column, new: Column) -> Column:
+class Pba(Loop):
+    """PBA's two threads, on an array: the loop is entered twice, once for each role.
+
+    A batch is put behind the chunks before it, from a boundary on, so that its chunks are those of
+    the whole stream.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        assert self.rows is not None
+        self.chunk = optimal_chunk(self.rows)
+        self.tail: list[Column] = []
+        self.tail_from = 0
+
+    def roll(self, batch: Batch) -> Any:
+        self.riding.take(batch)
+        came = [c for c in batch.columns[: self.inputs] if c is not None]
+        columns = list(map(joined, self.tail, came)) if self.tail else came
+        out = tuple(np.empty(came[0].data.size, o) for o in self.kernel.monoid.outputs)
+        valid = np.ones(out[0].size, np.uint8)
+        if out[0].size:
+            self._check_overflow(columns, None, None)
+            self._two_threads(batch, columns, out, valid)
+        end = self.tail_from + columns[0].data.size
+        oldest = max(self.tail_from, (end // self.chunk - 2) * self.chunk)
+        if not batch.last:
+            at = oldest - self.tail_from
+            self.tail = [
+                Column(c.data[at:], None if c.nulls is None else c.nulls[at:], c.dtype)
+                for c in columns
+            ]
+            self.tail_from = oldest
+        answers = finished(self.aggregation, came[0], self.riding, out, valid)
+        self.riding.forget(oldest)
+        return answers
+
+    def _two_threads(self, batch: Batch, columns: list[Column], out: Any, valid: Any) -> None:
+        data = tuple(c.data for c in columns)
+        row, stop = batch.row - self.tail_from, batch.stop - self.tail_from
+        progress = np.zeros(2, np.int64)
+        progress[1] = max(row // self.chunk, 1) - 1
+        cursors = np.array([self.chunk, self.tail_from], np.int64)
+        lcs, mine = self.kernel.buffers(self.chunk)
+        others = self.kernel.buffers(1)[1]
+        rest = (progress, _NO_BOUNDS, data, self._nulls(columns), cursors, lcs)
+
+        def enter(role: int, spare: Any) -> None:
+            self.kernel.run(row, stop, role, self.rows, *rest, spare, out, valid)
+
+        with ThreadPoolExecutor(1) as second:
+            done = second.submit(enter, 1, others)
+            enter(0, mine)
+            done.result()
+
+
+def _check_no_nulls(aggregation: Aggregation, columns: list[Column]) -> None:
+    """Refuse nulls in a stream that began without: its kernel does not look for them."""
+    if type(aggregation).__name__ != "Count" and any(c.nulls is not None for c in columns):
+        raise InvalidValue(
+            f"{aggregation!r}: a batch after the first brings nulls; give nulls= from the first on"
+        )
+
+
+def joined(old: Column, new: Column) -> Column:
+    """One column behind the other."""
     nulls = None
     if old.nulls is not None or new.nulls is not None:
         pieces = [
@@ -263,7 +402,7 @@ def _without_gaps(lo: NDArray[np.int64], hi: NDArray[np.int64], end: int) -> tup
     return np.insert(lo, gaps, before[gaps]), np.insert(hi, gaps, lo[gaps]), where
 
 
-class _Riding:
+class Riding:
     """The arguments that ride along with measures; an answer is their position in the stream."""
 
     def __init__(self, arrays: list[Any], aggregation: Aggregation) -> None:
@@ -273,7 +412,7 @@ class _Riding:
 
     def take(self, batch: Batch) -> None:
         """Keep the arguments of a batch."""
-        if not self.wanted or batch.arrays is None:
+        if not self.wanted:
             return
         came = np.asarray(batch.arrays[1])
         self.values = came if self.values is None else np.concatenate([self.values, came])
@@ -291,14 +430,14 @@ class _Riding:
 def finished(
     aggregation: Aggregation,
     column: Column,
-    riding: _Riding,
+    riding: Riding,
     out: tuple[NDArray[Any], ...],
     valid: NDArray[np.uint8],
 ) -> Any:
     """Answers in the types that they mean, with nulls where a window had nothing."""
     name = type(aggregation).__name__
     missing = valid == 0
-    if name == "Count":
+    if name == "Count" and missing.any():
         out[0][missing] = 0
         return out[0]
     if missing.any():
@@ -325,7 +464,7 @@ def finished(
     return _masked(answers, missing)
 
 
-def _runs(riding: _Riding, out: tuple[NDArray[Any], ...]) -> NDArray[Any]:
+def _runs(riding: Riding, out: tuple[NDArray[Any], ...]) -> NDArray[Any]:
     start, end = riding.at(out[0]), riding.at(out[1])
     span = end - start
     table = np.empty(
@@ -386,8 +525,6 @@ class Interpreted(Roller):
 
 def _objects(batch: Batch) -> list[Any]:
     """The values of a batch as Python's own, None for nulls."""
-    if not batch.arrays:
-        return []
     lists = []
     for column, array in zip(batch.columns, batch.arrays, strict=True):
         values = np.asarray(array).tolist()

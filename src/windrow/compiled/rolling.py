@@ -44,7 +44,7 @@ class RollingState:
         """The answers that waited for more rows of the same time; then the stream is over."""
         if self._stream is None:
             raise InvalidArgument("finish: nothing has been rolled with this state yet")
-        answers = self._stream.feed([], None, last=True)
+        answers = self._stream.feed(*self._stream.nothing, last=True)
         self._stream = None
         return answers
 
@@ -139,33 +139,32 @@ class _Stream:
         self.times: NDArray[Any] = np.empty(0, np.int64)  # from position `oldest` on
         self.oldest = 0
         self.touched = False
+        self.nothing: tuple[list[Any], Any] = ([], None)  # a batch without rows, of the same types
 
     @property
     def question(self) -> str:
         """What is asked, in words that are the same for the same thing."""
-        window = f"rows={self.rows}" if self.rows else f"range={self.range!r}, closed={self.closed!r}"
-        return f"{self.parts}, {window}, algorithm={self.algorithm!r}, nan={self.nan!r}"
+        window = (
+            f"rows={self.rows}" if self.rows else f"range={self.range!r}, closed={self.closed!r}"
+        )
+        return f"{self.parts}, {window}, algorithm={self.algorithm!r}, nan={self.nan!r}, nulls={self.has_nulls}"
 
     def feed(self, arrays: list[Any], at: Any, *, nulls: Any = None, last: bool) -> Any:
         """Take a batch and return the answers that are ready."""
-        if not arrays:  # the end of the stream
-            assert self.rollers is not None
-            batch = Batch([], self.position, None)
-            return self._answers(self._by_time(batch, np.empty(0, self.times.dtype), True)
-                                 if self.rows is None else batch)  # fmt: skip
         columns = [column(a, nulls, self.nan, f"values[{i}]") for i, a in enumerate(arrays)]
         lengths = {len(a) for a in arrays}
         if len(lengths) > 1:
             raise InvalidArgument(f"the arrays of values differ in length: {sorted(lengths)}")
         n = lengths.pop()
         instant = self._instants(at, n)
+        self.nothing = [np.asarray(a)[:0] for a in arrays], None if at is None else np.asarray(at)[:0]
         if self.rollers is None:
             self.rollers = [
                 roller(part, columns, arrays, self.rows, self.algorithm, self.threads,
                        self.has_nulls or self.nan == "null")
                 for part in self.parts.values()
             ]  # fmt: skip
-        batch = Batch(columns, self.position, arrays)
+        batch = Batch(columns, self.position, arrays, last)
         self.position += n
         self.touched = True
         if self.rows is None:

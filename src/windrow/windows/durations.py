@@ -20,16 +20,28 @@ NANOSECONDS = {
     "w": 7 * 86400 * 10**9,
 }
 _WORDS = {
-    **{word: "ns" for word in ("nanosecond", "nanoseconds", "nano", "nanos")},
-    **{word: "us" for word in ("µs", "microsecond", "microseconds", "micro", "micros")},
-    **{word: "ms" for word in ("millisecond", "milliseconds", "milli", "millis")},
-    **{word: "s" for word in ("sec", "secs", "second", "seconds")},
-    **{word: "min" for word in ("m", "mins", "minute", "minutes")},
-    **{word: "h" for word in ("hr", "hrs", "hour", "hours")},
-    **{word: "d" for word in ("day", "days")},
-    **{word: "w" for word in ("week", "weeks")},
+    **dict.fromkeys(("nanosecond", "nanoseconds", "nano", "nanos"), "ns"),
+    **dict.fromkeys(("µs", "microsecond", "microseconds", "micro", "micros"), "us"),
+    **dict.fromkeys(("millisecond", "milliseconds", "milli", "millis"), "ms"),
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("m", "mins", "minute", "minutes"), "min"),
+    **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
+    **dict.fromkeys(("day", "days"), "d"),
+    **dict.fromkeys(("week", "weeks"), "w"),
 }
-_CALENDAR = {"mo", "mon", "month", "months", "y", "yr", "yrs", "year", "years", "quarter", "quarters"}
+_CALENDAR = {
+    "mo",
+    "mon",
+    "month",
+    "months",
+    "y",
+    "yr",
+    "yrs",
+    "year",
+    "years",
+    "quarter",
+    "quarters",
+}
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ]+)\s*")
 
 

@@ -10,12 +10,17 @@ A maximum may count a value twice, so overlapping pieces cover a window:
 
                  l                                  i        l = i-w+1
         ├────────┼────────┼────────┼────────┼───────┼┤       blocks of 64, at multiples of 64
-                 ╞═══m₆₄══╡                 ╞══m₆₄══╡
-                          ╞══════ mid ══════╡                whole blocks inside the window
+                 ╞suffix══╪══════ mid ══════╪═prefix╡
 
-and w ≤ 128 needs no `mid`. The maximum of a run of whole blocks is the van Herk/Gil-Werman
-scheme, on one number a block: suffix maxima of the chunk of blocks before a boundary, and the
-running maximum after it.
+Prefixes and suffixes within a block are van Herk's and Gil and Werman's scheme on rows of eight
+values, for all eight columns at once: the maximum of m₈[i], m₈[i-8], … covers the block's values
+up to i, and up to seven before it, which a window of more than 128 values holds as well. The
+maximum of the whole blocks between is the same scheme again, on one number a block: suffix maxima
+of the chunk of blocks before a boundary, and the running maximum after it.
+
+Measured on 4·10⁶ normal values against the fastest of bottleneck, pandas, Polars and SciPy: 9 times
+as fast for w = 8, 7 for 64, 4.5 for 1024 and 16384, 4 for 2²⁰. Plain m₆₄ at both ends instead of
+columns, with keys and pairs in passes of their own, had 3.6 for 1024.
 """
 
 from __future__ import annotations
@@ -26,8 +31,9 @@ import numpy as np
 from numba import boolean, float64, int64, njit, void
 
 BLOCK = 64
-# Eight blocks: the tile's four buffers (18 KB) stay in the first-level cache.
+# Eight blocks: the tile's buffers (18 KB) stay in the first-level cache.
 TILE = 512
+SHORT = 128
 LOWEST = -(2**63)
 HIGHEST = 2**63 - 1
 INFINITY_BITS = 0x7FF0000000000000
@@ -35,40 +41,53 @@ INFINITY_BITS = 0x7FF0000000000000
 Array = np.ndarray[Any, Any]
 
 
-@njit(void(int64[::1], int64, int64, int64, boolean, int64[::1]), cache=True, nogil=True)
-def _load(bits: Array, first: int, last: int, flip: int, floating: bool, keys: Array) -> None:
-    """Fill `keys` with the keys of positions first … last-1; none is larger before position 0.
+@njit(int64(int64, int64, boolean), cache=True, nogil=True)
+def _key(bits: int, flip: int, floating: bool) -> int:
+    """The key of a value, complemented if flip is -1.
 
     A negative float has its other bits complemented, which puts the bits of all floats in their
     order; NaN, whatever its sign and payload, becomes the highest key.
     """
+    key = bits ^ ((bits >> 63) & (HIGHEST if floating else 0))
+    if floating and bits & HIGHEST > INFINITY_BITS:
+        key = HIGHEST
+    return key ^ flip
+
+
+@njit(int64(int64, int64, boolean), cache=True, nogil=True)
+def _value(key: int, flip: int, floating: bool) -> int:
+    """The bits of the value of a key."""
+    key ^= flip
+    return key ^ ((key >> 63) & (HIGHEST if floating else 0))
+
+
+@njit(void(int64[::1], int64, int64, int64, boolean, int64[::1]), cache=True, nogil=True)
+def _load(bits: Array, first: int, last: int, flip: int, floating: bool, keys: Array) -> None:
+    """Fill `keys` with the keys of positions first … last-1, the lowest where there is no value."""
     before = min(max(-first, 0), last - first)
-    for i in range(before):
-        keys[i] = LOWEST
-    source = bits[first + before : last]
-    target = keys[before : last - first]
-    if floating:
-        for i in range(source.size):
-            key = source[i]
-            key ^= (key >> 63) & HIGHEST
-            if source[i] & HIGHEST > INFINITY_BITS:
-                key = HIGHEST
-            target[i] = key ^ flip
-    else:
-        for i in range(source.size):
-            target[i] = source[i] ^ flip
+    present = max(min(last, bits.size) - first, before)
+    keys[:before] = LOWEST
+    keys[present : last - first] = LOWEST
+    source = bits[first + before : first + present]
+    target = keys[before:present]
+    for i in range(source.size):
+        target[i] = _key(source[i], flip, floating)
 
 
-@njit(void(int64[::1], int64, boolean, int64[::1]), cache=True, nogil=True)
-def _store(keys: Array, flip: int, floating: bool, target: Array) -> None:
-    """Turn keys back into what they were made from."""
-    if floating:
-        for i in range(target.size):
-            key = keys[i] ^ flip
-            target[i] = key ^ ((key >> 63) & HIGHEST)
-    else:
-        for i in range(target.size):
-            target[i] = keys[i] ^ flip
+@njit(void(int64[::1], int64, int64, int64, boolean, int64[::1]), cache=True, nogil=True)
+def _load_pairs(bits: Array, first: int, last: int, flip: int, floating: bool, keys: Array) -> None:
+    """The same with m₂ instead of m₁, from the second entry on, in one pass."""
+    before = min(max(-first, 0), last - first)
+    present = max(min(last, bits.size) - first, before)
+    keys[:before] = LOWEST
+    keys[present : last - first] = LOWEST
+    source = bits[first + before : first + present]
+    target = keys[before:present]
+    previous = LOWEST
+    for i in range(source.size):
+        key = _key(source[i], flip, floating)
+        target[i] = max(key, previous)
+        previous = key
 
 
 @njit(void(int64[::1], int64[::1], int64, int64), cache=True, nogil=True)
@@ -93,22 +112,60 @@ def _fourfold(source: Array, target: Array, k: int, size: int) -> None:
         into[i] = max(max(source[i], b[i]), max(c[i], d[i]))
 
 
-@njit(void(int64[::1], int64[::1], int64), cache=True, nogil=True)
-def _last_64(keys: Array, ends: Array, size: int) -> None:
-    """Put m₆₄ of the keys into `ends`, from entry 63 on; the keys are lost."""
-    _fourfold(keys, ends, 1, size)
-    _fourfold(ends, keys, 4, size)
-    _fourfold(keys, ends, 16, size)
+# Below, indices are unsigned, and so never negative (see _fourfold), and the number of columns is
+# read from an array, for a loop of eight known to be so is unrolled and not vectorised.
 
 
-@njit(int64(int64[::1], int64, int64, boolean, int64[::1]), cache=True, nogil=True)
-def _block_maximum(bits: Array, block: int, flip: int, floating: bool, keys: Array) -> int:
-    """The highest key of one whole block."""
-    _load(bits, block * BLOCK, (block + 1) * BLOCK, flip, floating, keys)
-    highest = keys[0]
-    for i in range(1, BLOCK):
-        highest = max(highest, keys[i])
-    return highest
+@njit(void(int64[::1], int64[::1]), cache=True, nogil=True)
+def _column_prefixes(rows: Array, target: Array) -> None:
+    """Maxima of each entry and those 8, 16, … before it in its block."""
+    columns = np.uint64(rows.size // (TILE // 8))
+    for b in range(0, TILE, BLOCK):
+        block = rows[b : b + BLOCK]
+        into = target[b : b + BLOCK]
+        for c in range(columns):
+            highest = block[c]
+            into[c] = highest
+            highest = max(highest, block[c + np.uint64(8)])
+            into[c + np.uint64(8)] = highest
+            highest = max(highest, block[c + np.uint64(16)])
+            into[c + np.uint64(16)] = highest
+            highest = max(highest, block[c + np.uint64(24)])
+            into[c + np.uint64(24)] = highest
+            highest = max(highest, block[c + np.uint64(32)])
+            into[c + np.uint64(32)] = highest
+            highest = max(highest, block[c + np.uint64(40)])
+            into[c + np.uint64(40)] = highest
+            highest = max(highest, block[c + np.uint64(48)])
+            into[c + np.uint64(48)] = highest
+            highest = max(highest, block[c + np.uint64(56)])
+            into[c + np.uint64(56)] = highest
+
+
+@njit(void(int64[::1], int64[::1]), cache=True, nogil=True)
+def _column_suffixes(rows: Array, target: Array) -> None:
+    """Maxima of each entry and those 8, 16, … after it in its block."""
+    columns = np.uint64(rows.size // (TILE // 8))
+    for b in range(0, TILE, BLOCK):
+        block = rows[b : b + BLOCK]
+        into = target[b : b + BLOCK]
+        for c in range(columns):
+            highest = block[c + np.uint64(56)]
+            into[c + np.uint64(56)] = highest
+            highest = max(highest, block[c + np.uint64(48)])
+            into[c + np.uint64(48)] = highest
+            highest = max(highest, block[c + np.uint64(40)])
+            into[c + np.uint64(40)] = highest
+            highest = max(highest, block[c + np.uint64(32)])
+            into[c + np.uint64(32)] = highest
+            highest = max(highest, block[c + np.uint64(24)])
+            into[c + np.uint64(24)] = highest
+            highest = max(highest, block[c + np.uint64(16)])
+            into[c + np.uint64(16)] = highest
+            highest = max(highest, block[c + np.uint64(8)])
+            into[c + np.uint64(8)] = highest
+            highest = max(highest, block[c])
+            into[c] = highest
 
 
 @njit(void(int64[::1], int64[::1], int64), cache=True, nogil=True)
@@ -129,22 +186,29 @@ def _suffixes(totals: Array, suffix: Array, size: int) -> None:
 def _short(
     bits: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
 ) -> None:
-    """Windows of fewer than 64 values: two overlapping powers of two. log₂ w passes."""
-    source = np.empty(TILE + BLOCK, np.int64)
-    target = np.empty(TILE + BLOCK, np.int64)
+    """Windows of at most 128 values: two overlapping powers of two. log₂ w passes."""
+    source = np.empty(TILE + SHORT, np.int64)
+    target = np.empty(TILE + SHORT, np.int64)
     for first in range(start, stop, TILE):
         last = min(first + TILE, stop)
         size = last - first + w - 1
         _load(bits, first - w + 1, last, flip, floating, source)
         k = 1
-        while 2 * k <= w:
+        while 4 * k <= w:
+            _fourfold(source, target, k, size)
+            source, target = target, source
+            k *= 4
+        if 2 * k <= w:
             _pairwise(source, target, k, size)
             source, target = target, source
             k *= 2
         if k < w:
             _pairwise(source, target, w - k, size)
             source, target = target, source
-        _store(source[w - 1 :], flip, floating, out[first:last])
+        row = out[first:last]
+        highest = source[w - 1 : size]
+        for i in range(row.size):
+            row[i] = _value(highest[i], flip, floating)
 
 
 @njit(
@@ -155,61 +219,59 @@ def _short(
 def _long(
     bits: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
 ) -> None:
-    """Windows of 64 values and more: both ends by m₆₄, the blocks between them by their maxima.
+    """Windows of more than 128 values: suffix, mid and prefix.
 
     With w-1 = 64 s + t, row j of block b begins in block b-s-1 if j < t, else in block b-s, so
     that the blocks from b-s, or from b-s+1, to b-1 are whole.
     """
-    keys = np.empty(TILE + BLOCK, np.int64)
-    ends = np.empty(TILE + BLOCK, np.int64)
-    beginnings = np.empty(TILE + BLOCK, np.int64)
     s = (w - 1) // BLOCK
     t = (w - 1) % BLOCK
-    block = start // BLOCK
+    clipped = np.empty(TILE, np.int64)
+    pairs = np.empty(TILE + 7, np.int64)
+    eights = np.empty(TILE + 7, np.int64)
+    prefix = np.empty(TILE, np.int64)
+    suffixes = np.full(BLOCK + TILE, LOWEST, np.int64)
+    chunk = np.empty(s, np.int64)  # of the blocks of the chunk so far,
+    suffix = np.full(s + 1, LOWEST, np.int64)  # and of the suffixes of the chunk before
 
-    chunk = max(s, 1)
-    totals = np.full(chunk, LOWEST, np.int64)
-    suffix = np.full(chunk + 1, LOWEST, np.int64)
-    boundary = block // chunk * chunk
-    if s and boundary:
-        for k in range(s):
-            totals[k] = _block_maximum(bits, boundary - s + k, flip, floating, keys)
-        _suffixes(totals, suffix, s)
-    prefix = LOWEST
-    for k in range(block - boundary):
-        totals[k] = _block_maximum(bits, boundary + k, flip, floating, keys)
-        prefix = max(prefix, totals[k])
-
-    for first in range(block * BLOCK, stop, TILE):
-        last = min(first + TILE, stop)
-        size = last - first + BLOCK - 1
-        _load(bits, first - BLOCK + 1, last, flip, floating, keys)
-        _last_64(keys, ends, size)
-        _load(bits, first - w + 1, last - w + BLOCK, flip, floating, keys)
-        _last_64(keys, beginnings, size)
-        for at in range(0, last - first, BLOCK):
-            end = ends[BLOCK - 1 + at :]
-            beginning = beginnings[BLOCK - 1 + at :]
-            row = keys[at:]
-            total = end[BLOCK - 1]
-            wide = LOWEST
-            narrow = LOWEST
-            if s:
-                wide = max(suffix[block - boundary], prefix)
-                narrow = max(suffix[block - boundary + 1], prefix)
+    # The chunk before that of the first row has to be gone through for its suffixes.
+    boundary = max(start // BLOCK // s - 1, 0) * s
+    block = boundary
+    highest = LOWEST
+    for first in range(boundary * BLOCK, stop, TILE):
+        if first + 2 * TILE > start:  # the tile before the first row leaves it its last suffixes
+            left = first - s * BLOCK
+            _load_pairs(bits, left, left + TILE + 7, flip, floating, pairs)
+            _fourfold(pairs, eights, 2, TILE + 7)
             for j in range(BLOCK):
-                mid = wide if j < t else narrow
-                row[j] = max(max(end[j], beginning[j]), mid)
+                suffixes[j] = suffixes[TILE + j]
+            _column_suffixes(eights[7:], suffixes[BLOCK:])
+        _load_pairs(bits, first - 7, first + TILE, flip, floating, pairs)
+        _fourfold(pairs, eights, 2, TILE + 7)
+        _column_prefixes(eights[7:], prefix)
+        inside = first >= start and first + TILE <= stop
+        rows = out[first : first + TILE] if inside else clipped
+        for b in range(TILE // BLOCK):
+            k = block - boundary
+            wide = max(suffix[k], highest)
+            narrow = max(suffix[k + 1], highest)
+            beginnings = suffixes[(b + 1) * BLOCK - t : (b + 2) * BLOCK - t]
+            ends = prefix[b * BLOCK : (b + 1) * BLOCK]
+            row = rows[b * BLOCK : (b + 1) * BLOCK]
+            for j in range(BLOCK):
+                key = max(max(beginnings[j], ends[j]), wide if j < t else narrow)
+                row[j] = _value(key, flip, floating)
+            chunk[k] = ends[BLOCK - 1]
+            highest = max(highest, chunk[k])
             block += 1
-            if s:
-                totals[block - 1 - boundary] = total
-                prefix = max(prefix, total)
-                if block - boundary == s:
-                    _suffixes(totals, suffix, s)
-                    boundary = block
-                    prefix = LOWEST
-        begin = max(first, start)
-        _store(keys[begin - first :], flip, floating, out[begin:last])
+            if block - boundary == s:
+                _suffixes(chunk, suffix, s)
+                boundary = block
+                highest = LOWEST
+        if not inside and first + TILE > start:
+            begin = max(start, first)
+            end = min(stop, first + TILE)
+            out[begin:end] = rows[begin - first : end - first]
 
 
 @njit(
@@ -220,7 +282,7 @@ def _long(
 def _rolling(
     bits: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
 ) -> None:
-    if w < BLOCK:
+    if w <= SHORT:
         _short(bits, w, start, stop, flip, floating, out)
     else:
         _long(bits, w, start, stop, flip, floating, out)

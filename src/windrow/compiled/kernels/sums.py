@@ -11,6 +11,12 @@ Prefixes and suffixes within a block are plain sums of at most 64 values, summed
 blocks are summed with compensation, as high + low, by the same scheme one level up: suffixes of
 the chunk of blocks before a boundary, and the running sum after it. Which values are added to
 which depends on their positions only, so pieces of the output can be computed apart.
+
+Measured on 4·10⁶ normal values: 3 to 4 times as fast as numbagg's running sum for w up to 1024 and
+1.5 times for 2²⁰, but 0.8 (w = 8) to 0.3 (2²⁰) of bottleneck's, which adds and subtracts once a row
+and is 200 (w = 8) to 10⁴ times less exact. pandas' compensated sum is 4 to 15 times slower, and
+as exact or less but for two cases: 64 values far from 0 (1.06 times its error) and constants,
+which it special-cases.
 """
 
 from __future__ import annotations
@@ -21,7 +27,12 @@ import numpy as np
 from numba import boolean, float64, int64, njit, types, void
 
 BLOCK = 64
-TILE = 512
+# Two blocks. Short enough that reading and writing memory overlaps with computing (at 4·10⁶ values
+# a tile of 512 is 1.3 times slower, at 10⁵ 1.3 times faster); with one block the vector loads
+# wait for the scalar stores before them.
+TILE = 128
+# What short windows are computed in: a few buffers of it fit into the first-level cache.
+STRIP = 512
 # From here on the sums of the blocks are compensated as well: 1024 blocks summed plainly have
 # errors as large as the rounding of their total.
 COMPENSATED = 4096
@@ -176,14 +187,17 @@ def _short(values: Array, w: int, start: int, stop: int, out: Array) -> None:
     At most 2 log₂ w passes over a tile, each a vector operation; every window is a tree of its
     own.
     """
-    power = np.empty(TILE + BLOCK)
-    longer = np.empty(TILE + BLOCK)
-    for first in range(start, stop, TILE):
-        last = min(first + TILE, stop)
+    power = np.empty(STRIP + BLOCK)
+    longer = np.empty(STRIP + BLOCK)
+    for first in range(start, stop, STRIP):
+        last = min(first + STRIP, stop)
         size = last - first + w - 1
         before = max(w - 1 - first, 0)
+        given = values[first - w + 1 + before : last]
+        loaded = power[before:size]  # by a loop: assigning slices took 1.3 times as long overall
         power[:before] = 0.0
-        power[before:size] = values[first - w + 1 + before : last]
+        for i in range(loaded.size):
+            loaded[i] = given[i]
         row = out[first:last]
         k = 1
         end = size
@@ -203,12 +217,22 @@ def _short(values: Array, w: int, start: int, stop: int, out: Array) -> None:
                 end -= k
             if 2 * k > w:
                 break
-            later = power[k:size]
-            into = longer[k:size]
-            for i in range(later.size):
-                into[i] = power[i] + later[i]
+            if 4 * k <= w and not w & 2 * k:
+                # 2k is no part of w: two doublings in one pass, the additions being the same.
+                b = power[k:size]
+                c = power[2 * k : size]
+                d = power[3 * k : size]
+                into = longer[3 * k : size]
+                for i in range(d.size):
+                    into[i] = (power[i] + b[i]) + (c[i] + d[i])
+                k *= 4
+            else:
+                b = power[k:size]
+                into = longer[k:size]
+                for i in range(b.size):
+                    into[i] = power[i] + b[i]
+                k *= 2
             power, longer = longer, power
-            k *= 2
 
 
 @njit(void(float64[::1], int64, int64, int64, float64[::1]), cache=True, nogil=True)
@@ -240,7 +264,8 @@ def _long(values: Array, w: int, start: int, stop: int, out: Array) -> None:
         prefix_sums(tile, prefix)
         _block_totals(tile, compensated, prefix, totals, scratch)
         if first + 2 * TILE > start:  # the tile before the first row leaves it its last suffixes
-            suffixes[:BLOCK] = suffixes[TILE:]
+            for j in range(BLOCK):
+                suffixes[j] = suffixes[TILE + j]
             suffix_sums(tile_at(values, first - s * BLOCK, padded), suffixes[BLOCK:])
         inside = first >= start and first + TILE <= stop
         rows = out[first : first + TILE] if inside else clipped

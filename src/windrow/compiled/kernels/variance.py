@@ -16,6 +16,12 @@ has the variance of x to as many digits as the values have.
 Within a block, sums of d = x-K and of d² give M2 = Σd² - (Σd)²/n, where K is the block's first
 value for a prefix and its last for a suffix: each holds its K, which bounds the cancellation,
 and equal values give exactly 0.
+
+Measured on 4·10⁶ normal values: as fast as numbagg or a little faster, 4 times as fast as pandas
+and Polars, 0.5 to 0.7 of bottleneck's running sums of squares. The relative error is that of the
+last digit or two (2·10⁻¹⁵ at most) on normal values, 10⁸ + normal values, a jump of 10⁹ and an
+outlier of 10¹², where the others lose 8 digits or all. Divisions need error_model="numpy": one that
+may raise is not vectorised.
 """
 
 from __future__ import annotations
@@ -25,16 +31,21 @@ from typing import Any
 import numpy as np
 from numba import float64, int64, njit, types, uint8, void
 
-from windrow.compiled.kernels.sums import plus, prefix_sums, suffix_sums
-
-BLOCK = 64
-TILE = 512
+from windrow.compiled.kernels.sums import (
+    BLOCK,
+    STRIP,
+    TILE,
+    plus,
+    prefix_sums,
+    suffix_sums,
+    tile_at,
+)
 
 Array = np.ndarray[Any, Any]
 _triple = types.UniTuple(float64, 3)
 
 
-@njit(float64(float64, float64, float64), cache=True, nogil=True)
+@njit(float64(float64, float64, float64), cache=True, nogil=True, error_model="numpy")
 def _lower(m2: float, n: float, ddof: float) -> float:
     """The variance of n values; NaN if there are not more than ddof of them."""
     if n <= ddof:
@@ -42,7 +53,12 @@ def _lower(m2: float, n: float, ddof: float) -> float:
     return 0.0 if m2 < 0.0 else m2 / (n - ddof)
 
 
-@njit(void(float64[::1], int64, int64, int64, int64, float64[::1]), cache=True, nogil=True)
+@njit(
+    void(float64[::1], int64, int64, int64, int64, float64[::1]),
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
 def _growing(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -> None:
     """The rows before the first whole window, by Welford's formula. O(w)."""
     mean = 0.0
@@ -56,7 +72,12 @@ def _growing(values: Array, w: int, ddof: int, start: int, stop: int, out: Array
             out[i] = _lower(m2, i + 1, ddof)
 
 
-@njit(void(float64[::1], int64, int64, int64, int64, float64[::1]), cache=True, nogil=True)
+@njit(
+    void(float64[::1], int64, int64, int64, int64, float64[::1]),
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
 def _short(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -> None:
     """Windows of at most 64 values: those of 2, 4, 8, … values, and the ones that make up w.
 
@@ -64,14 +85,14 @@ def _short(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) 
     e of `m2` their M2. At most 2 log₂ w passes over a tile.
     """
     _growing(values, w, ddof, start, stop, out)
-    mean = np.empty(TILE + BLOCK)
-    m2 = np.empty(TILE + BLOCK)
-    longer_mean = np.empty(TILE + BLOCK)
-    longer_m2 = np.empty(TILE + BLOCK)
-    row_mean = np.empty(TILE)
-    row_m2 = np.empty(TILE)
-    for first in range(max(start, w - 1), stop, TILE):
-        last = min(first + TILE, stop)
+    mean = np.empty(STRIP + BLOCK)
+    m2 = np.empty(STRIP + BLOCK)
+    longer_mean = np.empty(STRIP + BLOCK)
+    longer_m2 = np.empty(STRIP + BLOCK)
+    row_mean = np.empty(STRIP)
+    row_m2 = np.empty(STRIP)
+    for first in range(max(start, w - 1), stop, STRIP):
+        last = min(first + STRIP, stop)
         rows = last - first
         size = rows + w - 1
         tile = values[first - w + 1 : last]
@@ -89,8 +110,9 @@ def _short(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) 
                 part_mean = mean[end - rows : end]
                 part_m2 = m2[end - rows : end]
                 if n == 0:
-                    row_mean[:rows] = part_mean
-                    row_m2[:rows] = part_m2
+                    for i in range(rows):
+                        row_mean[i] = part_mean[i]
+                        row_m2[i] = part_m2[i]
                 else:
                     share = k / (n + k)
                     weight = n * share
@@ -122,9 +144,10 @@ def _short(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) 
 
 
 @njit(
-    types.UniTuple(float64, 3)(float64, float64, float64, float64, float64, float64, float64),
+    _triple(float64, float64, float64, float64, float64, float64, float64),
     cache=True,
     nogil=True,
+    error_model="numpy",
 )
 def _combine(
     n: float, mean: float, high: float, low: float, n_b: float, mean_b: float, m2_b: float
@@ -141,48 +164,39 @@ def _combine(
 
 
 @njit(
-    void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1]),
+    void(float64[::1], int64, float64[::1], float64[::1]),
     cache=True,
     nogil=True,
+    error_model="numpy",
 )
-def _prefix(block: Array, d: Array, squares: Array, s1: Array, m2: Array) -> None:
-    """Σd and M2 of each prefix of the block, d = x less the block's first value."""
-    anchor = block[0]
-    for j in range(BLOCK):
-        d[j] = block[j] - anchor
-    for j in range(BLOCK):
-        squares[j] = d[j] * d[j]
-    prefix_sums(d, s1)
-    prefix_sums(squares, m2)
+def _deviations(tile: Array, at: int, d: Array, squares: Array) -> None:
+    """d is each value of a tile less the value at entry `at` of its block."""
+    for block in range(0, TILE, BLOCK):
+        anchor = tile[block + at]
+        x = tile[block : block + BLOCK]
+        into = d[block : block + BLOCK]
+        into_squares = squares[block : block + BLOCK]
+        for j in range(BLOCK):
+            deviation = x[j] - anchor
+            into[j] = deviation
+            into_squares[j] = deviation * deviation
 
 
 @njit(
-    void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1]),
+    void(float64[:, ::1], float64[:, ::1], int64, float64),
     cache=True,
     nogil=True,
+    error_model="numpy",
 )
-def _suffix(block: Array, d: Array, squares: Array, s1: Array, m2: Array) -> None:
-    """Σd and M2 of each suffix of the block, d = x less the block's last value."""
-    anchor = block[BLOCK - 1]
-    for j in range(BLOCK):
-        d[j] = block[j] - anchor
-    for j in range(BLOCK):
-        squares[j] = d[j] * d[j]
-    suffix_sums(d, s1)
-    suffix_sums(squares, m2)
-
-
-@njit(void(float64[:, ::1], float64[:, ::1], int64, float64), cache=True, nogil=True)
-def _chunk_suffixes(totals: Array, suffix: Array, size: int, anchor: float) -> None:
+def _chunk_suffixes(chunk: Array, suffix: Array, size: int, anchor: float) -> None:
     """suffix[k]: mean (less the anchor) and M2 (high, low) of the blocks k … size-1 of a chunk."""
     mean = 0.0
     high = 0.0
     low = 0.0
-    suffix[size] = 0.0
     for k in range(size - 1, -1, -1):
         mean, high, low = _combine(
             (size - 1 - k) * BLOCK, mean, high, low,
-            BLOCK, (totals[k, 0] - anchor) + totals[k, 1], totals[k, 2],
+            BLOCK, (chunk[k, 0] - anchor) + chunk[k, 1], chunk[k, 2],
         )  # fmt: skip
         suffix[k, 0] = mean
         suffix[k, 1] = high
@@ -190,18 +204,11 @@ def _chunk_suffixes(totals: Array, suffix: Array, size: int, anchor: float) -> N
 
 
 @njit(
-    void(float64[::1], float64[::1], float64[::1], float64[:, ::1], int64), cache=True, nogil=True
+    void(float64[::1], int64, int64, int64, int64, float64[::1]),
+    cache=True,
+    nogil=True,
+    error_model="numpy",
 )
-def _keep_total(block: Array, s1: Array, squares: Array, totals: Array, k: int) -> None:
-    """totals[k]: the first value of a block, its mean less that, and its M2."""
-    total = s1[BLOCK - 1]
-    m2 = squares[BLOCK - 1] - total * total / BLOCK
-    totals[k, 0] = block[0]
-    totals[k, 1] = total / BLOCK
-    totals[k, 2] = 0.0 if m2 < 0.0 else m2
-
-
-@njit(void(float64[::1], int64, int64, int64, int64, float64[::1]), cache=True, nogil=True)
 def _long(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -> None:
     """Windows of more than 64 values: suffix, mid and prefix, as in `sums`.
 
@@ -211,12 +218,6 @@ def _long(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -
     """
     s = (w - 1) // BLOCK
     t = (w - 1) % BLOCK
-    d = np.empty(BLOCK)
-    squares = np.empty(BLOCK)
-    prefix_1 = np.empty(BLOCK)
-    prefix_2 = np.empty(BLOCK)
-    suffix_1 = np.zeros(2 * BLOCK)
-    suffix_2 = np.zeros(2 * BLOCK)
     ends = np.empty(BLOCK)  # how many values of a row's window lie in its own block,
     beginnings = np.empty(BLOCK)  # and how many in the block where the window begins
     per_end = np.empty(BLOCK)
@@ -226,118 +227,118 @@ def _long(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -
         beginnings[j] = t - j if j < t else BLOCK + t - j
         per_end[j] = 1.0 / ends[j]
         per_beginning[j] = 1.0 / beginnings[j]
-    block = start // BLOCK
-
-    totals = np.zeros((s, 3))
+    per_w = 1.0 / w
+    padded = np.empty(TILE)
+    d = np.empty(TILE)
+    squares = np.empty(TILE)
+    prefix_1 = np.empty(TILE)
+    prefix_2 = np.empty(TILE)
+    suffix_1 = np.zeros(BLOCK + TILE)
+    suffix_2 = np.zeros(BLOCK + TILE)
+    last_values = np.zeros(1 + TILE // BLOCK)
+    m2s = np.empty(TILE)
+    chunk = np.zeros((s, 3))  # of each block: its first value, its mean less that, its M2
     suffix = np.zeros((s + 1, 3))
-    boundary = block // s * s
+
+    # The chunk before that of the first row has to be gone through for its suffixes.
+    boundary = max(start // BLOCK // s - 1, 0) * s
     anchor = values[max(boundary * BLOCK - 1, 0)]
-    if boundary:
-        for k in range(s):
-            whole = values[(boundary - s + k) * BLOCK :]
-            _prefix(whole, d, squares, prefix_1, prefix_2)
-            _keep_total(whole, prefix_1, prefix_2, totals, k)
-        _chunk_suffixes(totals, suffix, s, anchor)
+    block = boundary
     mean = 0.0
     high = 0.0
     low = 0.0
-    for k in range(block - boundary):
-        whole = values[(boundary + k) * BLOCK :]
-        _prefix(whole, d, squares, prefix_1, prefix_2)
-        _keep_total(whole, prefix_1, prefix_2, totals, k)
-        mean, high, low = _combine(
-            k * BLOCK, mean, high, low,
-            BLOCK, (totals[k, 0] - anchor) + totals[k, 1], totals[k, 2],
-        )  # fmt: skip
-    begin = 0.0
-    if block > s:
-        begin = values[(block - s) * BLOCK - 1]
-        _suffix(values[(block - s - 1) * BLOCK :], d, squares, suffix_1[BLOCK:], suffix_2[BLOCK:])
-
-    rest = np.zeros(BLOCK)
-    result = np.empty(BLOCK)
-    for first in range(block * BLOCK, stop, BLOCK):
-        suffix_1[:BLOCK] = suffix_1[BLOCK:]
-        suffix_2[:BLOCK] = suffix_2[BLOCK:]
-        wide_begin = begin
-        if block >= s:
-            begin = values[(block - s + 1) * BLOCK - 1]
-            _suffix(values[(block - s) * BLOCK :], d, squares, suffix_1[BLOCK:], suffix_2[BLOCK:])
-        if first + BLOCK <= values.size:
-            whole = values[first : first + BLOCK]
-        else:
-            rest[: values.size - first] = values[first:]
-            whole = rest
-        _prefix(whole, d, squares, prefix_1, prefix_2)
-
-        # Mid, from block b-s and from block b-s+1 on, and how far from its mean the values lie
-        # that Σd of the prefix and of the suffix count from.
-        k = block - boundary
-        n = (s - k) * BLOCK if boundary else 0
-        wide_mean, high_b, low_b = _combine(
-            n, suffix[k, 0], suffix[k, 1], suffix[k, 2], k * BLOCK, mean, high
-        )
-        wide = high_b + (low_b + low)
-        narrow_mean, high_b, low_b = _combine(
-            max(n - BLOCK, 0), suffix[k + 1, 0], suffix[k + 1, 1], suffix[k + 1, 2],
-            k * BLOCK, mean, high,
-        )  # fmt: skip
-        narrow = high_b + (low_b + low)
-        end = whole[0] - anchor
-        if s == 1:
-            narrow_mean = end  # an empty mid
-        wide_end = end - wide_mean
-        narrow_end = end - narrow_mean
-        wide_begin = (wide_begin - anchor) - wide_mean
-        narrow_begin = (begin - anchor) - narrow_mean
-
-        begin_1 = suffix_1[BLOCK - t : 2 * BLOCK - t]
-        begin_2 = suffix_2[BLOCK - t : 2 * BLOCK - t]
-        per_w = 1.0 / w
-        for j in range(BLOCK):
-            mid = wide if j < t else narrow
-            p = prefix_1[j]
-            q = begin_1[j]
-            g = p + ends[j] * (wide_end if j < t else narrow_end)
-            h = q + beginnings[j] * (wide_begin if j < t else narrow_begin)
-            m2 = mid - (g + h) * (g + h) * per_w
-            m2 += prefix_2[j] + (g * g - p * p) * per_end[j]
-            m2 += begin_2[j] + (h * h - q * q) * per_beginning[j]
-            result[j] = 0.0 if m2 < 0.0 else m2
-
-        if first < w - 1:
-            # Windows that begin at 0: all the blocks before this one, and the prefix.
-            for j in range(min(w - 1 - first, BLOCK)):
-                p = prefix_1[j]
-                g = p + ends[j] * wide_end
-                m2 = wide - g * g / (first + j + 1)
-                m2 += prefix_2[j] + (g * g - p * p) * per_end[j]
-                result[j] = m2
-        if first >= start and first + BLOCK <= stop and first >= w - 1 and w > ddof:
-            row = out[first : first + BLOCK]
+    for first in range(boundary * BLOCK, stop, TILE):
+        if first + 2 * TILE > start:  # the tile before the first row leaves it its last suffixes
+            tile = tile_at(values, first - s * BLOCK, padded)
+            _deviations(tile, BLOCK - 1, d, squares)
             for j in range(BLOCK):
-                row[j] = result[j] / (w - ddof)
-        else:
-            for j in range(max(start - first, 0), min(stop - first, BLOCK)):
-                out[first + j] = _lower(result[j], min(first + j + 1, w), ddof)
+                suffix_1[j] = suffix_1[TILE + j]
+                suffix_2[j] = suffix_2[TILE + j]
+            last_values[0] = last_values[TILE // BLOCK]
+            for b in range(TILE // BLOCK):
+                last_values[b + 1] = tile[(b + 1) * BLOCK - 1]
+            suffix_sums(d, suffix_1[BLOCK:])
+            suffix_sums(squares, suffix_2[BLOCK:])
+        tile = tile_at(values, first, padded)
+        _deviations(tile, 0, d, squares)
+        prefix_sums(d, prefix_1)
+        prefix_sums(squares, prefix_2)
 
-        if first + BLOCK <= values.size:
-            _keep_total(whole, prefix_1, prefix_2, totals, k)
-            mean, high, low = _combine(
-                k * BLOCK, mean, high, low,
-                BLOCK, (totals[k, 0] - anchor) + totals[k, 1], totals[k, 2],
+        for b in range(TILE // BLOCK):
+            # Mid, from block b-s and from block b-s+1 on, and how far from its mean the values
+            # lie that the prefix and the suffix count from.
+            k = block - boundary
+            n = (s - k) * BLOCK if boundary else 0
+            wide_mean, wide, rest = _combine(
+                n, suffix[k, 0], suffix[k, 1], suffix[k, 2], k * BLOCK, mean, high
+            )
+            wide += rest + low
+            narrow_mean, narrow, rest = _combine(
+                max(n - BLOCK, 0), suffix[k + 1, 0], suffix[k + 1, 1], suffix[k + 1, 2],
+                k * BLOCK, mean, high,
             )  # fmt: skip
-        block += 1
-        if block - boundary == s:
-            boundary = block
-            anchor = values[min(boundary * BLOCK, values.size) - 1]
-            _chunk_suffixes(totals, suffix, s, anchor)
-            mean = 0.0
-            high = 0.0
-            low = 0.0
+            narrow += rest + low
+            end = tile[b * BLOCK] - anchor
+            if s == 1:
+                narrow_mean = end  # an empty mid
+            wide_end = end - wide_mean
+            narrow_end = end - narrow_mean
+            wide_begin = (last_values[b] - anchor) - wide_mean
+            narrow_begin = (last_values[b + 1] - anchor) - narrow_mean
+
+            end_1 = prefix_1[b * BLOCK : (b + 1) * BLOCK]
+            end_2 = prefix_2[b * BLOCK : (b + 1) * BLOCK]
+            begin_1 = suffix_1[(b + 1) * BLOCK - t : (b + 2) * BLOCK - t]
+            begin_2 = suffix_2[(b + 1) * BLOCK - t : (b + 2) * BLOCK - t]
+            row = m2s[b * BLOCK : (b + 1) * BLOCK]
+            for j in range(BLOCK):
+                p = end_1[j]
+                q = begin_1[j]
+                g = p + ends[j] * (wide_end if j < t else narrow_end)
+                h = q + beginnings[j] * (wide_begin if j < t else narrow_begin)
+                m2 = (wide if j < t else narrow) - (g + h) * (g + h) * per_w
+                m2 += end_2[j] + (g * g - p * p) * per_end[j]
+                m2 += begin_2[j] + (h * h - q * q) * per_beginning[j]
+                row[j] = 0.0 if m2 < 0.0 else m2
+            # Windows that begin at 0: all the blocks before this one, and the prefix.
+            for j in range(min(w - 1 - block * BLOCK, BLOCK)):
+                p = end_1[j]
+                g = p + ends[j] * wide_end
+                m2 = wide - g * g / (block * BLOCK + j + 1)
+                row[j] = m2 + (end_2[j] + (g * g - p * p) * per_end[j])
+
+            total = end_1[BLOCK - 1]
+            m2 = end_2[BLOCK - 1] - total * total / BLOCK
+            chunk[k, 0] = tile[b * BLOCK]
+            chunk[k, 1] = total / BLOCK
+            chunk[k, 2] = 0.0 if m2 < 0.0 else m2
+            mean, high, low = _combine(
+                k * BLOCK, mean, high, low, BLOCK, end + chunk[k, 1], chunk[k, 2]
+            )
+            block += 1
+            if block - boundary == s:
+                boundary = block
+                anchor = values[min(boundary * BLOCK, values.size) - 1]
+                _chunk_suffixes(chunk, suffix, s, anchor)
+                mean = 0.0
+                high = 0.0
+                low = 0.0
+
+        if first >= max(start, w - 1) and first + TILE <= stop and w > ddof:
+            rows = out[first : first + TILE]
+            for i in range(TILE):
+                rows[i] = m2s[i] / (w - ddof)
+        else:
+            for i in range(max(start, first), min(stop, first + TILE)):
+                out[i] = _lower(m2s[i - first], min(i + 1, w), ddof)
 
 
-@njit(void(float64[::1], int64, int64, int64, int64, float64[::1]), cache=True, nogil=True)
+@njit(
+    void(float64[::1], int64, int64, int64, int64, float64[::1]),
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
 def rolling_var_f64(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -> None:
     """out[i] is the variance of the last w values up to i; NaN if they are at most ddof.
 
@@ -358,6 +359,7 @@ def rolling_var_f64(values: Array, w: int, ddof: int, start: int, stop: int, out
     ),
     cache=True,
     nogil=True,
+    error_model="numpy",
 )  # fmt: skip
 def window_var_f64(
     values: Array,

@@ -4,7 +4,6 @@ Level l begins at 2·capacity − (2·capacity >> l) and is a ring of capacity >
 has the positions and the aggregates from there to the split, newest on top.
 """
 
-# ruff: noqa: D103, ANN001, ANN201
 from windrow.compiled.loops.protocol import (
     combine,
     emit,

@@ -3,7 +3,6 @@
 Level l begins at 2·capacity − (2·capacity >> l) and is a ring of capacity >> l intervals.
 """
 
-# ruff: noqa: D103, ANN001, ANN201
 from windrow.compiled.loops.protocol import (
     combine,
     emit,

@@ -1,6 +1,5 @@
 """DABA, compiled: at most 8 ⊕ a row, on two rings of values and aggregates."""
 
-# ruff: noqa: D103, ANN001, ANN201
 from windrow.compiled.loops.protocol import (
     combine,
     emit,

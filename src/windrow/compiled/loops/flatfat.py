@@ -3,7 +3,6 @@
 A node counts the values below it, so that an empty side is skipped instead of combined.
 """
 
-# ruff: noqa: D103, ANN001, ANN201
 from windrow.compiled.loops.protocol import (
     COMMUTATIVE,
     combine,
@@ -40,15 +39,15 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, tree, spare, held, 
                 end += 1
             node >>= 1
             while node:
-                l, r_ = 2 * node, 2 * node + 1
-                if held[l] == 0:
-                    if held[r_]:
-                        store(tree, node, load(tree, r_))
-                elif held[r_] == 0:
-                    store(tree, node, load(tree, l))
+                left, right = 2 * node, 2 * node + 1
+                if held[left] == 0:
+                    if held[right]:
+                        store(tree, node, load(tree, right))
+                elif held[right] == 0:
+                    store(tree, node, load(tree, left))
                 else:
-                    keep(tree, node, combine(load(tree, l), load(tree, r_), slot(tree, node)))
-                held[node] = held[l] + held[r_]
+                    keep(tree, node, combine(load(tree, left), load(tree, right), slot(tree, node)))
+                held[node] = held[left] + held[right]
                 node >>= 1
         if head == end:
             emit_nothing(out, valid, r - row)

@@ -1,6 +1,5 @@
 """FlatFIT, compiled: 3 ⊕ a row on average, by pointers that jump over work done before."""
 
-# ruff: noqa: D103, ANN001, ANN201
 from windrow.compiled.loops.protocol import (
     combine,
     emit,
@@ -17,7 +16,21 @@ INDICES = {"pointers": (1, 0), "passed": (1, 0)}
 
 
 def run(
-    row, stop, base, w, lo, hi, columns, nulls, cursors, partials, spare, pointers, passed, out, valid
+    row,
+    stop,
+    base,
+    w,
+    lo,
+    hi,
+    columns,
+    nulls,
+    cursors,
+    partials,
+    spare,
+    pointers,
+    passed,
+    out,
+    valid,
 ):
     head, end = cursors[0], cursors[1]
     mask = cursors[2] - 1

@@ -4,7 +4,6 @@ Level l is a ring of (2·capacity >> l) nodes that begins at 4·capacity − (4�
 at either side of the window has what is there of its values.
 """
 
-# ruff: noqa: D103, ANN001, ANN201
 from windrow.compiled.loops.protocol import (
     combine,
     emit,

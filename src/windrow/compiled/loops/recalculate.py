@@ -1,6 +1,5 @@
 """Recalculate, compiled: n − 1 ⊕ a row."""
 
-# ruff: noqa: D103, ANN001, ANN201
 from windrow.compiled.loops.protocol import (
     combine,
     emit,

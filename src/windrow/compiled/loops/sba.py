@@ -7,7 +7,6 @@ When the front chunk is used up, the closed one becomes the front: its slices tu
 place, from the csa backwards, and what was open is closed.
 """
 
-# ruff: noqa: D103, ANN001, ANN201
 from windrow.compiled.loops.protocol import (
     combine,
     emit,

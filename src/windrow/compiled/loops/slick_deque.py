@@ -1,6 +1,5 @@
 """SlickDeque, compiled: fewer than 2 ⊕ a row; a ring of the values that may still be answers."""
 
-# ruff: noqa: D103, ANN001, ANN201
 from windrow.compiled.loops.protocol import (
     combine,
     emit,
@@ -17,9 +16,7 @@ STATES = {"nodes": (1, 0), "spare": (0, 2)}
 INDICES = {"positions": (1, 0)}
 
 
-def run(
-    row, stop, base, w, lo, hi, columns, nulls, cursors, nodes, spare, positions, out, valid
-):
+def run(row, stop, base, w, lo, hi, columns, nulls, cursors, nodes, spare, positions, out, valid):
     head, end, oldest, newest = cursors[0], cursors[1], cursors[3], cursors[4]
     mask = cursors[2] - 1
     for r in range(row, stop):

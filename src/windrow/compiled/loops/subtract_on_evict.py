@@ -1,6 +1,5 @@
 """Subtract-on-Evict, compiled: 1 ⊕ and 1 inverse a row."""
 
-# ruff: noqa: D103, ANN001, ANN201
 from windrow.compiled.loops.protocol import (
     combine,
     emit,

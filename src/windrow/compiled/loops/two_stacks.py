@@ -8,7 +8,6 @@ the flips at every w-th row this is the boundary aggregator with chunks of a who
 row's ⊕ are grouped by depends on the positions alone, so batches cut anywhere give the same bits.
 """
 
-# ruff: noqa: D103, ANN001, ANN201
 from windrow.compiled.loops.protocol import (
     combine,
     emit,

@@ -1,0 +1,20 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+# Generated modules go where a second run of the tests finds them, and not to the user's own cache.
+os.environ.setdefault("WINDROW_CACHE_DIR", str(Path(tempfile.gettempdir()) / "windrow-tests"))
+
+# The first example of a test may compile, which takes seconds: no example is timed.
+settings.register_profile(
+    "windrow",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("windrow")

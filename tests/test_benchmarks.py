@@ -1,0 +1,189 @@
+"""The benchmark of arrays: what a run leaves behind, whatever the figures are."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks import arrays
+from benchmarks.arrays import COMPARISONS, OURS, PEERS, Data, Row, Section, Settings
+from numpy.typing import NDArray
+
+QUICK = Settings(quick=True, n=3000, repeats=2)
+
+
+def run(tmp_path: Path, *arguments: str) -> tuple[int, Row, str]:
+    """The exit status, the JSON and the Markdown of a tiny run."""
+    raw, text = tmp_path / "raw.json", tmp_path / "tables.md"
+    given = ["--quick", "--n", "3000", "--json", str(raw), "--markdown", str(text), *arguments]
+    status = arrays.main(given)
+    return status, json.loads(raw.read_text()), text.read_text()
+
+
+def slowly(seconds: float) -> Callable[[], NDArray[np.float64]]:
+    def call() -> NDArray[np.float64]:
+        time.sleep(seconds)
+        return np.ones(3)
+
+    return call
+
+
+def test_a_run_leaves_json_and_markdown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("bottleneck")
+    calls = {name: COMPARISONS["max"][name] for name in (OURS, "bottleneck")}
+    monkeypatch.setattr(arrays, "COMPARISONS", {"max": calls})
+    status, raw, text = run(tmp_path, "--only", "peers")
+    assert status == 0 and raw["finished"]
+    assert {"cpu", "cores", "python", "versions", "when"} <= set(raw["machine"])
+    assert set(raw["machine"]["versions"]) == set(arrays.PACKAGES)
+    rows = raw["sections"]["peers"]["rows"]
+    assert [row["window"] for row in rows] == [8, 64, 1024]
+    for row in rows:
+        assert set(row["results"]) == {OURS, *PEERS}
+        assert row["results"]["numbagg"] == {"status": "no such function"}
+        for name in (OURS, "bottleneck"):
+            result = row["results"][name]
+            assert result["status"] == "ok"
+            assert len(result["runs_s"]) == 3
+            assert 0 < result["min_s"] <= result["median_s"] <= result["max_s"]
+        expected = row["results"]["bottleneck"]["median_s"] / row["results"][OURS]["median_s"]
+        assert row["ratio"] == pytest.approx(expected)
+    assert "## Against other libraries" in text and "Target: " in text
+    assert text.count("| max |") == len(rows)
+    out, progress = capsys.readouterr()
+    assert out == text
+    assert "peers max 1024" in progress
+
+
+@pytest.mark.parametrize("question", COMPARISONS)
+@pytest.mark.parametrize("peer", PEERS)
+def test_each_peer_is_asked_the_same_question(question: str, peer: str) -> None:
+    if peer not in COMPARISONS[question]:
+        pytest.skip("no such function")
+    pytest.importorskip(peer)
+    data = Data(QUICK.values(500))
+    calls = {name: lambda n=name: COMPARISONS[question][n](data, 16) for name in (OURS, peer)}
+    results = arrays.measure(calls, repeats=1, tolerance=1e-9)
+    assert {name: result["status"] for name, result in results.items()} == {OURS: "ok", peer: "ok"}
+
+
+def test_what_fails_or_disagrees_is_shown_and_does_not_win() -> None:
+    def fails() -> None:
+        raise ValueError("no window so long")
+
+    def missing() -> None:
+        raise ImportError
+
+    calls = {
+        OURS: slowly(0.002),
+        "wrong": lambda: np.zeros(3),
+        "fails": fails,
+        "missing": missing,
+    }
+    results = arrays.measure(calls, repeats=2)
+    assert results["wrong"]["status"] == "disagrees" and results["wrong"]["runs_s"]
+    assert results["fails"] == {"status": "failed: ValueError: no window so long"}
+    assert results["missing"] == {"status": "not installed"}
+    assert arrays.ratio(results) is None
+    assert arrays.cell(results["wrong"], 0.0).endswith("disagrees")
+
+
+def test_a_faster_peer_is_shown_winning() -> None:
+    calls = {OURS: slowly(0.005), "peer": lambda: np.ones(3)}
+    results = arrays.measure(calls, repeats=3)
+    found = arrays.ratio(results)
+    assert found is not None and found < 1
+    assert arrays.cell(results["peer"], results["peer"]["median_s"]).startswith("**")
+    rows = [{"ratio": found}]
+    assert "missed" in arrays.SECTIONS["peers"].verdict(rows)
+
+
+def test_what_is_slow_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "SLOW", 0.01)
+    calls = {"fast": lambda: np.ones(3), "slow": slowly(0.02)}
+    results = arrays.measure(calls, repeats=3)
+    assert len(results["slow"]["runs_s"]) == 1
+    assert len(results["fast"]["runs_s"]) == 3
+    assert arrays.cell(results["slow"], 0.0).endswith("(once)")
+
+
+def test_an_interrupted_run_keeps_what_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(settings: Settings) -> Iterator[Row]:
+        yield {"case": "one", "figure": 1}
+        raise KeyboardInterrupt
+
+    made = Section("Cut short", interrupted, lambda rows: f"{len(rows)} row", "", lambda rows: [])
+    monkeypatch.setattr(arrays, "SECTIONS", {"cut": made, "never": made})
+    status, raw, text = run(tmp_path, "--only", "cut", "never")
+    assert status == 130 and not raw["finished"]
+    assert raw["sections"] == {"cut": {"rows": [{"case": "one", "figure": 1}], "target": ""}}
+    assert "1 row" in text and "Not finished" in text
+
+
+def test_a_section_that_breaks_does_not_end_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(settings: Settings) -> Iterator[Row]:
+        yield {"case": "one"}
+        raise ValueError("out of luck")
+
+    def whole(settings: Settings) -> Iterator[Row]:
+        yield {"case": "two"}
+
+    made = [Section(f.__name__, f, lambda rows: "", "", lambda rows: []) for f in (broken, whole)]
+    monkeypatch.setattr(arrays, "SECTIONS", {section.title: section for section in made})
+    status, raw, text = run(tmp_path)
+    assert status == 0
+    assert raw["sections"]["broken"]["error"] == "failed: ValueError: out of luck"
+    assert [len(found["rows"]) for found in raw["sections"].values()] == [1, 1]
+    assert "out of luck" in text
+
+
+@pytest.mark.parametrize("centre", [0.0, 1e8])
+def test_the_exact_answers_are_exact(centre: float) -> None:
+    values = QUICK.values(40, centre)
+    rows = np.array([9, 39])
+    for row, total, mean, deviation in zip(
+        rows.tolist(),
+        *(arrays.exact_answers(q, values, rows, 10) for q in ("sum", "mean", "stddev")),
+        strict=True,
+    ):
+        window = [Fraction(v) for v in values[row - 9 : row + 1].tolist()]
+        exact = sum(window, Fraction(0))
+        variance = sum(((v - exact / 10) ** 2 for v in window), Fraction(0)) / 9
+        for got, wanted in (
+            (Fraction(total), exact),
+            (Fraction(mean), exact / 10),
+            (Fraction(deviation) ** 2, variance),
+        ):
+            assert abs(got / wanted - 1) < Fraction(1, 10**50)
+
+
+def test_a_loop_is_timed_on_full_windows() -> None:
+    feed = arrays.Feed("two_stacks", 8)
+    values = QUICK.values(100)
+    feed.fill(values[:16], budget=0.0)
+    expected = np.array([values[max(0, i - 7) : i + 1].max() for i in range(100)])[84:]
+    assert np.array_equal(feed(values[84 - 7 :])[7:], expected)
+
+
+def test_latency_is_compared_by_the_longest_call() -> None:
+    rows = [
+        {"algorithm": name, "status": "ok", "round": number, "max_s": longest}
+        for name, number, longest in (
+            ("two_stacks", 1, 2.0), ("daba", 1, 1.0), ("two_stacks", "median", 1.0),
+            ("daba", "median", 0.01),
+        )
+    ]  # fmt: skip
+    assert arrays.latency_ratio(rows) == pytest.approx(0.01)
+    assert arrays.latency_ratio(rows, rounds_too=True) == pytest.approx(0.5)
+    assert arrays.latency_ratio(rows[:1]) is None
