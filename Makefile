@@ -1,6 +1,7 @@
 # make demo    the fourteen algorithms at work, side by side
 # make test    the tests (sets up .venv first)
 # make lint    ruff and mypy
+# make bench   the benchmark against other libraries; renews the table in README.md
 # make test-all  the tests with the slow ones
 
 PYTHON ?= python3
@@ -42,8 +43,17 @@ $(READY): pyproject.toml requirements/dev.txt
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
+.PHONY: bench
+bench: $(READY)
+	@echo "windrow: arrays against their peers (about ten minutes)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/bench.txt
+	@$(BIN)/python -m benchmarks.arrays --json docs/benchmarks/arrays.json \
+	  --markdown docs/benchmarks/arrays.md
+	@$(BIN)/python -m benchmarks.readme docs/benchmarks/arrays.json
+
 .PHONY: lock
 lock:
 	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv"; exit 2; }
-	@uv pip compile -q requirements/dev.in -o requirements/dev.txt --universal \
-	  --python-version 3.11 --no-header --upgrade
+	@for set in dev bench; do \
+	  uv pip compile -q requirements/$$set.in -o requirements/$$set.txt --universal \
+	    --python-version 3.11 --no-header --upgrade; done

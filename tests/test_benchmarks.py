@@ -11,7 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import arrays
-from benchmarks.arrays import COMPARISONS, OURS, PEERS, Data, Row, Section, Settings
+from benchmarks.arrays import measuring, peers
+from benchmarks.arrays.__main__ import main
+from benchmarks.arrays.accuracy import exact_answers
+from benchmarks.arrays.comparisons import COMPARISONS, OURS, PACKAGES, PEERS, Data
+from benchmarks.arrays.latency import latency_ratio, show_latency
+from benchmarks.arrays.loops import Feed
+from benchmarks.arrays.measuring import Row, Section, Settings, cell, measure
 from numpy.typing import NDArray
 
 QUICK = Settings(quick=True, n=3000, repeats=2)
@@ -21,7 +27,7 @@ def run(tmp_path: Path, *arguments: str) -> tuple[int, Row, str]:
     """The exit status, the JSON and the Markdown of a tiny run."""
     raw, text = tmp_path / "raw.json", tmp_path / "tables.md"
     given = ["--quick", "--n", "3000", "--json", str(raw), "--markdown", str(text), *arguments]
-    status = arrays.main(given)
+    status = main(given)
     return status, json.loads(raw.read_text()), text.read_text()
 
 
@@ -38,11 +44,11 @@ def test_a_run_leaves_json_and_markdown(
 ) -> None:
     pytest.importorskip("bottleneck")
     calls = {name: COMPARISONS["max"][name] for name in (OURS, "bottleneck")}
-    monkeypatch.setattr(arrays, "COMPARISONS", {"max": calls})
+    monkeypatch.setattr(peers, "COMPARISONS", {"max": calls})
     status, raw, text = run(tmp_path, "--only", "peers")
     assert status == 0 and raw["finished"]
     assert {"cpu", "cores", "python", "versions", "when"} <= set(raw["machine"])
-    assert set(raw["machine"]["versions"]) == set(arrays.PACKAGES)
+    assert set(raw["machine"]["versions"]) == set(PACKAGES)
     rows = raw["sections"]["peers"]["rows"]
     assert [row["window"] for row in rows] == [8, 64, 1024]
     for row in rows:
@@ -70,7 +76,7 @@ def test_each_peer_is_asked_the_same_question(question: str, peer: str) -> None:
     pytest.importorskip(peer)
     data = Data(QUICK.values(500))
     calls = {name: lambda n=name: COMPARISONS[question][n](data, 16) for name in (OURS, peer)}
-    results = arrays.measure(calls, repeats=1, tolerance=1e-9)
+    results = measure(calls, repeats=1, tolerance=1e-9)
     assert {name: result["status"] for name, result in results.items()} == {OURS: "ok", peer: "ok"}
 
 
@@ -87,31 +93,31 @@ def test_what_fails_or_disagrees_is_shown_and_does_not_win() -> None:
         "fails": fails,
         "missing": missing,
     }
-    results = arrays.measure(calls, repeats=2)
+    results = measure(calls, repeats=2)
     assert results["wrong"]["status"] == "disagrees" and results["wrong"]["runs_s"]
     assert results["fails"] == {"status": "failed: ValueError: no window so long"}
     assert results["missing"] == {"status": "not installed"}
-    assert arrays.ratio(results) is None
-    assert arrays.cell(results["wrong"], 0.0).endswith("disagrees")
+    assert peers.ratio(results) is None
+    assert cell(results["wrong"], 0.0).endswith("disagrees")
 
 
 def test_a_faster_peer_is_shown_winning() -> None:
     calls = {OURS: slowly(0.005), "peer": lambda: np.ones(3)}
-    results = arrays.measure(calls, repeats=3)
-    found = arrays.ratio(results)
+    results = measure(calls, repeats=3)
+    found = peers.ratio(results)
     assert found is not None and found < 1
-    assert arrays.cell(results["peer"], results["peer"]["median_s"]).startswith("**")
+    assert cell(results["peer"], results["peer"]["median_s"]).startswith("**")
     rows = [{"ratio": found}]
     assert "missed" in arrays.SECTIONS["peers"].verdict(rows)
 
 
 def test_what_is_slow_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "SLOW", 0.01)
+    monkeypatch.setattr(measuring, "SLOW", 0.01)
     calls = {"fast": lambda: np.ones(3), "slow": slowly(0.02)}
-    results = arrays.measure(calls, repeats=3)
+    results = measure(calls, repeats=3)
     assert len(results["slow"]["runs_s"]) == 1
     assert len(results["fast"]["runs_s"]) == 3
-    assert arrays.cell(results["slow"], 0.0).endswith("(once)")
+    assert cell(results["slow"], 0.0).endswith("(once)")
 
 
 def test_an_interrupted_run_keeps_what_is_done(
@@ -154,7 +160,7 @@ def test_the_exact_answers_are_exact(centre: float) -> None:
     rows = np.array([9, 39])
     for row, total, mean, deviation in zip(
         rows.tolist(),
-        *(arrays.exact_answers(q, values, rows, 10) for q in ("sum", "mean", "stddev")),
+        *(exact_answers(q, values, rows, 10) for q in ("sum", "mean", "stddev")),
         strict=True,
     ):
         window = [Fraction(v) for v in values[row - 9 : row + 1].tolist()]
@@ -169,7 +175,7 @@ def test_the_exact_answers_are_exact(centre: float) -> None:
 
 
 def test_a_loop_is_timed_on_full_windows() -> None:
-    feed = arrays.Feed("two_stacks", 8)
+    feed = Feed("two_stacks", 8)
     values = QUICK.values(100)
     feed.fill(values[:16], budget=0.0)
     expected = np.array([values[max(0, i - 7) : i + 1].max() for i in range(100)])[84:]
@@ -178,12 +184,17 @@ def test_a_loop_is_timed_on_full_windows() -> None:
 
 def test_latency_is_compared_by_the_longest_call() -> None:
     rows = [
-        {"algorithm": name, "status": "ok", "round": number, "max_s": longest}
+        {"algorithm": name, "status": "ok", "round": number, "window": 8, "p50_s": 0.0,
+         "p99_s": 0.0, "max_s": longest}
         for name, number, longest in (
             ("two_stacks", 1, 2.0), ("daba", 1, 1.0), ("two_stacks", "median", 1.0),
             ("daba", "median", 0.01),
         )
     ]  # fmt: skip
-    assert arrays.latency_ratio(rows) == pytest.approx(0.01)
-    assert arrays.latency_ratio(rows, rounds_too=True) == pytest.approx(0.5)
-    assert arrays.latency_ratio(rows[:1]) is None
+    assert latency_ratio(rows) == pytest.approx(0.01)
+    assert latency_ratio(rows, rounds_too=True) == pytest.approx(0.5)
+    assert latency_ratio(rows[:1]) is None
+    shown = show_latency(rows)
+    assert "| median over the rounds | 1,000,000.0 | 10,000.0 | 0.0100 |" in shown
+    assert "| raw maximum of all rounds | 2,000,000.0 | 1,000,000.0 | 0.5000 |" in shown
+    assert "| raw maximum of all rounds | 2,000,000.0 | – | – |" in show_latency(rows[:1])

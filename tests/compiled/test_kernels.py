@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 # 64 is the length of a block, 512 of a tile; 4096 is where block sums get compensated.
 WINDOWS = [1, 2, 3, 7, 8, 31, 63, 64, 65, 100, 127, 128, 129, 191, 192, 193, 511, 513, 1000, 4095,
-           4096, 4160, 10**6]  # fmt: skip
+           4096, 4160, 10**6, 2**60]  # fmt: skip
 LENGTHS = [0, 1, 2, 63, 64, 65, 511, 512, 513, 3000, 9001]
 
 awkward = st.one_of(

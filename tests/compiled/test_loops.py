@@ -115,13 +115,14 @@ def test_loops_on_max_by_rows_and_by_time(algorithm: str) -> None:
 def test_every_compiled_aggregation(agg: Aggregation, algorithm: str, with_nulls: bool) -> None:
     source = np.random.default_rng(1)
     pairs = isinstance(agg, ArgMax | LongestRun)
-    for values in (source.integers(1, 5, 90), source.integers(1, 5, 90) + 0.25):
-        nulls = source.random(90) < 0.4 if with_nulls else None
-        for w in (1, 4, 30):
-            lo, hi = row_bounds(90, w)
-            got = rolling(values, agg, rows=w, algorithm=algorithm, nulls=nulls)
-            expected = interpreted(agg, values, lo, hi, nulls, pairs)
-            assert agree(got, expected, exact=False), (got, expected)
+    # Floats with nulls, integers without: the types and the nulls do not meet in any function.
+    values = source.integers(1, 5, 90) + (0.25 if with_nulls else 0)
+    nulls = source.random(90) < 0.4 if with_nulls else None
+    for w in (1, 4, 30):
+        lo, hi = row_bounds(90, w)
+        got = rolling(values, agg, rows=w, algorithm=algorithm, nulls=nulls)
+        expected = interpreted(agg, values, lo, hi, nulls, pairs)
+        assert agree(got, expected, exact=False), (got, expected)
 
 
 @pytest.mark.parametrize("agg", [Sum(), StdDev()], ids=repr)

@@ -33,7 +33,7 @@ from windrow import (
     aggregation,
     rolling,
 )
-from windrow.compiled.rollers import NotCompiledWarning
+from windrow.compiled.interpreted import NotCompiledWarning
 from windrow.errors import InvalidArgument, InvalidValue, Unsupported
 
 NAN = np.nan
@@ -174,6 +174,16 @@ def test_several_at_once() -> None:
     assert {k: v.tolist() for k, v in got.items()} == {"peak": [1, 5, 5], "who": [0, 1, 1]}
     same = rolling(values, Together(peak=Max(), who=ArgMax()), rows=2)
     assert same["peak"].tolist() == [1, 5, 5]
+
+
+def test_arrays_that_cannot_be_written_or_are_not_contiguous() -> None:
+    values = np.arange(12.0)
+    values.flags.writeable = False
+    at = np.arange(12)
+    at.flags.writeable = False
+    assert rolling(values, Sum(), rows=2)[-1] == 21
+    assert rolling(values[::2], Max(), rows=2).tolist() == [0, 2, 4, 6, 8, 10]
+    assert rolling(values, Sum(), range=1, at=at, algorithm="daba")[-1] == 21
 
 
 # -- one's own -------------------------------------------------------------------------------

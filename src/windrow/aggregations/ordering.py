@@ -48,9 +48,9 @@ def less(a: Any, b: Any) -> bool:
     >>> less(float("inf"), float("nan")), less(float("nan"), 1.0)
     (True, False)
     """
-    if a < b:
-        return True
-    return bool(b != b and a == a)
+    if b != b:
+        return bool(a == a)
+    return bool(a == a and a < b)  # a Decimal must not even be compared with NaN by <
 
 
 def same(a: Any, b: Any) -> bool:

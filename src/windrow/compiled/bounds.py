@@ -33,7 +33,7 @@ def instants(at: Any) -> NDArray[Any]:
             )
     else:
         raise InvalidValue(f"at must be times or numbers, not {at.dtype}")
-    return np.ascontiguousarray(at)
+    return np.array(at, order="C", copy=None if at.flags.writeable else True)
 
 
 def check_order(at: NDArray[Any], previous: Any = None) -> None:

@@ -55,9 +55,12 @@ def _environment() -> str:
     import numba
     from llvmlite.binding import get_host_cpu_name
 
-    here = Path(__file__).parent
-    used = ("monoids.py", "rows.py", "atomics.py")  # what generated modules import
-    text = "".join((here / name).read_text(encoding="utf-8") for name in used)
+    package = Path(__file__).parent.parent
+    used = (  # what generated modules import, and what that takes its constants from
+        "compiled/monoids.py", "compiled/rows.py", "compiled/headed.py", "compiled/moments.py",
+        "compiled/hashing.py", "compiled/atomics.py", "aggregations/hashing.py",
+    )  # fmt: skip
+    text = "".join((package / name).read_text(encoding="utf-8") for name in used)
     parts = (
         numba.__version__,
         llvmlite.__version__,

@@ -21,6 +21,14 @@ class Column:
     nulls: NDArray[np.uint8] | None
     dtype: np.dtype[Any]
 
+    def nothing(self) -> Column:
+        """A column of this kind without values."""
+        return Column(self.data[:0].copy(), None, self.dtype)
+
+    def since(self, at: int) -> Column:
+        """The values from the at-th on."""
+        return Column(self.data[at:], None if self.nulls is None else self.nulls[at:], self.dtype)
+
     def restore(self, values: NDArray[Any]) -> NDArray[Any]:
         """Answers that are values of this column, in the column's own type."""
         if self.dtype.kind in "mM":
@@ -68,4 +76,17 @@ def column(values: Any, nulls: Any, nan: str, name: str = "values") -> Column | 
         mask = missing if mask is None else mask | missing
     else:
         return None
+    if not data.flags.writeable:  # the kernels' one signature is that of an ordinary array
+        data = data.copy()
     return Column(data, None if mask is None else mask.astype(np.uint8), array.dtype)
+
+
+def joined(old: Column, new: Column) -> Column:
+    """One column behind the other."""
+    nulls = None
+    if old.nulls is not None or new.nulls is not None:
+        pieces = [
+            c.nulls if c.nulls is not None else np.zeros(c.data.size, np.uint8) for c in (old, new)
+        ]
+        nulls = np.concatenate(pieces)
+    return Column(np.concatenate([old.data, new.data]), nulls, old.dtype)

@@ -103,7 +103,7 @@ def _returned(function: Any, arguments: tuple[types.Type, ...], name: str) -> ty
 def _wider(a: Any, b: Any) -> types.Type:
     """The type that both states fit in."""
     if isinstance(a, types.BaseTuple) and isinstance(b, types.BaseTuple) and len(a) == len(b):
-        return types.Tuple([_wider(x, y) for x, y in zip(a, b, strict=True)])
+        return types.Tuple([_wider(x, y) for x, y in zip(_members(a), _members(b), strict=True)])
     if isinstance(a, types.BaseTuple) or isinstance(b, types.BaseTuple):
         raise NotCompilable(f"lift makes a state of type {a}, combine one of type {b}")
     names = {_scalar(a, "lift"), _scalar(b, "combine")}
@@ -112,8 +112,11 @@ def _wider(a: Any, b: Any) -> types.Type:
 
 
 def _fields(state: Any, name: str) -> list[str]:
-    members = list(state) if isinstance(state, types.BaseTuple) else [state]
-    return [_scalar(member, name) for member in members]
+    return [_scalar(member, name) for member in _members(state)]
+
+
+def _members(state: Any) -> tuple[types.Type, ...]:
+    return tuple(getattr(state, "types", (state,)))
 
 
 def _scalar(member: types.Type, name: str) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from windrow.compiled import cache
 from windrow.compiled.monoids import Monoid
 from windrow.compiled.rows import Rows
+from windrow.compiled.words import rows_words, scalar_words
 
 LOOPS = (
     *("recalculate", "subtract_on_evict", "two_stacks", "daba", "flatfat", "b_int", "flatfit"),
@@ -82,7 +83,7 @@ def module_text(
     loop = importlib.import_module(f"windrow.compiled.loops.{algorithm}")
     assert loop.__file__ is not None
     body = _IMPORT.sub("", Path(loop.__file__).read_text(encoding="utf-8"))
-    states = _rows_words(monoid) if isinstance(monoid, Rows) else _scalar_words(monoid, nulls)
+    words = rows_words(monoid) if isinstance(monoid, Rows) else scalar_words(monoid, nulls)
     state_type = _state_type(monoid, nulls)
     arguments = ["int64"] * 4 + ["int64[::1]"] * 2
     arguments.append(f"Tuple(({', '.join(f'{c}[::1]' for c in columns)},))")
@@ -106,7 +107,7 @@ def module_text(
             f"COMMUTATIVE = {commutative}",
             "@words",
             f"def window(r, row, w, lo, hi):\n    {_BOUNDS[bounds]}",
-            states,
+            words,
             body,
             f"run = njit(void({', '.join(arguments)}), cache=CACHEABLE, nogil=True,",
             "           error_model='numpy')(run)",
@@ -120,94 +121,3 @@ def _state_type(monoid: Monoid | Rows, nulls: bool) -> str:
         return f"{monoid.dtype}[:, ::1]"
     fields = (*monoid.fields, "int64") if nulls else monoid.fields
     return f"Tuple(({', '.join(f'{f}[::1]' for f in fields)},))"
-
-
-def _scalar_words(monoid: Monoid, nulls: bool) -> str:
-    """The loops' words for a state that is a tuple of numbers.
-
-    With nulls it has one more field, the number of values in it: none makes it neutral.
-    """
-    k = len(monoid.fields)
-    size = k + nulls
-    casts = [f"{field}(s[{i}])" for i, field in enumerate(monoid.fields)]
-    cast = f"({', '.join(casts)},)"
-    inner = ", ".join(f"s[{i}]" for i in range(k))
-    constants = ", ".join(repr(value) for _, value in monoid.constants)
-    answer = f"{monoid.answer}(({inner},){', ' + constants if constants else ''})"
-    one = len(monoid.outputs) == 1
-    write = [f"out[{i}][i] = {'a' if one else f'a[{i}]'}" for i in range(len(monoid.outputs))]
-    lines = [
-        "@words\ndef slot(buffer, i):\n    return 0",
-        f"@words\ndef load(buffer, i):\n    return ({', '.join(f'buffer[{i}][i]' for i in range(size))},)",
-        "@words\ndef store(buffer, i, s):\n    "
-        + "\n    ".join(f"buffer[{i}][i] = s[{i}]" for i in range(size)),
-        "keep = store",
-        f"@words\ndef typed(s):\n    return {cast}",
-        "@words\ndef same(a, b):\n    return "
-        + " and ".join(
-            [f"(a[{i}] == b[{i}] or (a[{i}] != a[{i}] and b[{i}] != b[{i}]))" for i in range(k)]
-            + [f"(a[{k}] > 0) == (b[{k}] > 0)"] * nulls
-        ),
-    ]
-    values = "position, columns[0][j]"
-    values += "".join(f", columns[{i}][j]" for i in range(1, monoid.unit_columns))
-    if not nulls:
-        lines += [
-            f"@words\ndef lift(columns, nulls, j, position, into):\n    return typed({monoid.unit}({values}))",
-            f"@words\ndef combine(a, b, into):\n    return typed({monoid.plus}(a, b))",
-            f"@words\ndef emit(out, valid, i, s):\n    a = {answer}\n    " + "\n    ".join(write),
-            "@words\ndef emit_nothing(out, valid, i):\n    valid[i] = 0",
-        ]
-        if monoid.minus:
-            lines.append(f"@words\ndef invert(t, o, into):\n    return typed({monoid.minus}(t, o))")
-        return "\n".join(lines)
-    plain = {v: ", ".join(f"{v}[{i}]" for i in range(k)) for v in "abto"}
-    full = ", ".join(f"s[{i}]" for i in range(k))
-    lines += [
-        f"@words\ndef counted(s, n):\n    return ({full}, n)",
-        "@words\ndef lift(columns, nulls, j, position, into):\n"
-        f"    s = typed({monoid.unit}({values}))\n"
-        "    return counted(s, int64(0) if nulls[j] else int64(1))",
-        "@words\ndef combine(a, b, into):\n"
-        f"    if a[{k}] == 0:\n        return b\n"
-        f"    if b[{k}] == 0:\n        return a\n"
-        f"    return counted(typed({monoid.plus}(({plain['a']},), ({plain['b']},))), a[{k}] + b[{k}])",
-        f"@words\ndef emit(out, valid, i, s):\n    if s[{k}] == 0:\n        valid[i] = 0\n        return\n"
-        f"    a = {answer}\n    " + "\n    ".join(write),
-        "@words\ndef emit_nothing(out, valid, i):\n    valid[i] = 0",
-    ]
-    if monoid.minus:
-        lines.append(
-            "@words\ndef invert(t, o, into):\n"
-            f"    if o[{k}] == 0:\n        return t\n"
-            f"    return counted(typed({monoid.minus}(({plain['t']},), ({plain['o']},))), t[{k}] - o[{k}])"
-        )
-    return "\n".join(lines)
-
-
-def _rows_words(monoid: Rows) -> str:
-    """The loops' words for a state that is a row of a 2-D array, combined in place."""
-    more = "".join(f", {value!r}" for value in monoid.constants)
-    words = [
-        "@words\ndef slot(buffer, i):\n    return buffer[i]",
-        "load = slot",
-        f"@words\ndef store(buffer, i, s):\n    {monoid.copy}(s, buffer[i])",
-        "@words\ndef keep(buffer, i, s):\n    pass",
-        (
-            "@words\ndef lift(columns, nulls, j, position, into):\n"
-            "    null = nulls.size > 0 and nulls[j] != 0\n"
-            f"    {monoid.unit}({monoid.read}(columns[0][j]), null, into{more})\n    return into"
-        ),
-        f"@words\ndef combine(a, b, into):\n    {monoid.plus}(a, b, into{more})\n    return into",
-        (
-            "@words\ndef emit(out, valid, i, s):\n"
-            f"    valid[i] = 1 if {monoid.answer}(s, out[i]{more}) else 0"
-        ),
-        "@words\ndef emit_nothing(out, valid, i):\n    valid[i] = 0",
-    ]
-    if monoid.minus:
-        words.append(
-            "@words\ndef invert(t, o, into):\n"
-            f"    {monoid.minus}(t, o, into{more})\n    return into"
-        )
-    return "\n".join(words)

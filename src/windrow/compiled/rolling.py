@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.together import Together
 from windrow.algorithms import ALGORITHMS
+from windrow.compiled.batch import Batch, Roller
 from windrow.compiled.bounds import CLOSED, check_order, extent, instants, range_bounds
 from windrow.compiled.columns import column
-from windrow.compiled.rollers import Batch, Roller, roller
+from windrow.compiled.rollers import roller
 from windrow.errors import InvalidArgument, InvalidValue, Unsupported, did_you_mean
 
 COMPILED = tuple(name for name in ALGORITHMS if name not in ("foa", "ioa"))
@@ -147,7 +148,10 @@ class _Stream:
         window = (
             f"rows={self.rows}" if self.rows else f"range={self.range!r}, closed={self.closed!r}"
         )
-        return f"{self.parts}, {window}, algorithm={self.algorithm!r}, nan={self.nan!r}, nulls={self.has_nulls}"
+        return (
+            f"{self.parts}, {window}, algorithm={self.algorithm!r}, nan={self.nan!r}, "
+            f"nulls={self.has_nulls}"
+        )
 
     def feed(self, arrays: list[Any], at: Any, *, nulls: Any = None, last: bool) -> Any:
         """Take a batch and return the answers that are ready."""
@@ -157,7 +161,10 @@ class _Stream:
             raise InvalidArgument(f"the arrays of values differ in length: {sorted(lengths)}")
         n = lengths.pop()
         instant = self._instants(at, n)
-        self.nothing = [np.asarray(a)[:0] for a in arrays], None if at is None else np.asarray(at)[:0]
+        self.nothing = (
+            [np.asarray(a)[:0] for a in arrays],
+            None if at is None else np.asarray(at)[:0],
+        )
         if self.rollers is None:
             self.rollers = [
                 roller(part, columns, arrays, self.rows, self.algorithm, self.threads,

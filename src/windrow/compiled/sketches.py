@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.bloom import Bloom
 from windrow.aggregations.countmin import CountMin
+from windrow.compiled.batch import Batch
 from windrow.compiled.columns import NO_NULLS, Column
-from windrow.compiled.rollers import Batch, Loop
-from windrow.compiled.rows import NANS, SQUARES, Rows, rows_monoid
+from windrow.compiled.loop import Loop
+from windrow.compiled.moments import NANS, SQUARES
+from windrow.compiled.rows import Rows, rows_monoid
 
 _SLICE_ROWS = 1024
 _SLICE_BYTES = 1 << 22
@@ -53,7 +55,7 @@ class RowsLoop(Loop):
             algorithm = "subtract_on_evict"
         if algorithm == "pba":
             algorithm = "sba"  # the same idea in one thread
-        super().__init__(aggregation, compiled, [column], [], rows, algorithm, 1, nulls)  # type: ignore[arg-type]
+        super().__init__(aggregation, compiled, [column], [], rows, algorithm, 1, nulls)
         # a ring by positions can grow on the way
         self.grows = set(self.kernel.states) == {"ring", "spare"} and not self.kernel.indices
 

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
-from windrow.compiled.columns import Column
-from windrow.compiled.rollers import Batch, Riding, Roller, finished, joined
+from windrow.compiled.answers import Riding, finished
+from windrow.compiled.batch import Batch, Roller
+from windrow.compiled.columns import Column, joined
+from windrow.compiled.loop import check_no_nulls
 
 Fill = Callable[[NDArray[Any], int, int, int, NDArray[Any]], None]
 
@@ -149,31 +151,37 @@ def _sum(self: Special, column: Column, start: int) -> NDArray[Any]:
 
 
 def _mean(self: Special, column: Column, start: int) -> NDArray[Any]:
-    total = _sum(self, column, start)
+    from windrow.compiled.kernels.sums import rolling_mean_f64
+
     present = self.present(column, start)
-    if present is None:
-        growing = min(max(self.rows - 1 - (self.base + start), 0), total.size)
-        answers = total if total.dtype == np.float64 else np.empty(total.size)
-        np.divide(total[:growing], self.size(growing + start, start), out=answers[:growing])
-        np.divide(total[growing:], self.rows, out=answers[growing:])
-        return answers
-    return total / np.maximum(present, 1)
+    if present is None and column.data.dtype == np.float64 and self.base == 0:
+        return self.fill(rolling_mean_f64, column.data, start)
+    total = _sum(self, column, start)
+    return total / (
+        self.size(column.data.size, start) if present is None else np.maximum(present, 1)
+    )
 
 
 def _variance(self: Special, column: Column, start: int) -> NDArray[Any]:
     from windrow.compiled.kernels.variance import rolling_var_f64
 
-    ddof: int = self.aggregation.ddof  # type: ignore[attr-defined]
-
-    def kernel(data: Any, w: int, a: int, b: int, out: Any) -> None:
-        rolling_var_f64(data, w, ddof, a, b, out)
-
-    return self.fill(kernel, column.data.astype(np.float64, copy=False), start)
+    return _moments(rolling_var_f64, self, column, start)
 
 
 def _deviation(self: Special, column: Column, start: int) -> NDArray[Any]:
-    variance = _variance(self, column, start)
-    return np.sqrt(variance, out=variance)
+    from windrow.compiled.kernels.variance import rolling_std_f64
+
+    return _moments(rolling_std_f64, self, column, start)
+
+
+def _moments(kernel: Any, self: Special, column: Column, start: int) -> NDArray[Any]:
+    ddof: int = self.aggregation.ddof  # type: ignore[attr-defined]
+
+    def fill(data: Any, w: int, a: int, b: int, out: Any) -> None:
+        kernel(data, w, ddof, a, b, out)
+
+    check_no_nulls(self.aggregation, [column])
+    return self.fill(fill, column.data.astype(np.float64, copy=False), start)
 
 
 def _count(self: Special, column: Column, start: int) -> NDArray[Any]:
