@@ -77,8 +77,8 @@ def aggregator(
 
     `aggregation` may be a dict of named ones: they then share the window. With `auto` the
     algorithm follows from the aggregation's algebra and from what is asked of it: values
-    `out_of_order`, or queries of `several_ranges`; `why` on the result says why. `options` go to
-    the algorithm (`chunk=` of sba and pba).
+    `out_of_order`, or queries of `several_ranges`; `explain()` says why. `options` go to the
+    algorithm (`chunk=` of sba and pba).
 
     >>> from windrow import Max, Sum
     >>> swag = aggregator({"peak": Max(), "total": Sum()}, algorithm="two_stacks")
@@ -92,7 +92,7 @@ def aggregator(
     if not isinstance(aggregation, Aggregation):
         hint = "; write Max(), not Max" if isinstance(aggregation, type) else ""
         raise InvalidArgument(f"aggregator: {aggregation!r} is not an aggregation{hint}")
-    why = f"asked for by name: {algorithm}"
+    why = "it was asked for by name"
     if algorithm == "auto":
         algorithm, why = choose(
             aggregation, out_of_order=out_of_order, several_ranges=several_ranges

@@ -54,7 +54,7 @@ class Aggregator(ABC):
         if refusal:
             raise Unsupported(refusal)
         self.aggregation = aggregation
-        self.why = "asked for by name"
+        self.why = "it was asked for by name"
         self._combine = aggregation.combine
         self._families: tuple[Hashable, ...] | None = None
 
@@ -199,6 +199,23 @@ class Aggregator(ABC):
                 raise InvalidArgument(
                     f"query: last must be from 1 to the window's length {len(self)}, got {r}"
                 )
+
+    def explain(self) -> str:
+        """What runs, and why.
+
+        >>> from windrow import Max, aggregator
+        >>> print(aggregator(Max()).explain())
+        slick_deque: SlickDeque
+        of Max(): commutative, selective, exact
+        because its answer is always one of the values: fewer than 2 ⊕ a value
+        """
+        flags = ("commutative", "invertible", "selective", "exact")
+        algebra = [flag for flag in flags if getattr(self.aggregation, flag)]
+        return (
+            f"{self.algorithm}: {self.full_name}\n"
+            f"of {self.aggregation!r}: {', '.join(algebra) or 'associative'}\n"
+            f"because {self.why}"
+        )
 
     def __repr__(self) -> str:
         return f"<{self.algorithm} of {self.aggregation!r}, {len(self)} value(s)>"

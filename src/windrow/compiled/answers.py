@@ -73,6 +73,10 @@ def finished(
     elif name == "Range" or (name in ("Sum", "Mean") and column.dtype.kind == "m"):
         if column.dtype.kind == "m" and name == "Mean":
             answers = answers.round().astype(np.int64)
+        if name == "Range" and answers.dtype == np.int64 and (answers < 0).any():
+            raise OverflowError(
+                f"{aggregation!r}: a difference exceeds int64; convert the values to float64"
+            )
         answers = column.differences(answers)
     return _masked(answers, missing)
 
