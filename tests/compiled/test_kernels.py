@@ -37,11 +37,17 @@ def var_with(ddof: int) -> Callable[..., None]:
     return kernel
 
 
+def deviation(values: Array, w: int, start: int, stop: int, out: Array) -> None:
+    variance.rolling_std_f64(values, w, 1, start, stop, out)
+
+
 FLOAT_KERNELS = [
     pytest.param(minmax.rolling_max_f64, id="max"),
     pytest.param(minmax.rolling_min_f64, id="min"),
     pytest.param(sums.rolling_sum_f64, id="sum"),
+    pytest.param(sums.rolling_mean_f64, id="mean"),
     pytest.param(var_with(1), id="var"),
+    pytest.param(deviation, id="std"),
 ]
 every_kernel = pytest.mark.parametrize("kernel", FLOAT_KERNELS)
 
@@ -235,6 +241,17 @@ def test_sums_at_all_lengths(n: int) -> None:
         np.testing.assert_array_equal(whole(sums.rolling_sum_f64, values, w), expected)
 
 
+@pytest.mark.parametrize("w", [1, 5, 64, 65, 200, 5000])
+@pytest.mark.parametrize("n", LENGTHS)
+def test_means_and_deviations_follow_from_sums_and_variances(n: int, w: int) -> None:
+    values = np.random.default_rng(n).normal(size=n)
+    sizes = np.minimum(np.arange(n) + 1, w)
+    assert identical(
+        whole(sums.rolling_mean_f64, values, w), whole(sums.rolling_sum_f64, values, w) / sizes
+    )
+    assert identical(whole(deviation, values, w), np.sqrt(whole(var_with(1), values, w)))
+
+
 def test_sums_forget_what_has_left() -> None:
     values = np.random.default_rng(0).normal(size=3000)
     spoiled = values.copy()
@@ -319,75 +336,3 @@ def test_variances_of_hard_data(w: int, case: str) -> None:
     for i in [*range(0, 6000, 83), *range(2990, 3010), 2999 + w, 3000 + w, 3001 + w]:
         expected = exact_variance(values[max(0, i - w + 1) : i + 1], 1)
         np.testing.assert_allclose(got[i], expected, rtol=2e-13)
-
-
-# --- windows of any length -----------------------------------------------------------------
-
-
-@st.composite
-def variable_windows(draw: st.DrawFn) -> tuple[Array, Array, Array]:
-    """Values, and non-decreasing bounds of any windows, of negative length as well."""
-    values = np.array(draw(st.lists(awkward, max_size=80)), float)
-    ends = st.integers(0, values.size)
-    rows = draw(st.lists(st.tuples(ends, ends), max_size=80))
-    lo = np.array(sorted(a for a, _ in rows), np.int64)
-    hi = np.array(sorted(b for _, b in rows), np.int64)
-    return values, lo, hi
-
-
-def longest(lo: Array, hi: Array) -> int:
-    return int(max((hi - lo).max(initial=0), 0))
-
-
-@given(variable_windows())
-@settings(max_examples=150, deadline=None)
-def test_variable_sums(case: tuple[Array, Array, Array]) -> None:
-    values, lo, hi = case
-    out = np.full(lo.size, 7.0)
-    sums.window_sum_f64(values, lo, hi, np.empty(longest(lo, hi)), out)
-    for i in range(lo.size):
-        window = values[lo[i] : hi[i]]
-        expected = exact_sum(window)
-        bound = 2.0**-51 * np.abs(window).sum() if math.isfinite(expected) else 0.0
-        np.testing.assert_allclose(out[i], expected, rtol=0, atol=bound)
-
-
-@given(variable_windows(), st.integers(0, 2), st.data())
-@settings(max_examples=150, deadline=None)
-def test_variable_variances(case: tuple[Array, Array, Array], ddof: int, data: Any) -> None:
-    values, lo, hi = case
-    flags = st.lists(st.booleans(), min_size=values.size, max_size=values.size)
-    valid = np.array(data.draw(flags), bool)
-    size = longest(lo, hi)
-    out = np.full(lo.size, 7.0)
-    variance.window_var_f64(
-        values, valid.view(np.uint8), lo, hi, ddof,
-        np.empty(size), np.empty(size), np.empty(size, np.int64), out,
-    )  # fmt: skip
-    for i in range(lo.size):
-        window = values[lo[i] : hi[i]][valid[lo[i] : hi[i]]]
-        np.testing.assert_allclose(out[i], exact_variance(window, ddof), rtol=1e-12, atol=1e-300)
-
-
-def test_variable_windows_agree_with_rolling_ones() -> None:
-    values = 1e6 + np.random.default_rng(0).normal(size=5000)
-    valid = np.ones(5000, np.uint8)
-    for w in (1, 10, 64, 700):
-        hi = np.arange(1, 5001)
-        lo = np.maximum(hi - w, 0)
-        out = np.empty(5000)
-        sums.window_sum_f64(values, lo, hi, np.empty(w), out)
-        np.testing.assert_allclose(out, whole(sums.rolling_sum_f64, values, w), rtol=1e-15)
-        variance.window_var_f64(
-            values, valid, lo, hi, 0, np.empty(w), np.empty(w), np.empty(w, np.int64), out
-        )
-        np.testing.assert_allclose(out, whole(var_with(0), values, w), rtol=1e-12)
-
-
-def test_no_rows_at_all() -> None:
-    nothing = np.empty(0)
-    rows = np.empty(0, np.int64)
-    sums.window_sum_f64(nothing, rows, rows, nothing, nothing)
-    variance.window_var_f64(
-        nothing, np.empty(0, np.uint8), rows, rows, 1, nothing, nothing, rows, nothing
-    )

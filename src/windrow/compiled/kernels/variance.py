@@ -32,7 +32,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types, uint8, void
+from numba import boolean, float64, int64, njit, types, void
 
 from windrow.compiled.kernels.sums import (
     BLOCK,
@@ -380,91 +380,3 @@ def rolling_std_f64(values: Array, w: int, ddof: int, start: int, stop: int, out
             out[i] = math.sqrt(out[i])
     else:
         _long(values, w, ddof, start, stop, True, out)
-
-
-@njit(
-    void(
-        float64[::1], uint8[::1], int64[::1], int64[::1], int64,
-        float64[::1], float64[::1], int64[::1], float64[::1],
-    ),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)  # fmt: skip
-def window_var_f64(
-    values: Array,
-    valid: Array,
-    lo: Array,
-    hi: Array,
-    ddof: int,
-    scratch1: Array,
-    scratch2: Array,
-    scratch_n: Array,
-    out: Array,
-) -> None:
-    """out[i] is the variance of the valid ones of values[lo[i]:hi[i]], lo and hi non-decreasing.
-
-    NaN if they are at most ddof. Amortised O(1) a row and a value; each scratch has to hold the
-    longest window. When a window begins past the boundary, the boundary moves to the end of what
-    has been read, and the scratches receive the means, M2 and counts of the suffixes before it.
-    Means are kept less the valid value next to the boundary on either side, so less a value of
-    the window.
-    """
-    boundary = 0
-    read = 0
-    first = 0
-    left = 0.0
-    right = 0.0
-    n = 0
-    mean = 0.0
-    high = 0.0
-    low = 0.0
-    for i in range(out.size):
-        if lo[i] > boundary:
-            first = lo[i]
-            boundary = max(read, first)
-            read = boundary
-            n = 0
-            mean = 0.0
-            high = 0.0
-            low = 0.0
-            for k in range(boundary - 1, first - 1, -1):
-                if valid[k]:
-                    if n == 0:
-                        left = values[k]
-                    n += 1
-                    share = 1.0 / n  # not a part of the chain of dependent operations
-                    d = values[k] - left
-                    delta = d - mean
-                    mean += delta * share
-                    high, low = plus(high, low, delta * (d - mean))
-                scratch1[k - first] = mean
-                scratch2[k - first] = high + low
-                scratch_n[k - first] = n
-            n = 0
-            mean = 0.0
-            high = 0.0
-            low = 0.0
-        while read < hi[i]:
-            if valid[read]:
-                if n == 0:
-                    right = values[read]
-                n += 1
-                share = 1.0 / n
-                d = values[read] - right
-                delta = d - mean
-                mean += delta * share
-                high, low = plus(high, low, delta * (d - mean))
-            read += 1
-        if hi[i] <= lo[i]:
-            out[i] = np.nan
-        elif lo[i] >= boundary or scratch_n[lo[i] - first] == 0:
-            out[i] = _lower(high + low, n, ddof)
-        elif n == 0:
-            out[i] = _lower(scratch2[lo[i] - first], scratch_n[lo[i] - first], ddof)
-        else:
-            n_left = scratch_n[lo[i] - first]
-            delta = (right - left) + (mean - scratch1[lo[i] - first])
-            between = delta * delta * n * (n_left / (n + n_left))
-            m2 = high + (low + (scratch2[lo[i] - first] + between))
-            out[i] = _lower(m2, n + n_left, ddof)
