@@ -22,6 +22,8 @@ from windrow.errors import InvalidValue, Unsupported
 _NO_BOUNDS = np.empty(0, np.int64)
 # A thread is worth starting for this many values; below, the call itself is faster.
 _PIECE = 1 << 16
+# Half of how many lcs may lie ready: with small chunks the threads then meet less often.
+_AHEAD = 1 << 16
 
 
 def loop_name(aggregation: Aggregation, algorithm: str, rows: int | None) -> str:
@@ -259,8 +261,9 @@ class Pba(Loop):
         row, stop = batch.row - self.tail_from, batch.stop - self.tail_from
         progress = np.zeros(2, np.int64)
         progress[1] = max(row // self.chunk, 1) - 1
-        cursors = np.array([self.chunk, self.tail_from], np.int64)
-        lcs, mine = self.kernel.buffers(self.chunk)
+        ahead = 2 * max(1, _AHEAD // self.chunk)
+        cursors = np.array([self.chunk, self.tail_from, ahead], np.int64)
+        lcs, mine = self.kernel.buffers(self.chunk * ahead // 2)
         others = self.kernel.buffers(1)[1]
         rest = (progress, _NO_BOUNDS, data, self._nulls(columns), cursors, lcs)
 
