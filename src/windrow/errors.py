@@ -13,7 +13,9 @@ without importing anything from here.
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Iterable
+from typing import Any
 
 
 class WindrowError(Exception):
@@ -34,6 +36,21 @@ class EmptyWindow(WindrowError, IndexError):
 
 class Unsupported(WindrowError, TypeError):
     """The algorithm cannot do what was asked of it."""
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    """`value` as an int that is at least `least`, or an error that speaks of `name`.
+
+    >>> whole_number("rows", 3, least=1)
+    3
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidArgument(f"{name} must be a whole number, got {value!r}") from None
+    if number < least:
+        raise InvalidArgument(f"{name} must be {least} or more, got {value!r}")
+    return number
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:

@@ -301,6 +301,47 @@ def test_batches_by_time_wait_for_rows_of_equal_time(
     assert bits(in_batches(values, cuts, at=at, **options)) == bits(whole)
 
 
+@pytest.mark.parametrize("closed", ["both", "left"])
+@pytest.mark.parametrize("algorithm", ["auto", "pba"])
+def test_a_batch_may_be_filled_anew(algorithm: str, closed: str) -> None:
+    """What a state keeps of a batch is its own, whatever becomes of the caller's array."""
+    values = np.random.default_rng(3).normal(size=60)
+    by_time = {"range": 7, "at": np.repeat(np.arange(30), 2), "closed": closed}
+    options: list[dict[str, Any]] = [{"rows": 9}, by_time if algorithm == "auto" else {"rows": 30}]
+    for option in options:
+        at = option.pop("at", None)
+        given = {} if at is None else {"at": at}
+        whole = rolling(values, ArgMax(), algorithm=algorithm, **option, **given).tolist()
+        state, got, buffer = RollingState(), [], np.empty(5)
+        for a in range(0, 60, 5):
+            buffer[:] = values[a : a + 5]
+            given = {} if at is None else {"at": at[a : a + 5]}
+            got += rolling(
+                buffer, ArgMax(), algorithm=algorithm, state=state, **option, **given
+            ).tolist()
+        assert got + state.finish().tolist() == whole
+
+
+@pytest.mark.parametrize("algorithm", ["recalculate", "sba", "subtract_on_evict"])
+def test_rings_grow_with_the_window(algorithm: str) -> None:
+    values = np.arange(1, 101)
+    at = 400 - np.geomspace(400, 1, 100)  # ever denser
+    whole = rolling(values, Sum(), range=90, at=at, algorithm=algorithm).tolist()
+    options = {"aggregation": Sum(), "range": 90, "algorithm": algorithm}
+    assert in_batches(values, [3, 10, 40, 90], at=at, **options) == whole
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "pba", "daba"])
+@pytest.mark.parametrize("where", [1, 150, 299])
+def test_a_function_that_fails_ends_the_call(algorithm: str, where: int) -> None:
+    """With two threads, neither waits for the one that failed."""
+    ratio = aggregation(lift=lambda v: v, combine=lambda a, b: a + 0 * (a // b), lower=lambda s: s)
+    values = np.ones(300, np.int64)
+    values[where] = 0
+    with pytest.raises(ZeroDivisionError):
+        rolling(values, ratio, rows=20, algorithm=algorithm)
+
+
 def test_a_state_belongs_to_one_question() -> None:
     state = RollingState()
     rolling(np.arange(3), Sum(), rows=2, state=state)

@@ -24,6 +24,14 @@ Takes = Literal["any", "hashable", "number", "ordered", "text", "pair", "ordered
 _NULL_TYPES = frozenset({"NAType", "NaTType"})
 
 
+def check_aggregation(value: object, asker: str) -> Aggregation:
+    """`value`, if it is an aggregation; an error that begins with `asker` otherwise."""
+    if isinstance(value, Aggregation):
+        return value
+    hint = "; write Max(), not Max" if isinstance(value, type) else ""
+    raise InvalidArgument(f"{asker}: {value!r} is not an aggregation{hint}")
+
+
 def is_null(value: object) -> bool:
     """Whether `value` is SQL's null: None, or the missing-value marks of pandas. NaN is not."""
     return value is None or type(value).__name__ in _NULL_TYPES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from windrow.aggregations.base import Aggregation
+from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.errors import InvalidArgument
 
 
@@ -36,8 +36,7 @@ class Together(Aggregation):
         if not parts:
             raise InvalidArgument("Together needs at least one named aggregation")
         for name, part in parts.items():
-            if not isinstance(part, Aggregation):
-                raise InvalidArgument(f"Together: {name}={part!r} is not an aggregation")
+            check_aggregation(part, f"Together, {name}")
         self.parts = parts
         self._parts = tuple(parts.values())
         self.identity = tuple(part.identity for part in self._parts)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from windrow.aggregations.base import Aggregation
+from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.aggregations.together import Together
 from windrow.algorithms.base import Aggregator
 from windrow.errors import InvalidArgument, did_you_mean
@@ -89,9 +89,7 @@ def aggregator(
     """
     if isinstance(aggregation, Mapping):
         aggregation = Together(**aggregation)
-    if not isinstance(aggregation, Aggregation):
-        hint = "; write Max(), not Max" if isinstance(aggregation, type) else ""
-        raise InvalidArgument(f"aggregator: {aggregation!r} is not an aggregation{hint}")
+    check_aggregation(aggregation, "aggregator")
     why = "it was asked for by name"
     if algorithm == "auto":
         algorithm, why = choose(

@@ -10,13 +10,12 @@ window is what it was before.
 
 from __future__ import annotations
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from windrow.aggregations.base import Aggregation, State
-from windrow.errors import EmptyWindow, InvalidArgument, InvalidValue, Unsupported
+from windrow.errors import EmptyWindow, InvalidArgument, InvalidValue, Unsupported, whole_number
 
 
 class _Nothing:
@@ -179,10 +178,7 @@ class Aggregator(ABC):
         return tuple(was if now is None else now for was, now in zip(families, new, strict=True))
 
     def _check_evictable(self, k: int) -> None:
-        k = _whole("evict", "k", k)
-        if k < 0:
-            raise InvalidArgument(f"evict: k must be 0 or more, got {k}")
-        if k > len(self):
+        if whole_number("evict: k", k, least=0) > len(self):
             raise EmptyWindow(
                 f"evict: the window holds {len(self)} value(s), so {k} cannot be evicted; "
                 f"it was left as it is"
@@ -195,7 +191,7 @@ class Aggregator(ABC):
                 f"b_int or recalculate for other ranges"
             )
         for r in ranges:
-            if not 1 <= _whole("query", "last", r) <= len(self):
+            if not 1 <= whole_number("query: last", r, least=1) <= len(self):
                 raise InvalidArgument(
                     f"query: last must be from 1 to the window's length {len(self)}, got {r}"
                 )
@@ -219,10 +215,3 @@ class Aggregator(ABC):
 
     def __repr__(self) -> str:
         return f"<{self.algorithm} of {self.aggregation!r}, {len(self)} value(s)>"
-
-
-def _whole(function: str, name: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise InvalidArgument(f"{function}: {name} must be a whole number, got {value!r}") from None

@@ -26,8 +26,9 @@ class Column:
         return Column(self.data[:0].copy(), None, self.dtype)
 
     def since(self, at: int) -> Column:
-        """The values from the at-th on."""
-        return Column(self.data[at:], None if self.nulls is None else self.nulls[at:], self.dtype)
+        """The values from the at-th on, as a copy: the caller may fill its array anew."""
+        nulls = None if self.nulls is None else self.nulls[at:].copy()
+        return Column(self.data[at:].copy(), nulls, self.dtype)
 
     def restore(self, values: NDArray[Any]) -> NDArray[Any]:
         """Answers that are values of this column, in the column's own type."""

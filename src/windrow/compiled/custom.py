@@ -70,6 +70,7 @@ def _typed(text: str, dtypes: tuple[str, ...], invertible: bool, unary: bool) ->
         "minus" if invertible else "",
         (),
         len(dtypes),
+        "python",
         source,
     )
 

@@ -102,7 +102,8 @@ def module_text(
             "from numba.core.types import *",
             "from numba.core.types import Tuple",
             "CACHEABLE = True",
-            "words = njit(error_model='numpy')",
+            # Numba hands it down to what the words call, a user's functions among them.
+            f"words = njit(error_model={monoid.error_model!r})",
             monoid.source,
             f"COMMUTATIVE = {commutative}",
             "@words",
@@ -110,7 +111,7 @@ def module_text(
             words,
             body,
             f"run = njit(void({', '.join(arguments)}), cache=CACHEABLE, nogil=True,",
-            "           error_model='numpy')(run)",
+            f"           error_model={monoid.error_model!r})(run)",
             "",
         ]
     )

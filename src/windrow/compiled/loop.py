@@ -19,9 +19,9 @@ from windrow.compiled.monoids import Monoid
 from windrow.compiled.rows import Rows
 from windrow.errors import InvalidValue, Unsupported
 
-_NO_BOUNDS = np.empty(0, np.int64)
+NO_BOUNDS = np.empty(0, np.int64)
 # A thread is worth starting for this many values; below, the call itself is faster.
-_PIECE = 1 << 16
+PIECE = 1 << 16
 # Half of how many lcs may lie ready: with small chunks the threads then meet less often.
 _AHEAD = 1 << 16
 
@@ -67,6 +67,8 @@ class Loop(Roller):
             self.name, compiled, dtypes, "rows" if rows else "range", self.nulls,
             aggregation.commutative,
         )  # fmt: skip
+        # a ring by positions can be laid out anew in a larger one
+        self.grows = set(self.kernel.states) == {"ring", "spare"} and not self.kernel.indices
         self.cursors = np.zeros(CURSORS, np.int64)
         self.buffers: list[Any] | None = None
         self.waiting: list[Column] = []  # values that came and are in no answered window yet
@@ -117,7 +119,7 @@ class Loop(Roller):
             row: int, stop: int, cursors: Any, buffers: Any, out: Any, valid: Any, lo: Any = lo
         ) -> None:
             here = slice(row - begin, stop - begin)
-            bounds = (_NO_BOUNDS, _NO_BOUNDS) if self.rows else (lo[here], hi[here])
+            bounds = (NO_BOUNDS, NO_BOUNDS) if self.rows else (lo[here], hi[here])
             self.kernel.run(
                 row, stop, self.waiting_from, self.rows or 0, *bounds, data, nulls, cursors,
                 *buffers, out, valid,
@@ -158,7 +160,7 @@ class Loop(Roller):
 
     def _cuts(self, batch: Batch, lo: Any, hi: Any, end: int) -> list[tuple[int, int]]:
         """Where other threads may begin: rows that flip, and the split before it."""
-        pieces = min(self.threads, (end - batch.row) // _PIECE)
+        pieces = min(self.threads, (end - batch.row) // PIECE)
         if pieces < 2 or not batch.last or batch.base:
             return []
         wanted = [end * k // pieces for k in range(1, pieces)]
@@ -181,8 +183,7 @@ class Loop(Roller):
         """The longest window to make room for: no longer than all that came, if that may grow."""
         if self.rows is None:
             return int((hi - lo).max())
-        can_grow = batch.last or self.name == "two_stacks"
-        return min(self.rows, batch.stop) if can_grow else self.rows
+        return min(self.rows, batch.stop) if batch.last or self.grows else self.rows
 
     def _make_room(self, longest: int) -> None:
         """Buffers for windows of `longest` values; a ring of positions can grow on the way."""
@@ -190,7 +191,7 @@ class Loop(Roller):
         old = int(self.cursors[2])
         if capacity <= old:
             return
-        if self.buffers is not None and self.name != "two_stacks":
+        if self.buffers is not None and not self.grows:
             raise Unsupported(
                 f"{self.algorithm} with range= and a state: the window has outgrown its buffers; "
                 f"take algorithm='auto', or rows="
@@ -199,7 +200,7 @@ class Loop(Roller):
         if self.buffers is not None:
             head, end = int(self.cursors[0]), int(self.cursors[1])
             places = np.arange(head, end)
-            for new, was in zip(buffers[0], self.buffers[0], strict=True):
+            for new, was in zip(_arrays(buffers[0]), _arrays(self.buffers[0]), strict=True):
                 new[places & (capacity - 1)] = was[places & (old - 1)]
             buffers[1] = self.buffers[1]
         self.buffers = buffers
@@ -265,15 +266,24 @@ class Pba(Loop):
         cursors = np.array([self.chunk, self.tail_from, ahead], np.int64)
         lcs, mine = self.kernel.buffers(self.chunk * ahead // 2)
         others = self.kernel.buffers(1)[1]
-        rest = (progress, _NO_BOUNDS, data, self._nulls(columns), cursors, lcs)
+        rest = (progress, NO_BOUNDS, data, self._nulls(columns), cursors, lcs)
 
         def enter(role: int, spare: Any) -> None:
-            self.kernel.run(row, stop, role, self.rows, *rest, spare, out, valid)
+            try:
+                self.kernel.run(row, stop, role, self.rows, *rest, spare, out, valid)
+            except BaseException:
+                progress[:] = np.iinfo(np.int64).max  # the other thread must not wait for this one
+                raise
 
         with ThreadPoolExecutor(1) as second:
             done = second.submit(enter, 1, others)
             enter(0, mine)
             done.result()
+
+
+def _arrays(buffer: Any) -> tuple[NDArray[Any], ...]:
+    """The arrays of a buffer: one a field, or one of rows."""
+    return buffer if isinstance(buffer, tuple) else (buffer,)
 
 
 def check_no_nulls(aggregation: Aggregation, columns: list[Column]) -> None:

@@ -35,6 +35,7 @@ class Monoid:
     minus: str = ""
     constants: tuple[tuple[str, Any], ...] = ()
     unit_columns: int = 1
+    error_model: str = "numpy"  # what a division by zero does: "python" raises
     source: str = "from windrow.compiled.monoids import *"
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.aggregations.base import Aggregation
+from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.aggregations.together import Together
 from windrow.algorithms import ALGORITHMS
 from windrow.compiled.batch import Batch, Roller
 from windrow.compiled.bounds import CLOSED, check_order, extent, instants, range_bounds
 from windrow.compiled.columns import column
 from windrow.compiled.rollers import roller
-from windrow.errors import InvalidArgument, InvalidValue, Unsupported, did_you_mean
+from windrow.errors import InvalidArgument, Unsupported, did_you_mean, whole_number
 
 COMPILED = tuple(name for name in ALGORITHMS if name not in ("foa", "ioa"))
 
@@ -129,9 +128,9 @@ class _Stream:
         _check_choices(closed, algorithm, nan)
         if (rows is None) == (range_ is None):
             raise InvalidArgument("give rows= or range=, one of them")
-        self.rows = None if rows is None else _positive("rows", rows)
+        self.rows = None if rows is None else whole_number("rows", rows, least=1)
         self.range, self.closed, self.algorithm, self.nan = range_, closed, algorithm, nan
-        self.threads = _positive("threads", threads)
+        self.threads = whole_number("threads", threads, least=1)
         self.has_nulls = has_nulls
         self.rollers: list[Roller] | None = None
         self.position = 0  # rows that came
@@ -178,6 +177,7 @@ class _Stream:
             batch = self._by_time(batch, instant, last)
         else:
             batch.row, batch.stop = self.answered, self.position
+            self.answered = self.position
         answers = self._answers(batch)
         self.touched = False
         return answers
@@ -217,8 +217,6 @@ class _Stream:
 
     def _answers(self, batch: Batch) -> Any:
         assert self.rollers is not None
-        if self.rows is not None:
-            self.answered = self.position
         answers = [each.roll(batch) for each in self.rollers]
         return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
 
@@ -228,9 +226,7 @@ def _parts(aggregation: Any) -> dict[str, Aggregation]:
         return aggregation.parts
     parts = dict(aggregation) if isinstance(aggregation, Mapping) else {"": aggregation}
     for part in parts.values():
-        if not isinstance(part, Aggregation):
-            hint = "; write Max(), not Max" if isinstance(part, type) else ""
-            raise InvalidArgument(f"rolling: {part!r} is not an aggregation{hint}")
+        check_aggregation(part, "rolling")
     if not parts:
         raise InvalidArgument("rolling: an empty dict of aggregations asks nothing")
     return parts
@@ -251,14 +247,4 @@ def _check_choices(closed: str, algorithm: str, nan: str) -> None:
         )
 
 
-def _positive(name: str, value: Any) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise InvalidArgument(f"{name} must be a whole number, got {value!r}") from None
-    if number < 1:
-        raise InvalidArgument(f"{name} must be 1 or more, got {value!r}")
-    return number
-
-
-__all__ = ["COMPILED", "InvalidValue", "RollingState", "rolling"]
+__all__ = ["COMPILED", "RollingState", "rolling"]

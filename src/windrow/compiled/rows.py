@@ -83,6 +83,7 @@ class Rows:
     constants: tuple[int, ...] = ()
     minus: str = ""
     unit_columns: int = 1
+    error_model: str = "numpy"
     source: str = "from windrow.compiled.rows import *"
 
 

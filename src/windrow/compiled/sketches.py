@@ -12,13 +12,12 @@ from windrow.aggregations.bloom import Bloom
 from windrow.aggregations.countmin import CountMin
 from windrow.compiled.batch import Batch
 from windrow.compiled.columns import NO_NULLS, Column
-from windrow.compiled.loop import Loop
+from windrow.compiled.loop import NO_BOUNDS, Loop
 from windrow.compiled.moments import NANS, SQUARES
 from windrow.compiled.rows import Rows, rows_monoid
 
 _SLICE_ROWS = 1024
 _SLICE_BYTES = 1 << 22
-_NO_BOUNDS = np.empty(0, np.int64)
 
 
 def sketched(
@@ -56,8 +55,6 @@ class RowsLoop(Loop):
         if algorithm == "pba":
             algorithm = "sba"  # the same idea in one thread
         super().__init__(aggregation, compiled, [column], [], rows, algorithm, 1, nulls)
-        # a ring by positions can grow on the way
-        self.grows = set(self.kernel.states) == {"ring", "spare"} and not self.kernel.indices
 
     def _run(
         self, batch: Batch, columns: list[Column], lo: Any, hi: Any, out: Any, valid: Any
@@ -65,17 +62,14 @@ class RowsLoop(Loop):
         n = valid.size
         (column,) = columns
         nulls = NO_NULLS if column.nulls is None else column.nulls
-        longest = self.rows if self.rows else int((hi - lo).max())
-        if self.grows or batch.last:  # no window is longer than what came
-            longest = min(longest, batch.row + n)
-        self._make_room(longest)
+        self._make_room(self._longest(batch, lo, hi))
         assert self.buffers is not None
         width, dtype = self.sketch.out_width, np.dtype(self.sketch.out_dtype)
         step = max(1, min(_SLICE_ROWS, _SLICE_BYTES // (width * dtype.itemsize), n))
         made = np.empty((step, width), dtype)
         for start in range(0, n, step):
             stop = min(start + step, n)
-            bounds = (_NO_BOUNDS, _NO_BOUNDS) if self.rows else (lo[start:stop], hi[start:stop])
+            bounds = (NO_BOUNDS, NO_BOUNDS) if self.rows else (lo[start:stop], hi[start:stop])
             self.kernel.run(
                 batch.row + start, batch.row + stop, self.waiting_from, self.rows or 0, *bounds,
                 (column.data,), nulls, self.cursors, *self.buffers, made, valid[start:stop],
@@ -107,17 +101,3 @@ class RowsLoop(Loop):
             table.flags.writeable = False
             return table
         return (int(row[0]), *row[1 : SQUARES + 1].tolist()), row[NANS:]
-
-    def _make_room(self, longest: int) -> None:
-        if self.buffers is None or not self.grows:
-            super()._make_room(longest)
-            return
-        capacity, old = 1 << (longest - 1).bit_length(), int(self.cursors[2])
-        if capacity <= old:
-            return
-        ring, spare = self.kernel.buffers(capacity)
-        places = np.arange(self.cursors[0], self.cursors[1])
-        ring[places & (capacity - 1)] = self.buffers[0][places & (old - 1)]
-        spare[:] = self.buffers[1]
-        self.buffers = [ring, spare]
-        self.cursors[2] = capacity

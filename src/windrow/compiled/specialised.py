@@ -15,13 +15,11 @@ from windrow.aggregations.count import Count
 from windrow.compiled.answers import Riding, finished
 from windrow.compiled.batch import Batch, Roller
 from windrow.compiled.columns import Column, joined
-from windrow.compiled.loop import check_no_nulls
+from windrow.compiled.loop import PIECE, check_no_nulls
 
 Fill = Callable[[NDArray[Any], int, int, int, NDArray[Any]], None]
 
 _BLOCK = 64
-# A thread is worth starting for this many values; below, the call itself is faster.
-_PIECE = 1 << 16
 
 
 def specialised(
@@ -66,16 +64,13 @@ class Special(Roller):
         grid = _BLOCK * max(1, (self.rows - 1) // _BLOCK)
         end = self.base + column.data.size
         first = max(self.base, (end // grid - 2) * grid)
-        at = first - self.base
-        nulls = None if column.nulls is None else column.nulls[at:].copy()
-        self.tail = Column(column.data[at:].copy(), nulls, column.dtype)
-        self.base = first
+        self.tail, self.base = column.since(first - self.base), first
 
     def fill(self, kernel: Fill, data: NDArray[Any], start: int) -> NDArray[Any]:
         """The rows from `start` on, by as many threads as asked for."""
         out = np.empty(data.size, data.dtype)
         stop = data.size
-        pieces = min(self.threads, max(1, (stop - start) // _PIECE))
+        pieces = min(self.threads, max(1, (stop - start) // PIECE))
         if pieces == 1:
             kernel(data, self.rows, start, stop, out)
         else:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 COMMUTATIVE: bool = False  # whether ⊕ is
-INVERTIBLE: bool = False  # whether `invert` exists
 
 
 def window(r: int, row: int, w: int, lo: Any, hi: Any) -> tuple[int, int]:
