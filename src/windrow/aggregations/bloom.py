@@ -56,6 +56,20 @@ class BloomFilter:
         free = self.bits - self.ones.bit_count()
         return -self.bits / self.hashes * math.log(free / self.bits) if free else math.inf
 
+    def __bytes__(self) -> bytes:
+        """The number of hashes and the bits, lowest first: the filter in a column of a table.
+
+        >>> bloom = Bloom()
+        >>> "Ada" in BloomFilter.from_bytes(bytes(bloom.lower(bloom.lift("Ada"))))
+        True
+        """
+        return bytes([self.hashes]) + self.ones.to_bytes(self.bits // 8, "little")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> BloomFilter:
+        """The filter that `bytes` was made of."""
+        return cls(int.from_bytes(data[1:], "little"), 8 * (len(data) - 1), data[0])
+
     def __repr__(self) -> str:
         filled = self.ones.bit_count()
         return f"<BloomFilter of {self.bits} bits, {filled} set, {self.hashes} hashes>"

@@ -42,6 +42,10 @@ class Custom(Aggregation):
         self.invertible = inverse is not None
         self.commutative, self.selective, self.exact = commutative, selective, exact
 
+    def __call__(self, *columns: str) -> Custom:
+        """The same aggregation of these columns: ``spread("load")``."""
+        return Custom(*columns, **self.parameters())
+
     def skips(self, value: Any) -> bool:
         """A row is null when any of its columns is."""
         return any(map(is_null, value)) if self.arity > 1 else is_null(value)
@@ -119,6 +123,8 @@ def aggregation(
     the answer. Without an `identity` one is added, which your functions never see: an empty
     window then gives None. `inverse(total, old)` takes the oldest part away again (a function of
     one argument is taken as the group's inverse). A state must not be changed once made.
+
+    In a query, call it with the names of the columns that it takes: ``spread("load")``.
 
     >>> from windrow import aggregator
     >>> spread = aggregation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.base import NOTHING, Aggregator
@@ -31,6 +31,7 @@ class Amta(Aggregator):
     algorithm = "amta"
     full_name = "Amortized Monoid Tree Aggregator"
     bulk_evict = True
+    prefix_search = True
 
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
@@ -83,6 +84,12 @@ class Amta(Aggregator):
         if r0 is NOTHING:
             r0 = self._plus(self._levels[0][head], suffix)
         self._r0, self._stack = r0, stack
+
+    def _count_while(self, goes: Callable[[State], bool]) -> int:
+        return self._search(self._node, self._head, self._end, goes) - self._head
+
+    def _node(self, level: int, m: int) -> State:
+        return self._levels[level][m]
 
     def _query(self) -> State:
         return self._plus(self._r0, self._r1)

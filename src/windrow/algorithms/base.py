@@ -11,7 +11,7 @@ window is what it was before.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from windrow.aggregations.base import Aggregation, State
@@ -47,6 +47,7 @@ class Aggregator(ABC):
     out_of_order: ClassVar[bool] = False
     bulk_evict: ClassVar[bool] = False
     several_ranges: ClassVar[bool] = False
+    prefix_search: ClassVar[bool] = False
 
     def __init__(self, aggregation: Aggregation) -> None:
         refusal = self.refuses(aggregation)
@@ -108,6 +109,38 @@ class Aggregator(ABC):
         if k:
             self._evict(k)
 
+    def evict_while(self, goes: Callable[[Any], object]) -> int:
+        """Remove the longest oldest part whose aggregate satisfies `goes`; how many values left.
+
+        O(log k) ⊕ and calls of `goes` to find the k values, then one `evict(k)`.
+
+        >>> from windrow import Sum, aggregator
+        >>> swag = aggregator(Sum(), algorithm="amta")
+        >>> swag.extend([2, 2, 3, 3, 4])
+        >>> swag.evict_while(lambda old: old <= 6), swag.query()
+        (2, 10)
+        """
+        k = self.count_while(goes)
+        if k:
+            self._evict(k)
+        return k
+
+    def count_while(self, goes: Callable[[Any], object]) -> int:
+        """How many values make up the longest oldest part whose aggregate satisfies `goes`.
+
+        `goes` must be monotone: where it is true of an oldest part, it is true of every shorter
+        one. Of any other it still holds that the part found satisfies `goes` (or is empty), and
+        that with one value more it does not (or there is none). The oldest value is asked first.
+        O(log k) ⊕ and calls for an answer of k; algorithms with `prefix_search`.
+        """
+        if not self.prefix_search:
+            raise Unsupported(
+                f"{self.algorithm} cannot read the aggregate of its oldest part; take amta, "
+                f"log_mta or flatfat to search there"
+            )
+        lower = self.aggregation.lower
+        return self._count_while(lambda state: bool(goes(lower(state))))
+
     def query(self, last: int | None = None) -> Any:
         """The aggregate of the window; with `last`, of its newest `last` values."""
         if last is None:
@@ -116,6 +149,19 @@ class Aggregator(ABC):
             self._check_ranges((last,))
             state = self._query_last(last)
         return self.aggregation.lower(self.aggregation.identity if state is NOTHING else state)
+
+    def query_with(self, value: Any) -> Any:
+        """What `query` would answer if `value` were the newest; the window stays as it is.
+
+        One ⊕ more than a query.
+        """
+        self.admit(value)
+        return self.aggregation.lower(self._plus(self._query(), self.aggregation.lift(value)))
+
+    def admit(self, value: Any) -> None:
+        """Refuse `value` where `insert` would; the window stays as it is. No ⊕."""
+        self._fitting(value, self._families if len(self) else None)
+        self.aggregation.lift(value)
 
     def queries(self, ranges: Sequence[int]) -> list[Any]:
         """The aggregates of the newest r values, for each r of `ranges`, the longest done first."""
@@ -145,6 +191,10 @@ class Aggregator(ABC):
         """The ⊕ of the newest `last` states, 1 ≤ last ≤ len."""
         raise NotImplementedError
 
+    def _count_while(self, goes: Callable[[State], bool]) -> int:
+        """How many of the oldest states have a ⊕ that satisfies `goes`: by `_search`."""
+        raise NotImplementedError
+
     @abstractmethod
     def _check(self) -> None:
         """Assert every invariant of the structure; for tests and for finding faults."""
@@ -163,6 +213,42 @@ class Aggregator(ABC):
         """⊕ of the states that are there, oldest first."""
         present = [state for state in states if state is not NOTHING]
         return self.aggregation.fold(present) if present else NOTHING
+
+    def _search(
+        self,
+        node: Callable[[int, int], State],
+        start: int,
+        end: int,
+        goes: Callable[[State], bool],
+    ) -> int:
+        """The position up to which the ⊕ from `start` satisfies `goes`, in a tree of dyadic blocks.
+
+        node(level, m) is the ⊕ of [m·2^level, (m+1)·2^level). Only blocks inside [start, end) are
+        read, above level 0 none that is all of it. The search climbs while the next block can be
+        added, at most two a level, and then halves the one that could not:
+
+            level 2              [    4 … 7    ]✗
+            level 1        [ 2 3 ]✓        [ 4 5 ]✓
+            level 0    [1]✓                       [6]✗         start = 1, found: 6
+
+        So a part of k positions costs O(log k) tests, and none at all costs one.
+        """
+        state: State = NOTHING
+        level, climbing = 0, True
+        while level >= 0:
+            step = 1 << level
+            if start + step <= end and goes(
+                longer := self._plus(state, node(level, start >> level))
+            ):
+                start, state = start + step, longer
+                if not climbing:
+                    level -= 1
+                elif not start & step:
+                    level += 1
+            else:
+                climbing = False
+                level -= 1
+        return start
 
     def _fitting(self, value: Any, families: tuple[Hashable, ...] | None) -> tuple[Hashable, ...]:
         """The families of a window once `value` is in it; an error if it does not fit."""

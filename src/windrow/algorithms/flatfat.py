@@ -46,6 +46,15 @@ class FlatFAT:
     def __getitem__(self, slot: int) -> State:
         return self._tree[self.size + slot]
 
+    def node(self, level: int, m: int) -> State:
+        """The ⊕ of the slots [m·2^level, (m+1)·2^level) of a circle: no ⊕ at all.
+
+        >>> FlatFAT(["a", "b", "c", "d"], lambda x, y: x + y).node(1, 3)
+        'cd'
+        """
+        width = self.size >> level
+        return self._tree[width + (m & (width - 1))]
+
     def update(self, writes: Iterable[tuple[int, State]]) -> None:
         """Write m slots: at most m·(1 + ⌈log₂(n/m)⌉) ⊕. All or nothing is written."""
         tree = self._tree

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.base import NOTHING, Aggregator
 from windrow.algorithms.chunked_queue import ChunkedQueue
@@ -24,6 +26,7 @@ class LogMta(Aggregator):
     algorithm = "log_mta"
     full_name = "Logarithmic Monoid Tree Aggregator"
     bulk_evict = True
+    prefix_search = True
 
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
@@ -79,6 +82,12 @@ class LogMta(Aggregator):
             queue.drop((head >> level) - queue.head)
             queue[head >> level] = node
         self._head = head
+
+    def _count_while(self, goes: Callable[[State], bool]) -> int:
+        return self._search(self._node, self._head, self._end, goes) - self._head
+
+    def _node(self, level: int, m: int) -> State:
+        return self._levels[level][m]
 
     def _query(self) -> State:
         return self._total

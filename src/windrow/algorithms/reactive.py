@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, State
@@ -45,6 +45,7 @@ class ReactiveAggregator(Aggregator):
     full_name = "Reactive Aggregator on FlatFAT, the flat fixed-size aggregator"
     out_of_order = True
     several_ranges = True
+    prefix_search = True
 
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
@@ -114,6 +115,12 @@ class ReactiveAggregator(Aggregator):
         self._fat.update([(self._slot(place), NOTHING) for place in places])
         self._size -= k
         self._trim()
+
+    def _count_while(self, goes: Callable[[State], bool]) -> int:
+        """O(log n) ⊕; the values that go are counted one by one, since there may be holes."""
+        front = self._front
+        places = self._search(self._fat.node, front, front + self._span, goes) - front
+        return sum(self._fat[self._slot(place)] is not NOTHING for place in range(places))
 
     def _query(self) -> State:
         if not self._size:

@@ -55,6 +55,7 @@ def nanoseconds(value: Any, name: str) -> int:
         total = _parse(value, name)
     elif isinstance(value, datetime.timedelta):
         total = (value.days * 86400 + value.seconds) * 10**9 + value.microseconds * 1000
+        total += getattr(value, "nanoseconds", 0)  # pandas has some beyond
     elif getattr(value, "dtype", None) is not None and value.dtype.kind == "m":
         total = int(value.astype("timedelta64[ns]").astype("int64"))
     else:

@@ -1,0 +1,460 @@
+"""`window`: values go in one at a time, and each gives back the aggregate of the window it makes.
+
+What a window holds is one of the kinds of `windrow.windows.kinds`; here they slide. A push checks
+everything first (the time, the value, the user's functions) and changes the window last: what is
+refused leaves it as it was. Only a `combine` that raises while old values leave does so with the
+new value in; they leave with the next push.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from windrow.aggregations.base import Aggregation, check_aggregation, is_null
+from windrow.aggregations.ordering import plain
+from windrow.aggregations.together import Together
+from windrow.algorithms import ALGORITHMS, aggregator, algorithm_class
+from windrow.algorithms.base import Aggregator
+from windrow.errors import InvalidArgument, InvalidValue, whole_number
+from windrow.windows import kinds
+from windrow.windows.durations import NANOSECONDS
+from windrow.windows.policy import leaving
+
+NO_TIMES = "no times"
+NUMBERS = "numbers"
+WITH_ZONE = "times with a zone"
+WITHOUT_ZONE = "times without a zone"
+_EPOCH = datetime.datetime(1970, 1, 1)
+_UTC_EPOCH = _EPOCH.replace(tzinfo=datetime.UTC)
+
+
+def window(
+    aggregation: Aggregation | Mapping[str, Aggregation],
+    *,
+    rows: int | None = None,
+    range: Any = None,
+    delta: Any = None,
+    until: Callable[[Any, Any], bool] | None = None,
+    on: Callable[[Any], bool] | None = None,
+    closed: str = "both",
+    lateness: Any = None,
+    algorithm: str = "auto",
+) -> Window:
+    """A window that values are pushed through; one of `rows`, `range`, `delta`, `until`, `on`.
+
+    - `rows=w`: the last w values.
+    - `range=r`: those whose time `at` lies in [t − r, t], t being the newest time; `closed` as in
+      pandas. `at` is a time and r a duration, or both are numbers.
+    - `delta=d`: the same for numbers `at`.
+    - `until=policy`: what ``policy(total, old)`` leaves, see `windrow.windows.policy`.
+    - `on=predicate`: all since the last value that satisfied it. A push answers None until one
+      does, and that one's answer is the last of its window.
+
+    A value is late if its `at` is before the newest; an equal one is not. `lateness=` says how late
+    it may be: within that it goes to its place in time, and beyond it is dropped and counted in
+    `late`. Without it a late value is an error, except with ``algorithm="flatfat"``, which takes
+    them all. A late value moves no window: it has a place in the current one, or none.
+
+    >>> from datetime import datetime
+    >>> from windrow import Max, Sum
+    >>> peak = window(Max(), rows=2)
+    >>> [peak.push(load) for load in (5, 3, 1)]
+    [5, 5, 3]
+    >>> hourly = window(Sum(), range="1 hour", lateness="10 minutes")
+    >>> for minute, load in ((0, 1), (20, 2), (15, 4), (5, 8)):
+    ...     print(hourly.push(load, at=datetime(2026, 1, 1, 12, minute)), hourly.late)
+    1 0
+    3 0
+    7 0
+    7 1
+    """
+    sizes = {"rows": rows, "range": range, "delta": delta, "until": until, "on": on}
+    given = [name for name, value in sizes.items() if value is not None]
+    if len(given) != 1:
+        got = " and ".join(f"{name}=" for name in given) or "none"
+        raise InvalidArgument(f"window: give one of rows=, range=, delta=, until=, on=; got {got}")
+    name = given[0]
+    if name in ("until", "on") and lateness is not None:
+        raise InvalidArgument(f"lateness={lateness!r} goes with times, and {name}= has none")
+    if name not in ("range", "delta") and closed != "both":
+        raise InvalidArgument(f"closed={closed!r} goes with range= or delta=, not with {name}=")
+    if isinstance(aggregation, Mapping):
+        aggregation = Together(**aggregation)
+    check_aggregation(aggregation, "window")
+    if until is not None:
+        return _UntilPolicy(kinds.Until(until), _searching(aggregation, algorithm))
+    if on is not None:
+        if not callable(on):
+            raise InvalidArgument(f"on={on!r} must be a function of a value, true where it ends")
+        return _Punctuated(kinds.On(on), _gathering(aggregation, algorithm))
+    lateness = plain(lateness)
+    swag = _sliding(aggregation, algorithm, lateness)
+    if rows is not None:
+        return _LastRows(kinds.Rows(whole_number("rows", rows, least=1)), swag, lateness)
+    span = kinds.Span(range=plain(range), delta=plain(delta), closed=closed)
+    return _WithinSpan(span, swag, lateness)
+
+
+class Window(ABC):
+    """A window that values are pushed through; `windrow.window` makes one."""
+
+    def __init__(self, extent: kinds.Window, swag: Aggregator) -> None:
+        self.extent = extent
+        self.late = 0  # how many values came too late and were dropped
+        self._swag = swag
+
+    @abstractmethod
+    def push(self, value: Any, at: Any = None) -> Any:
+        """Insert `value`, slide, and return the answer."""
+
+    def query(self) -> Any:
+        """The aggregate of the window as it is, the cost of the algorithm's query."""
+        return self._swag.query()
+
+    def __len__(self) -> int:
+        return len(self._swag)
+
+    def explain(self) -> str:
+        """What the window holds, what runs, and why.
+
+        >>> from windrow import Max
+        >>> print(window(Max(), rows=3).explain())
+        the last 3 rows, an answer a row; late values are refused
+        slick_deque: SlickDeque
+        of Max(): commutative, selective, exact
+        because its answer is always one of the values: fewer than 2 ⊕ a value
+        """
+        return f"{self.extent}\n{self._swag.explain()}"
+
+    def __repr__(self) -> str:
+        arguments = [
+            f"{name}={kinds.named(value) if callable(value) else repr(value)}"
+            for name, value in self._arguments().items()
+        ]
+        return (
+            f"<window of {self._swag.aggregation!r}, {', '.join(arguments)}, by "
+            f"{self._swag.algorithm}: {len(self)} value(s)>"
+        )
+
+    def _arguments(self) -> dict[str, Any]:
+        return self.extent.arguments()
+
+    def _check(self) -> None:
+        self._swag._check()
+
+
+class _UntilPolicy(Window):
+    """What a policy over aggregates leaves of the oldest values."""
+
+    extent: kinds.Until
+
+    def push(self, value: Any, at: Any = None) -> Any:
+        """Insert `value`, evict what the policy sends away, and return the answer.
+
+        O(log n) ⊕; with amta O(1) on average.
+        """
+        _refuse_time(at, "until")
+        gone = leaving(self._swag, self.extent.until, value)
+        self._swag.insert(value)
+        self._swag.evict(gone)
+        return self.query()
+
+
+class _Punctuated(Window):
+    """The values since the last one that closed a window."""
+
+    extent: kinds.On
+
+    def push(self, value: Any, at: Any = None) -> Any:
+        """Insert `value`; the window's answer if it closes the window, else None. O(1) ⊕."""
+        _refuse_time(at, "on")
+        closes: Any = self.extent.on
+        if not closes(value):
+            self._swag.insert(value)
+            return None
+        answer = self._swag.query_with(value)
+        self._swag = _like(self._swag)
+        return answer
+
+
+class _Timed(Window):
+    """A window whose values may come with times, and late.
+
+    `measures` are the sizes, by the name of their argument, that the times are compared with.
+    """
+
+    def __init__(
+        self, extent: kinds.Window, swag: Aggregator, lateness: Any, measures: dict[str, Any]
+    ) -> None:
+        super().__init__(extent, swag)
+        self._lateness = {} if lateness is None else {"lateness": lateness}
+        self._tolerance = math.inf if lateness is None else kinds.measure("lateness", lateness)[1]
+        self._measures = {**measures, **self._lateness}
+        self._kind: str | None = None  # of the times so far
+        self._newest: Any = None
+        self._newest_at: Any = None  # the same as it was given
+
+    def push(self, value: Any, at: Any = None) -> Any:
+        """Insert `value`, slide, and return the answer; the ⊕ of the algorithm and no more."""
+        kind, t = self._read(at)
+        if t is None or self._newest is None or t >= self._newest:
+            self._append(value, t)
+            self._kind, self._newest_at = kind, at
+        elif not self._swag.out_of_order:
+            raise InvalidValue(
+                f"push: at={at!r} is before the newest time, {self._newest_at!r}, and "
+                f"{self._swag.algorithm} keeps values in the order of their arrival; give "
+                f"lateness= (how late a value may be) or algorithm='flatfat'"
+            )
+        elif _distance(t, self._newest, self._tolerance) > 0:
+            self.late += 1
+        else:
+            self._insert_late(value, t)
+        return self.query()
+
+    def explain(self) -> str:
+        """What the window holds, what becomes of late values, what runs, and why."""
+        late = "late values are refused"
+        if self._lateness:
+            late = f"late values go to their place, up to {self._lateness['lateness']}"
+        elif self._swag.out_of_order:
+            late = "late values go to their place"
+        return f"{self.extent}; {late}\n{self._swag.explain()}"
+
+    @abstractmethod
+    def _append(self, value: Any, t: Any) -> None:
+        """Insert a value that is not late and slide; sets `_newest` when the value is in."""
+
+    @abstractmethod
+    def _insert_late(self, value: Any, t: Any) -> None:
+        """Insert a late value at its place, if the window reaches so far back."""
+
+    def _read(self, at: Any) -> tuple[str, Any]:
+        """The kind of `at` and its number, if it goes with the window's sizes and times so far."""
+        kind, t = (NO_TIMES, None) if at is None else _instant(at)
+        for name, size in self._measures.items():
+            if at is None:
+                raise InvalidArgument(f"push: {name}= needs each value's time: push(value, at=…)")
+            boundless = size in (kinds.UNBOUNDED, kinds.NOW)
+            if not boundless and kinds.is_number(size) != (kind == NUMBERS):
+                wanted = "a number" if kinds.is_number(size) else "a time"
+                raise InvalidValue(f"push: {name}={size!r}, so at must be {wanted}, got {at!r}")
+        if self._kind not in (None, kind):
+            raise InvalidValue(
+                f"push: at={at!r} does not go with the values so far, which came with {self._kind}"
+            )
+        return kind, t
+
+    def _put(self, value: Any, t: Any) -> None:
+        """Insert into the structure; only one that is out of order needs the times."""
+        self._swag.insert(value, at=t if self._swag.out_of_order else None)
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), **self._lateness}
+
+
+class _LastRows(_Timed):
+    """The last values: by time where they have times, else by arrival."""
+
+    extent: kinds.Rows
+
+    def __init__(self, extent: kinds.Rows, swag: Aggregator, lateness: Any) -> None:
+        super().__init__(extent, swag, lateness, {})
+
+    def _append(self, value: Any, t: Any) -> None:
+        self._put(value, t)
+        self._newest = t
+        self._slide()
+
+    def _insert_late(self, value: Any, t: Any) -> None:
+        self._put(value, t)
+        self._slide()
+
+    def _slide(self) -> None:
+        assert self.extent.rows is not None
+        self._swag.evict(max(0, len(self._swag) - self.extent.rows))
+
+
+class _WithinSpan(_Timed):
+    """The values whose times lie within a size before the newest.
+
+    Where the window is open at its end (`closed` left or neither), the values of the newest time
+    wait outside of it until a newer one comes:
+
+        times      t − r ……………………… t₁  t₂ │ t   t   t
+                  [ the structure, `_times` ) │ `_waiting`
+    """
+
+    extent: kinds.Span
+
+    def __init__(self, extent: kinds.Span, swag: Aggregator, lateness: Any) -> None:
+        super().__init__(extent, swag, lateness, {extent.name: extent.size})
+        self._size = math.inf if extent.range == kinds.UNBOUNDED else 0
+        if extent.bounded:
+            is_time, self._size = extent.measured()
+            if lateness is not None and kinds.is_number(lateness) == is_time:
+                raise InvalidArgument(
+                    f"lateness={lateness!r} must be {'a duration' if is_time else 'a number'}, as "
+                    f"{extent.name}={extent.size!r} is"
+                )
+        self._from_start = extent.closed in ("both", "left")
+        self._to_end = extent.closed in ("both", "right")
+        self._times: deque[Any] = deque()  # of the values in the structure
+        self._waiting: deque[Any] = deque()
+        self._fitting = _like(swag, "recalculate")  # the same, to see what goes with them
+
+    def _append(self, value: Any, t: Any) -> None:
+        if self._to_end:
+            self._put(value, t)
+            self._times.append(t)
+            self._newest = t
+        else:
+            self._append_behind(value, t)
+        self._slide()
+
+    def _append_behind(self, value: Any, t: Any) -> None:
+        self._swag.admit(value)
+        self._fitting.admit(value)
+        if t != self._newest:
+            while self._waiting:
+                self._put(self._waiting[0], self._newest)
+                self._times.append(self._newest)
+                self._waiting.popleft()
+            self._fitting = _like(self._fitting)
+        self._waiting.append(value)
+        self._fitting.insert(value)
+        self._newest = t
+
+    def _insert_late(self, value: Any, t: Any) -> None:
+        if self._is_outside(t):
+            return
+        self._fitting.admit(value)
+        self._put(value, t)
+        place = len(self._times)
+        while place and t < self._times[place - 1]:
+            place -= 1
+        self._times.insert(place, t)
+
+    def _slide(self) -> None:
+        gone = sum(1 for _ in itertools.takewhile(self._is_outside, self._times))
+        self._swag.evict(gone)
+        for _ in range(gone):
+            self._times.popleft()
+
+    def _is_outside(self, t: Any) -> bool:
+        """Whether a time is before the window."""
+        side = _distance(t, self._newest, self._size)
+        return side > 0 or (side == 0 and not self._from_start)
+
+    def _check(self) -> None:
+        super()._check()
+        times = list(self._times)
+        assert len(times) == len(self._swag), (times, len(self._swag))
+        assert times == sorted(times) and not any(map(self._is_outside, times)), times
+        assert len(self._waiting) == len(self._fitting), self._waiting
+        assert bool(self._waiting) == (not self._to_end and self._newest is not None)
+        assert self._to_end or all(t < self._newest for t in times), (times, self._newest)
+
+
+def _distance(at: Any, newest: Any, size: Any) -> int:
+    """1 if `at` lies further before `newest` than `size`, 0 if just so far, −1 if nearer.
+
+    >>> _distance(3, 10, 5), _distance(5, 10, 5), _distance(9.5, 10, 5)
+    (1, 0, -1)
+    """
+    # Whole numbers are exact both ways; floats round as they do in `rolling`.
+    whole = isinstance(at, int) and isinstance(newest, int)
+    a, b = (newest - at, size) if whole else (newest - size, at)
+    return int(a > b) - int(a < b)
+
+
+def _instant(at: Any) -> tuple[str, int | float]:
+    """The kind of `at`, and its number: nanoseconds from the epoch for a time.
+
+    >>> _instant(datetime.datetime(1970, 1, 1, 0, 0, 1))
+    ('times without a zone', 1000000000)
+    """
+    if isinstance(at, datetime.datetime) and not is_null(at):
+        zoned = at.utcoffset() is not None
+        since = at - (_UTC_EPOCH if zoned else _EPOCH)
+        seconds = since.days * 86400 + since.seconds
+        small = since.microseconds * 1000 + getattr(since, "nanoseconds", 0)  # pandas has them
+        return WITH_ZONE if zoned else WITHOUT_ZONE, seconds * NANOSECONDS["s"] + small
+    at = plain(at)
+    if kinds.is_number(at) and math.isfinite(at):
+        return NUMBERS, at
+    if type(at).__name__ == "datetime64" and at == at:  # NaT differs from itself
+        return WITHOUT_ZONE, _numpy_instant(at)
+    raise InvalidValue(f"push: at={at!r} is no time; give a datetime, datetime64 or finite number")
+
+
+def _numpy_instant(at: Any) -> int:
+    """A datetime64 as nanoseconds, also where NumPy's own would overflow."""
+    import numpy as np
+
+    unit, count = np.datetime_data(at.dtype)
+    if unit in ("Y", "M"):
+        at, unit, count = at.astype("datetime64[D]"), "D", 1
+    scale = NANOSECONDS.get({"m": "min"}.get(unit, unit.lower()))
+    if scale is None:
+        raise InvalidValue(f"push: at={at!r} is finer than a nanosecond")
+    count *= int(at.astype("int64"))
+    return count * scale
+
+
+def _refuse_time(at: Any, name: str) -> None:
+    if at is not None:
+        raise InvalidArgument(
+            f"push: at={at!r} goes with rows=, range= or delta=; {name}= takes values in the order "
+            f"of their arrival, and a time it needs is a part of the value"
+        )
+
+
+def _like(swag: Aggregator, algorithm: str = "") -> Aggregator:
+    """An empty window of the same aggregation, by the same algorithm or another."""
+    made = aggregator(swag.aggregation, algorithm or swag.algorithm)
+    made.why = swag.why
+    return made
+
+
+def _sliding(aggregation: Aggregation, algorithm: str, lateness: Any) -> Aggregator:
+    if lateness is None:
+        return aggregator(aggregation, algorithm)
+    if algorithm != "auto":
+        _demand("out_of_order", "lateness", algorithm)
+        return aggregator(aggregation, algorithm)
+    return aggregator(aggregation, out_of_order=True)
+
+
+def _searching(aggregation: Aggregation, algorithm: str) -> Aggregator:
+    if algorithm != "auto":
+        _demand("prefix_search", "until", algorithm)
+        return aggregator(aggregation, algorithm)
+    made = aggregator(aggregation, "amta")
+    made.why = "what a policy sends away is found by a search down its trees"
+    return made
+
+
+def _gathering(aggregation: Aggregation, algorithm: str) -> Aggregator:
+    if algorithm != "auto" or not aggregation.bounded:
+        return aggregator(aggregation, algorithm)
+    made = aggregator(aggregation, "two_stacks")
+    made.why = "nothing leaves before the window closes: 1 ⊕ a value"
+    return made
+
+
+def _demand(ability: str, argument: str, algorithm: str) -> None:
+    if not getattr(algorithm_class(algorithm), ability):
+        able = [name for name in ALGORITHMS if getattr(algorithm_class(name), ability)]
+        raise InvalidArgument(
+            f"algorithm={algorithm!r} does not go with {argument}=; take {', '.join(able)} or auto"
+        )
+
+
+__all__ = ["Window", "window"]
