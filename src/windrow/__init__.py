@@ -51,6 +51,13 @@ if TYPE_CHECKING:
     from windrow.algorithms import aggregator as aggregator
     from windrow.compiled.rolling import RollingState as RollingState
     from windrow.compiled.rolling import rolling as rolling
+    from windrow.queries.cql import sql as sql
+    from windrow.queries.query import Query as Query
+    from windrow.queries.query import sliding as sliding
+    from windrow.queries.shared import Shared as Shared
+    from windrow.queries.shared import shared as shared
+    from windrow.windows.push import Window as Window
+    from windrow.windows.push import window as window
 
 __version__ = "0.1.0.dev0"
 
@@ -94,6 +101,13 @@ _HOME = {
     "aggregator": "windrow.algorithms",
     "RollingState": "windrow.compiled.rolling",
     "rolling": "windrow.compiled.rolling",
+    "sql": "windrow.queries.cql",
+    "Query": "windrow.queries.query",
+    "sliding": "windrow.queries.query",
+    "Shared": "windrow.queries.shared",
+    "shared": "windrow.queries.shared",
+    "Window": "windrow.windows.push",
+    "window": "windrow.windows.push",
 }
 
 __all__ = sorted(_HOME)

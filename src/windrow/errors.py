@@ -2,6 +2,7 @@
 
     WindrowError
     ├── InvalidArgument   (ValueError)   a parameter has a value that is not allowed
+    │   └── QuerySyntaxError             a text of SQL or CQL is wrong at a place that it shows
     ├── InvalidValue      (TypeError)    a value in the stream does not fit the aggregation
     ├── EmptyWindow       (IndexError)   more was evicted than the window holds
     └── Unsupported       (TypeError)    this algorithm cannot do what was asked of it
@@ -24,6 +25,28 @@ class WindrowError(Exception):
 
 class InvalidArgument(WindrowError, ValueError):
     """A parameter has a value that is not allowed."""
+
+
+class QuerySyntaxError(InvalidArgument):
+    """A text of SQL or CQL is wrong; the message shows the place."""
+
+    @classmethod
+    def at(cls, text: str, start: int, stop: int, problem: str, hint: str = "") -> QuerySyntaxError:
+        """The error for ``text[start:stop]``, with a caret under each of its characters.
+
+        >>> print(QuerySyntaxError.at("load >> 3", 5, 7, "'>>' is unknown", "write >"))
+        '>>' is unknown
+            load >> 3
+                 ^^
+        hint: write >
+        """
+        begin = text.rfind("\n", 0, start) + 1
+        line = text[begin:].partition("\n")[0].rstrip()
+        width = max(1, min(stop - start, len(line) - (start - begin)))
+        where = f"line {text.count(chr(10), 0, start) + 1}: " if "\n" in text.strip() else ""
+        shown = line.replace("\t", " ")  # a caret counts a tab as one place
+        message = f"{where}{problem}\n    {shown}\n    {' ' * (start - begin)}{'^' * width}"
+        return cls(f"{message}\nhint: {hint}" if hint else message)
 
 
 class InvalidValue(WindrowError, TypeError):

@@ -1,7 +1,8 @@
-"""Answers in the types that they mean, with nulls where a window had nothing."""
+"""Answers in the types that they mean; nulls lie apart until `merged` puts them in."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,21 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.custom import Custom
-from windrow.compiled.batch import Batch
 from windrow.compiled.columns import Column
 
 _LIKE_VALUES = ("Max", "Min", "First", "Last")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """An answer a window: numbers, times, structured ones, or objects.
+
+    `missing` is true where the answer is null, whatever `values` has there (None among objects);
+    None says that no answer is. A NaN in `values` is a NaN and not a null.
+    """
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_] | None = None
 
 
 class Riding:
@@ -23,11 +35,11 @@ class Riding:
         self.values: NDArray[Any] | None = None
         self.oldest = 0  # the position of the first value here
 
-    def take(self, batch: Batch) -> None:
-        """Keep the arguments of a batch."""
+    def take(self, arrays: list[Any]) -> None:
+        """Keep the arguments among the arrays of a batch."""
         if not self.wanted:
             return
-        came = np.asarray(batch.arrays[1])
+        came = np.asarray(arrays[1])
         self.values = came if self.values is None else np.concatenate([self.values, came])
 
     def at(self, positions: NDArray[np.int64]) -> NDArray[Any]:
@@ -45,26 +57,24 @@ def finished(
     column: Column,
     riding: Riding,
     out: tuple[NDArray[Any], ...],
-    valid: NDArray[np.uint8],
-) -> Any:
-    """Answers in the types that they mean, with nulls where a window had nothing."""
+    valid: NDArray[np.uint8] | None,
+) -> Answers:
+    """What a kernel wrote, in the types that it means; `valid` is 0 where a window had nothing."""
     name = type(aggregation).__name__
-    missing = valid == 0
-    if name == "Count" and missing.any():
-        out[0][missing] = 0
-        return out[0]
-    if missing.any():
+    missing = None if valid is None or valid.all() else valid == 0
+    if missing is not None:
         for o in out:
-            o[missing] = riding.oldest if o.dtype == np.int64 else 0
-    else:
-        missing = np.empty(0, np.bool_)
+            nothing = riding.oldest if o.dtype == np.int64 and name != "Count" else 0
+            o[missing] = None if o.dtype == object else nothing
+    if name == "Count":
+        return Answers(out[0])
     if name == "LongestRun":
-        return _masked(_runs(riding, out), missing)
+        return Answers(_runs(riding, out), missing)
     if len(out) > 1:
         table = np.empty(out[0].size, [(f"f{i}", o.dtype) for i, o in enumerate(out)])
         for i, o in enumerate(out):
             table[f"f{i}"] = o
-        return _masked(table, missing)
+        return Answers(table, missing)
     answers = out[0]
     if name in _LIKE_VALUES:
         answers = column.restore(answers)
@@ -78,7 +88,7 @@ def finished(
                 f"{aggregation!r}: a difference exceeds int64; convert the values to float64"
             )
         answers = column.differences(answers)
-    return _masked(answers, missing)
+    return Answers(answers, missing)
 
 
 def _runs(riding: Riding, out: tuple[NDArray[Any], ...]) -> NDArray[Any]:
@@ -92,14 +102,17 @@ def _runs(riding: Riding, out: tuple[NDArray[Any], ...]) -> NDArray[Any]:
     return table
 
 
-def _masked(answers: NDArray[Any], missing: NDArray[np.bool_]) -> Any:
-    """Null as the type has it: NaN, NaT, or a mask."""
-    if not missing.size:
-        return answers
-    if answers.dtype.kind == "f":
-        answers[missing] = np.nan
-    elif answers.dtype.kind in "mM":
-        answers[missing] = np.array("NaT", answers.dtype)
-    else:
-        return np.ma.MaskedArray(answers, missing)
-    return answers
+def merged(answers: Answers) -> Any:
+    """One array, with null as its type has it: NaN, NaT, None, or a mask.
+
+    >>> merged(Answers(np.array([1.0, 2.0]), np.array([False, True])))
+    array([ 1., nan])
+    """
+    values, missing = answers.values, answers.missing
+    if missing is None:
+        return values
+    null = {"f": np.nan, "O": None, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
+    if values.dtype.kind not in null:
+        return np.ma.MaskedArray(values, missing)
+    values[missing] = null[values.dtype.kind]
+    return values

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.compiled.answers import Answers
 from windrow.compiled.columns import Column
 
 
@@ -34,5 +35,5 @@ class Roller(ABC):
     """One aggregation over one stream."""
 
     @abstractmethod
-    def roll(self, batch: Batch) -> Any:
+    def roll(self, batch: Batch) -> Answers:
         """The answers of the rows that the batch asks for."""

@@ -50,7 +50,16 @@ class Kernel:
         if isinstance(self.monoid, Rows):
             return np.zeros((n, self.monoid.width), self.monoid.dtype)
         fields = (*self.monoid.fields, "int64") if self.nulls else self.monoid.fields
-        return tuple(np.zeros(n, field) for field in fields)
+        return tuple(np.zeros(n, dtype_of(field)) for field in fields)
+
+
+def dtype_of(field: str) -> np.dtype[Any]:
+    """The NumPy type of a field, which has Numba's name.
+
+    >>> dtype_of("boolean")
+    dtype('bool')
+    """
+    return np.dtype("bool" if field == "boolean" else field)
 
 
 @functools.lru_cache(maxsize=256)
@@ -86,7 +95,7 @@ def module_text(
     words = rows_words(monoid) if isinstance(monoid, Rows) else scalar_words(monoid, nulls)
     state_type = _state_type(monoid, nulls)
     arguments = ["int64"] * 4 + ["int64[::1]"] * 2
-    arguments.append(f"Tuple(({', '.join(f'{c}[::1]' for c in columns)},))")
+    arguments.append(f"Tuple(({', '.join(map(_array_type, columns))},))")
     arguments += ["uint8[::1]", "int64[::1]"]
     arguments += [state_type] * len(loop.STATES) + ["int64[::1]"] * len(loop.INDICES)
     arguments.append(f"Tuple(({', '.join(f'{o}[::1]' for o in monoid.outputs)},))")
@@ -115,6 +124,11 @@ def module_text(
             "",
         ]
     )
+
+
+def _array_type(name: str) -> str:
+    """An array of such values; a table of rows names its own type."""
+    return name if "[" in name else f"{name}[::1]"
 
 
 def _state_type(monoid: Monoid | Rows, nulls: bool) -> str:

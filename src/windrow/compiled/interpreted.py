@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class, choose
+from windrow.compiled.answers import Answers
 from windrow.compiled.batch import Batch, Roller
 
 
@@ -36,8 +38,9 @@ class Interpreted(Roller):
         self.waiting: deque[Any] = deque()
         self.head = 0
 
-    def roll(self, batch: Batch) -> Any:
-        self.waiting.extend(_objects(batch))
+    def roll(self, batch: Batch) -> Answers:
+        nulls = [None if c is None else c.nulls for c in batch.columns]
+        self.waiting.extend(objects(batch.arrays, nulls))
         answers = []
         for row in range(batch.row, batch.stop):
             if batch.lo is None or batch.hi is None:
@@ -50,30 +53,52 @@ class Interpreted(Roller):
             self.swag.evict(gone)
             self.head += gone
             answers.append(self.swag.query())
-        return _array(answers)
+        return packed(answers)
 
 
-def _objects(batch: Batch) -> list[Any]:
-    """The values of a batch as Python's own, None for nulls."""
+def over_windows(
+    aggregation: Aggregation, values: list[Any], lo: NDArray[np.int64], hi: NDArray[np.int64]
+) -> list[Any]:
+    """The aggregates of the windows [lo, hi) of `values`, which never fall.
+
+    A window that shares no value with the one before begins anew, so values of two kinds may
+    follow each other in it.
+    """
+    cls = algorithm_class(choose(aggregation)[0])
+    swag = cls.make(aggregation)
+    head = end = 0
+    answers = []
+    for first, past in zip(lo.tolist(), hi.tolist(), strict=True):
+        if first >= end:
+            swag = cls.make(aggregation)
+            head = end = first
+        for value in values[end:past]:
+            swag.insert(value)
+        end = max(end, past)
+        swag.evict(first - head)
+        head = first
+        answers.append(swag.query())
+    return answers
+
+
+def objects(arrays: Sequence[NDArray[Any]], nulls: Sequence[NDArray[np.uint8] | None]) -> list[Any]:
+    """Values as Python's own, None for nulls; tuples of them for several arrays."""
     lists = []
-    for column, array in zip(batch.columns, batch.arrays, strict=True):
+    for array, mask in zip(arrays, nulls, strict=True):
         values = np.asarray(array).tolist()
-        if column is not None and column.nulls is not None:
-            values = [None if null else v for v, null in zip(values, column.nulls, strict=True)]
+        if mask is not None:
+            values = [None if null else v for v, null in zip(values, mask, strict=True)]
         lists.append(values)
     return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
 
 
-def _array(answers: list[Any]) -> NDArray[Any]:
-    """Numbers as an array of numbers, anything else as an array of objects."""
+def packed(answers: list[Any]) -> Answers:
+    """Numbers as an array of numbers, anything else as an array of objects; None is null."""
     kinds = {type(a) for a in answers}
+    nothing = type(None) in kinds
+    missing = np.array([a is None for a in answers]) if nothing else None
     if kinds and kinds <= {int, float, bool, type(None)} and kinds != {type(None)}:
-        if type(None) not in kinds:
-            return np.array(answers)
-        if float in kinds:
-            return np.array([np.nan if a is None else a for a in answers])
-        missing = [a is None for a in answers]
-        return np.ma.MaskedArray([a or 0 for a in answers], missing)
+        return Answers(np.array([0 if a is None else a for a in answers]), missing)
     made = np.empty(len(answers), object)
     made[:] = answers
-    return made
+    return Answers(made, missing)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms.sba import optimal_chunk
-from windrow.compiled.answers import Riding, finished
+from windrow.compiled.answers import Answers, Riding, finished
 from windrow.compiled.batch import Batch, Roller
 from windrow.compiled.bounds import flips_after
 from windrow.compiled.columns import NO_NULLS, Column, joined
@@ -76,11 +76,11 @@ class Loop(Roller):
         self.riding = Riding(arrays, aggregation)
         self.column = columns[0].nothing()
 
-    def roll(self, batch: Batch) -> Any:
+    def roll(self, batch: Batch) -> Answers:
         columns = self._columns(batch)
         lo, hi = batch.lo, batch.hi
         trash = None
-        if lo is not None and hi is not None:
+        if lo is not None and hi is not None and self.name != "two_stacks":
             lo, hi, trash = _without_gaps(lo, hi, int(self.cursors[1]))
         n = batch.stop - batch.row if lo is None else lo.size
         out = tuple(np.empty(n, output) for output in self.kernel.monoid.outputs)
@@ -101,7 +101,7 @@ class Loop(Roller):
     def _columns(self, batch: Batch) -> list[Column]:
         """This batch's values behind those that still wait to be inserted."""
         came = [c for c in batch.columns[: self.inputs] if c is not None]
-        self.riding.take(batch)
+        self.riding.take(batch.arrays)
         if self.waiting:
             return list(map(joined, self.waiting, came))
         self.waiting_from = batch.base
@@ -238,8 +238,8 @@ class Pba(Loop):
         self.tail: list[Column] = []
         self.tail_from = 0
 
-    def roll(self, batch: Batch) -> Any:
-        self.riding.take(batch)
+    def roll(self, batch: Batch) -> Answers:
+        self.riding.take(batch.arrays)
         came = [c for c in batch.columns[: self.inputs] if c is not None]
         columns = list(map(joined, self.tail, came)) if self.tail else came
         out = tuple(np.empty(came[0].data.size, o) for o in self.kernel.monoid.outputs)

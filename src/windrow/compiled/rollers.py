@@ -58,6 +58,7 @@ def roller(
 
 
 def _check_types(aggregation: Aggregation, first: Column) -> None:
+    """Refuse times where numbers are asked for."""
     kind, name = first.dtype.kind, type(aggregation).__name__
     if aggregation.takes == "number" and (
         kind == "M" or (kind == "m" and name not in ("Sum", "Mean"))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.aggregations.together import Together
 from windrow.algorithms import ALGORITHMS
+from windrow.compiled.answers import merged
 from windrow.compiled.batch import Batch, Roller
 from windrow.compiled.bounds import CLOSED, check_order, extent, instants, range_bounds
 from windrow.compiled.columns import column
@@ -217,7 +218,7 @@ class _Stream:
 
     def _answers(self, batch: Batch) -> Any:
         assert self.rollers is not None
-        answers = [each.roll(batch) for each in self.rollers]
+        answers = [merged(each.roll(batch)) for each in self.rollers]
         return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
 
 

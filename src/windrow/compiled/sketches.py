@@ -80,7 +80,7 @@ class RowsLoop(Loop):
     def _finish(
         self, made: NDArray[Any], out: tuple[NDArray[Any], ...], valid: NDArray[np.uint8]
     ) -> None:
-        """Turn rows into answers; null is None among objects, and marked by `valid` elsewhere."""
+        """Turn rows into answers; `valid` marks those that are not null."""
         if self.sketch.outputs == ("int64",):  # HyperLogLog has no null: no value counts as 0
             out[0][:] = np.where(valid, made[:, 0], 0)
             valid[:] = 1
@@ -89,8 +89,6 @@ class RowsLoop(Loop):
             answer = self.aggregation.lower(self._state(made[i]))
             for o, each in zip(out, answer if len(out) > 1 else (answer,), strict=True):
                 o[i] = each
-        if self.sketch.outputs == ("object",):
-            valid[:] = 1
 
     def _state(self, row: NDArray[Any]) -> Any:
         """The interpreted aggregation's state that a row stands for."""

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
-from windrow.compiled.answers import Riding, finished
+from windrow.compiled.answers import Answers, Riding, finished
 from windrow.compiled.batch import Batch, Roller
 from windrow.compiled.columns import Column, joined
 from windrow.compiled.loop import PIECE, check_no_nulls
 
 Fill = Callable[[NDArray[Any], int, int, int, NDArray[Any]], None]
+Present = NDArray[np.int64] | None  # how many values of each window are not null
 
 _BLOCK = 64
 
@@ -47,14 +48,15 @@ class Special(Roller):
         self.tail: Column | None = None
         self.base = 0  # the position of the tail's first value
 
-    def roll(self, batch: Batch) -> Any:
+    def roll(self, batch: Batch) -> Answers:
         came = batch.columns[0]
         assert came is not None
         column = came if self.tail is None else joined(self.tail, came)
         start = column.data.size - came.data.size
-        values = self.answer(self, column, start)
-        present = None if isinstance(self.aggregation, Count) else self.present(column, start)
-        valid = np.ones(1, np.uint8) if present is None else (present > 0).astype(np.uint8)
+        everything = isinstance(self.aggregation, Count) and not self.aggregation.columns
+        present = None if everything else self.present(column, start)
+        values = self.answer(self, column, start, present)
+        valid = None if present is None else (present > 0).view(np.uint8)
         if not batch.last:
             self._keep(column)
         return finished(self.aggregation, came, Riding([], self.aggregation), (values,), valid)
@@ -106,25 +108,25 @@ def _filled(column: Column, floating: Any, whole: int) -> NDArray[Any]:
     return data
 
 
-def _max(self: Special, column: Column, start: int) -> NDArray[Any]:
+def _max(self: Special, column: Column, start: int, present: Present) -> NDArray[Any]:
     from windrow.compiled.kernels.minmax import rolling_max_f64, rolling_max_i64
 
     data = _filled(column, -np.inf, np.iinfo(np.int64).min)
     return self.fill(rolling_max_f64 if data.dtype == np.float64 else rolling_max_i64, data, start)
 
 
-def _min(self: Special, column: Column, start: int) -> NDArray[Any]:
+def _min(self: Special, column: Column, start: int, present: Present) -> NDArray[Any]:
     from windrow.compiled.kernels.minmax import rolling_min_f64, rolling_min_i64
 
     data = _filled(column, np.nan, np.iinfo(np.int64).max)
     return self.fill(rolling_min_f64 if data.dtype == np.float64 else rolling_min_i64, data, start)
 
 
-def _range(self: Special, column: Column, start: int) -> NDArray[Any]:
-    return _max(self, column, start) - _min(self, column, start)
+def _range(self: Special, column: Column, start: int, present: Present) -> NDArray[Any]:
+    return _max(self, column, start, present) - _min(self, column, start, present)
 
 
-def _sum(self: Special, column: Column, start: int) -> NDArray[Any]:
+def _sum(self: Special, column: Column, start: int, present: Present) -> NDArray[Any]:
     from windrow.compiled.kernels.sums import rolling_sum_f64
     from windrow.compiled.kernels.whole import rolling_sum_i64
 
@@ -145,25 +147,24 @@ def _sum(self: Special, column: Column, start: int) -> NDArray[Any]:
     return self.fill(rolling_sum_i64, data, start)
 
 
-def _mean(self: Special, column: Column, start: int) -> NDArray[Any]:
+def _mean(self: Special, column: Column, start: int, present: Present) -> NDArray[Any]:
     from windrow.compiled.kernels.sums import rolling_mean_f64
 
-    present = self.present(column, start)
     if present is None and column.data.dtype == np.float64 and self.base == 0:
         return self.fill(rolling_mean_f64, column.data, start)
-    total = _sum(self, column, start)
+    total = _sum(self, column, start, present)
     return total / (
         self.size(column.data.size, start) if present is None else np.maximum(present, 1)
     )
 
 
-def _variance(self: Special, column: Column, start: int) -> NDArray[Any]:
+def _variance(self: Special, column: Column, start: int, present: Present) -> NDArray[Any]:
     from windrow.compiled.kernels.variance import rolling_var_f64
 
     return _moments(rolling_var_f64, self, column, start)
 
 
-def _deviation(self: Special, column: Column, start: int) -> NDArray[Any]:
+def _deviation(self: Special, column: Column, start: int, present: Present) -> NDArray[Any]:
     from windrow.compiled.kernels.variance import rolling_std_f64
 
     return _moments(rolling_std_f64, self, column, start)
@@ -179,12 +180,11 @@ def _moments(kernel: Any, self: Special, column: Column, start: int) -> NDArray[
     return self.fill(fill, column.data.astype(np.float64, copy=False), start)
 
 
-def _count(self: Special, column: Column, start: int) -> NDArray[Any]:
-    present = self.present(column, start) if self.aggregation.columns else None
+def _count(self: Special, column: Column, start: int, present: Present) -> NDArray[Any]:
     return self.size(column.data.size, start) if present is None else present
 
 
-_QUESTIONS: dict[str, Callable[[Special, Column, int], NDArray[Any]]] = {
+_QUESTIONS: dict[str, Callable[[Special, Column, int, Present], NDArray[Any]]] = {
     "Max": _max,
     "Min": _min,
     "Range": _range,
@@ -205,8 +205,8 @@ class Distinct(Roller):
         self.codes = np.empty(0, np.int64)
         self.base = 0
 
-    def roll(self, batch: Batch) -> Any:
-        from windrow.compiled.kernels.whole import window_distinct
+    def roll(self, batch: Batch) -> Answers:
+        from windrow.compiled.kernels.distinct import window_distinct
 
         came = batch.columns[0]
         assert came is not None
@@ -220,6 +220,7 @@ class Distinct(Roller):
         hi = np.arange(self.codes.size, codes.size) + 1
         lo = np.maximum(hi - self.rows, 0)
         out = np.empty(new.size, np.int64)
-        window_distinct(codes, 0, lo, hi, np.zeros(len(self.known), np.int64), out)
+        counts, cursors = np.zeros(len(self.known), np.int64), np.zeros(3, np.int64)
+        window_distinct(codes, lo, hi, counts, cursors, out)
         self.codes = codes[max(0, codes.size - self.rows + 1) :].copy()
-        return out
+        return Answers(out)

@@ -43,7 +43,7 @@ Array = np.ndarray[Any, Any]
 
 
 @njit(int64(int64, int64, boolean), cache=True, nogil=True)
-def _key(bits: int, flip: int, floating: bool) -> int:
+def key_of(bits: int, flip: int, floating: bool) -> int:
     """The key of a value, complemented if flip is -1.
 
     A negative float has its other bits complemented, which puts the bits of all floats in their
@@ -56,7 +56,7 @@ def _key(bits: int, flip: int, floating: bool) -> int:
 
 
 @njit(int64(int64, int64, boolean), cache=True, nogil=True)
-def _value(key: int, flip: int, floating: bool) -> int:
+def value_of(key: int, flip: int, floating: bool) -> int:
     """The bits of the value of a key."""
     key ^= flip
     return key ^ ((key >> 63) & (HIGHEST if floating else 0))
@@ -72,7 +72,7 @@ def _load(bits: Array, first: int, last: int, flip: int, floating: bool, keys: A
     source = bits[first + before : first + present]
     target = keys[before:present]
     for i in range(source.size):
-        target[i] = _key(source[i], flip, floating)
+        target[i] = key_of(source[i], flip, floating)
 
 
 @njit(void(int64[::1], int64, int64, int64, boolean, int64[::1]), cache=True, nogil=True)
@@ -86,7 +86,7 @@ def _load_pairs(bits: Array, first: int, last: int, flip: int, floating: bool, k
     target = keys[before:present]
     previous = LOWEST
     for i in range(source.size):
-        key = _key(source[i], flip, floating)
+        key = key_of(source[i], flip, floating)
         target[i] = max(key, previous)
         previous = key
 
@@ -209,7 +209,7 @@ def _short(
         row = out[first:last]
         highest = source[w - 1 : size]
         for i in range(row.size):
-            row[i] = _value(highest[i], flip, floating)
+            row[i] = value_of(highest[i], flip, floating)
 
 
 @njit(
@@ -263,7 +263,7 @@ def _long(
             row = rows[b * BLOCK : (b + 1) * BLOCK]
             for j in range(BLOCK):
                 key = max(max(beginnings[j], ends[j]), wide if j < t else narrow)
-                row[j] = _value(key, flip, floating)
+                row[j] = value_of(key, flip, floating)
             chunk[k] = ends[BLOCK - 1]
             highest = max(highest, chunk[k])
             block += 1
@@ -282,9 +282,10 @@ def _long(
     cache=True,
     nogil=True,
 )
-def _rolling(
+def rolling_extremes(
     bits: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
 ) -> None:
+    """out[i] are the bits of the maximum of the last w values up to i, or of the minimum."""
     if w <= SHORT:
         _short(bits, w, start, stop, flip, floating, out)
     else:
@@ -294,22 +295,22 @@ def _rolling(
 @njit(void(float64[::1], int64, int64, int64, float64[::1]), cache=True, nogil=True)
 def rolling_max_f64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
     """out[i] is the maximum of the last w values up to i; NaN if one is NaN. O(1) a row."""
-    _rolling(values.view(np.int64), w, start, stop, 0, True, out.view(np.int64))
+    rolling_extremes(values.view(np.int64), w, start, stop, 0, True, out.view(np.int64))
 
 
 @njit(void(float64[::1], int64, int64, int64, float64[::1]), cache=True, nogil=True)
 def rolling_min_f64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
     """out[i] is the minimum of the last w values up to i; NaN if all are NaN. O(1) a row."""
-    _rolling(values.view(np.int64), w, start, stop, -1, True, out.view(np.int64))
+    rolling_extremes(values.view(np.int64), w, start, stop, -1, True, out.view(np.int64))
 
 
 @njit(void(int64[::1], int64, int64, int64, int64[::1]), cache=True, nogil=True)
 def rolling_max_i64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
     """out[i] is the maximum of the last w values up to i. O(1) a row."""
-    _rolling(values, w, start, stop, 0, False, out)
+    rolling_extremes(values, w, start, stop, 0, False, out)
 
 
 @njit(void(int64[::1], int64, int64, int64, int64[::1]), cache=True, nogil=True)
 def rolling_min_i64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
     """out[i] is the minimum of the last w values up to i. O(1) a row."""
-    _rolling(values, w, start, stop, -1, False, out)
+    rolling_extremes(values, w, start, stop, -1, False, out)

@@ -49,7 +49,7 @@ _triple = types.UniTuple(float64, 3)
 
 
 @njit(float64(float64, float64, float64), cache=True, nogil=True, error_model="numpy")
-def _lower(m2: float, n: float, ddof: float) -> float:
+def variance_of(m2: float, n: float, ddof: float) -> float:
     """The variance of n values; NaN if there are not more than ddof of them."""
     if n <= ddof:
         return np.nan
@@ -62,7 +62,7 @@ def _lower(m2: float, n: float, ddof: float) -> float:
     nogil=True,
     error_model="numpy",
 )
-def _growing(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -> None:
+def growing_variances(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -> None:
     """The rows before the first whole window, by Welford's formula. O(w)."""
     mean = 0.0
     m2 = 0.0
@@ -72,7 +72,7 @@ def _growing(values: Array, w: int, ddof: int, start: int, stop: int, out: Array
         mean += delta / (i + 1)
         m2 += delta * (d - mean)
         if i >= start:
-            out[i] = _lower(m2, i + 1, ddof)
+            out[i] = variance_of(m2, i + 1, ddof)
 
 
 @njit(
@@ -87,7 +87,7 @@ def _short(values: Array, w: int, ddof: int, start: int, stop: int, root: bool, 
     Entry e of `mean` is the mean of the k values that end there, less the last of them, and entry
     e of `m2` their M2. At most 2 log₂ w passes over a tile.
     """
-    _growing(values, w, ddof, start, stop, out)
+    growing_variances(values, w, ddof, start, stop, out)
     mean = np.empty(STRIP + BLOCK)
     m2 = np.empty(STRIP + BLOCK)
     longer_mean = np.empty(STRIP + BLOCK)
@@ -338,7 +338,7 @@ def _long(values: Array, w: int, ddof: int, start: int, stop: int, root: bool, o
                 rows[i] = m2s[i] / (w - ddof)
         else:
             for i in range(max(start, first), min(stop, first + TILE)):
-                out[i] = _lower(m2s[i - first], min(i + 1, w), ddof)
+                out[i] = variance_of(m2s[i - first], min(i + 1, w), ddof)
         if root:
             rows = out[max(start, first) : min(stop, first + TILE)]
             for i in range(rows.size):

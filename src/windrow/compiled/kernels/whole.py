@@ -1,13 +1,16 @@
-"""Rolling sums of integers and counts of distinct values: exact, so what leaves is subtracted."""
+"""Rolling sums of integers: exact, so what leaves is subtracted."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numba import int64, njit, void
+from numba import int64, njit, uint8, void
 
 Array = np.ndarray[Any, Any]
+
+# Compiled into its callers, for each type of values that they take.
+_inside = njit(nogil=True)
 
 
 @njit(void(int64[::1], int64, int64, int64, int64[::1]), cache=True, nogil=True)
@@ -24,29 +27,64 @@ def rolling_sum_i64(values: Array, w: int, start: int, stop: int, out: Array) ->
         out[i] = total
 
 
-@njit(
-    void(int64[::1], int64, int64[::1], int64[::1], int64[::1], int64[::1]), cache=True, nogil=True
-)
-def window_distinct(
-    codes: Array, first: int, lo: Array, hi: Array, counts: Array, out: Array
+@_inside
+def _sums_of_segments(
+    values: Array, starts: Array, w: int, start: int, stop: int, out: Array
 ) -> None:
-    """out[i] is the number of distinct codes in codes[lo[i]:hi[i]]; −1 is no value.
+    s = np.searchsorted(starts, start, side="right") - 1
+    for i in range(start, stop):
+        if i == start or i == starts[s + 1]:
+            while starts[s + 1] <= i:
+                s += 1
+            total = np.int64(0)
+            for j in range(max(i - w, starts[s]), i):
+                total += np.int64(values[j])
+        total += np.int64(values[i])
+        if i - w >= starts[s]:
+            total -= np.int64(values[i - w])
+        out[i] = total
 
-    lo and hi never fall; `counts` has a zero for each code, and codes before `first` are gone.
-    """
-    head = end = first
-    distinct = 0
-    for i in range(out.size):
-        while end < hi[i]:
-            code = codes[end]
-            if code >= 0:
-                distinct += counts[code] == 0
-                counts[code] += 1
-            end += 1
+
+@_inside
+def _sums_by_bounds(values: Array, lo: Array, hi: Array, out: Array) -> None:
+    head = end = 0
+    total = np.int64(0)
+    for i in range(lo.size):
+        if lo[i] >= end:  # nothing of the window before is in this one
+            head = end = lo[i]
+            total = np.int64(0)
         while head < lo[i]:
-            code = codes[head]
-            if code >= 0:
-                counts[code] -= 1
-                distinct -= counts[code] == 0
+            total -= np.int64(values[head])
             head += 1
-        out[i] = distinct
+        while end < hi[i]:
+            total += np.int64(values[end])
+            end += 1
+        out[i] = total
+
+
+@njit(void(int64[::1], int64[::1], int64, int64, int64, int64[::1]), cache=True, nogil=True)
+def segment_sums_i64(
+    values: Array, starts: Array, w: int, start: int, stop: int, out: Array
+) -> None:
+    """out[i] is the sum of the last w rows of i's segment, for rows start … stop − 1."""
+    _sums_of_segments(values, starts, w, start, stop, out)
+
+
+@njit(void(uint8[::1], int64[::1], int64, int64, int64, int64[::1]), cache=True, nogil=True)
+def segment_sums_u8(
+    values: Array, starts: Array, w: int, start: int, stop: int, out: Array
+) -> None:
+    """The same of bytes, such as marks of nulls."""
+    _sums_of_segments(values, starts, w, start, stop, out)
+
+
+@njit(void(int64[::1], int64[::1], int64[::1], int64[::1]), cache=True, nogil=True)
+def bounded_sums_i64(values: Array, lo: Array, hi: Array, out: Array) -> None:
+    """out[i] is the sum of values[lo[i]:hi[i]]; lo and hi never fall."""
+    _sums_by_bounds(values, lo, hi, out)
+
+
+@njit(void(uint8[::1], int64[::1], int64[::1], int64[::1]), cache=True, nogil=True)
+def bounded_sums_u8(values: Array, lo: Array, hi: Array, out: Array) -> None:
+    """The same of bytes, such as marks of nulls."""
+    _sums_by_bounds(values, lo, hi, out)

@@ -39,6 +39,8 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, ring, spare, out, v
                     place = p & mask
                     suffix = combine(load(ring, place), suffix, slot(ring, place))
                     keep(ring, place, suffix)
+            else:  # nothing is left, and what lies between is in no window
+                split = end = head
         while end < past:
             place = end & mask
             state = lift(columns, nulls, end - base, end, slot(ring, place))

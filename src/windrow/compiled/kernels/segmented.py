@@ -1,0 +1,169 @@
+"""The kernels of the last w rows, run over every segment of an array that holds many.
+
+Segment s is the rows starts[s] … starts[s+1]−1, and no window reaches over its ends. Each function
+fills rows start … stop−1, whatever segments they are in; where it begins and stops changes no
+answer. The kernels work on tiles, which costs a short segment more than its rows do (100 ns a row
+for segments of 10 rows), so there are two simpler ways:
+
+    a segment of at most w rows     every window begins where the segment does: one running total
+    one of at most 64 rows          each window is gone through, value by value
+
+At 2·10⁵ segments of 10 rows this takes 1.5 to 6 ns a row.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import boolean, float64, int64, njit, void
+
+from windrow.compiled.kernels.bounded import growing_sums
+from windrow.compiled.kernels.minmax import LOWEST, key_of, rolling_extremes, value_of
+from windrow.compiled.kernels.sums import rolling_mean_f64, rolling_sum_f64
+from windrow.compiled.kernels.variance import (
+    growing_variances,
+    rolling_std_f64,
+    rolling_var_f64,
+    variance_of,
+)
+
+Array = np.ndarray[Any, Any]
+
+SHORT = 64
+
+
+@njit(
+    void(int64[::1], int64[::1], int64, int64, int64, int64, boolean, int64[::1]),
+    cache=True,
+    nogil=True,
+)
+def segment_extremes(
+    bits: Array, starts: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
+) -> None:
+    """out[i] is the maximum of the last w rows of i's segment (minimum for a flip of −1)."""
+    s = np.searchsorted(starts, start, side="right") - 1
+    while s < starts.size - 1 and starts[s] < stop:
+        first = max(start - starts[s], 0)
+        last = min(stop, starts[s + 1]) - starts[s]
+        part = bits[starts[s] : starts[s + 1]]
+        row = out[starts[s] : starts[s + 1]]
+        if part.size <= w:
+            highest = LOWEST
+            for i in range(first):
+                highest = max(highest, key_of(part[i], flip, floating))
+            for i in range(first, last):
+                highest = max(highest, key_of(part[i], flip, floating))
+                row[i] = value_of(highest, flip, floating)
+        elif part.size <= SHORT:
+            for i in range(first, last):
+                highest = LOWEST
+                for j in range(max(i + 1 - w, 0), i + 1):
+                    highest = max(highest, key_of(part[j], flip, floating))
+                row[i] = value_of(highest, flip, floating)
+        else:
+            rolling_extremes(part, w, first, last, flip, floating, row)
+        s += 1
+
+
+@njit(
+    void(float64[::1], int64[::1], int64, int64, int64, boolean, float64[::1], float64[::1]),
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
+def segment_sums(
+    values: Array,
+    starts: Array,
+    w: int,
+    start: int,
+    stop: int,
+    mean: bool,
+    scratch: Array,
+    out: Array,
+) -> None:
+    """out[i] is the sum, or the mean, of the last w rows of i's segment.
+
+    `scratch` is longer than any segment of at most w rows.
+    """
+    s = np.searchsorted(starts, start, side="right") - 1
+    while s < starts.size - 1 and starts[s] < stop:
+        first = max(start - starts[s], 0)
+        last = min(stop, starts[s + 1]) - starts[s]
+        part = values[starts[s] : starts[s + 1]]
+        row = out[starts[s] : starts[s + 1]]
+        if part.size <= SHORT:
+            total = 0.0
+            for i in range(last):
+                if i < w:
+                    total += part[i]
+                elif i >= first:
+                    total = 0.0
+                    for j in range(i + 1 - w, i + 1):
+                        total += part[j]
+                if i >= first:
+                    row[i] = total / min(i + 1, w) if mean else total
+        elif part.size <= w:
+            growing_sums(part[:last], scratch)
+            sums = scratch[1:]
+            for i in range(first, last):
+                row[i] = sums[i] / (i + 1) if mean else sums[i]
+        elif mean:
+            rolling_mean_f64(part, w, first, last, row)
+        else:
+            rolling_sum_f64(part, w, first, last, row)
+        s += 1
+
+
+@njit(
+    void(float64[::1], int64[::1], int64, int64, int64, int64, boolean, float64[::1]),
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
+def segment_variances(
+    values: Array, starts: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
+) -> None:
+    """out[i] is the variance of the last w rows of i's segment, or its root; NaN for ≤ ddof."""
+    s = np.searchsorted(starts, start, side="right") - 1
+    while s < starts.size - 1 and starts[s] < stop:
+        first = max(start - starts[s], 0)
+        last = min(stop, starts[s + 1]) - starts[s]
+        part = values[starts[s] : starts[s + 1]]
+        row = out[starts[s] : starts[s + 1]]
+        if part.size <= SHORT:
+            growing_variances(part, min(w, part.size) + 1, ddof, first, last, row)
+            for i in range(max(first, w), last):
+                mean = 0.0
+                m2 = 0.0
+                n = 0.0
+                for j in range(i + 1 - w, i + 1):
+                    d = part[j] - part[i]
+                    n += 1.0
+                    delta = d - mean
+                    mean += delta / n
+                    m2 += delta * (d - mean)
+                row[i] = variance_of(m2, n, ddof)
+            if root:
+                for i in range(first, last):
+                    row[i] = math.sqrt(row[i])
+        elif root:
+            rolling_std_f64(part, w, ddof, first, last, row)
+        else:
+            rolling_var_f64(part, w, ddof, first, last, row)
+        s += 1
+
+
+@njit(void(int64[::1], int64, int64, int64[::1], int64[::1]), cache=True, nogil=True)
+def row_bounds(starts: Array, w: int, start: int, lo: Array, hi: Array) -> None:
+    """The windows of the rows from `start` on, as many as `lo` has room for: positions [lo, hi)."""
+    s = np.searchsorted(starts, start, side="right") - 1
+    stop = start + lo.size
+    while s < starts.size - 1 and starts[s] < stop:
+        first = max(start, starts[s])
+        last = min(stop, starts[s + 1])
+        for i in range(first, last):
+            lo[i - start] = max(i + 1 - w, starts[s])
+            hi[i - start] = i + 1
+        s += 1

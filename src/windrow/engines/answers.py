@@ -1,0 +1,246 @@
+"""Each aggregation over the windows of sorted rows, as a column of the type that was promised.
+
+The compiled path knows numbers. Everything else is brought to it as numbers: what has an order as
+its rank, what is only picked (First, ArgMax, …) as its position, lists as stretches of positions,
+decimals as counts of their last digit. Only what is left goes to the interpreter as objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from windrow.aggregations.base import Aggregation
+from windrow.aggregations.count import Count
+from windrow.aggregations.custom import Custom
+from windrow.aggregations.sums import Sum
+from windrow.compiled.segments import Answers, Windows, aggregate
+from windrow.engines.columns import (
+    decoded,
+    from_numbers,
+    nulls_of,
+    numbers,
+    objects,
+    ranks,
+)
+from windrow.engines.decimals import exact_mean, exact_sum
+from windrow.engines.layout import Layout
+from windrow.engines.lists import stretches
+from windrow.engines.types import is_number
+
+_RANKED = ("Max", "Min", "MaxCount", "MinCount", "CountDistinct", "ArgMax", "ArgMin", "LongestRun")
+_HASHED = ("Bloom", "CountMin", "HyperLogLog")
+
+
+@dataclass(frozen=True)
+class Values:
+    """A column in sorted order: numbers, which are null, and the values that ranks stand for."""
+
+    data: NDArray[Any]
+    nulls: NDArray[np.bool_] | None
+    ranked: pa.Array | None = None
+
+
+class SortedColumns:
+    """The columns of a table, each brought to numbers and into sorted order once."""
+
+    def __init__(self, column: Callable[[str], Any], laid: Layout) -> None:
+        self._column, self.laid = column, laid
+        self._arrays: dict[str, pa.Array] = {}
+        self._values: dict[tuple[str, bool], Values | None] = {}
+        self._nulls: dict[str, NDArray[np.bool_] | None] = {}
+
+    def array(self, text: str) -> pa.Array:
+        """A column of the table, or an expression's values, in the table's order."""
+        if text not in self._arrays:
+            self._arrays[text] = decoded(self._column(text))
+        return self._arrays[text]
+
+    def nulls(self, text: str) -> NDArray[np.bool_] | None:
+        """Which values are null, in sorted order; None if none is."""
+        if text not in self._nulls:
+            found = nulls_of(self.array(text))
+            self._nulls[text] = None if found is None else self.laid.sorted(found)
+        return self._nulls[text]
+
+    def values(self, text: str, ranked: bool = False) -> Values | None:
+        """A column as numbers in sorted order; by rank if it must be; None if it is no number."""
+        key = text, ranked
+        if key not in self._values:
+            data, levels = numbers(self.array(text)), None
+            if data is None and ranked:
+                data, levels = ranks(self.array(text))
+            made = None
+            if data is not None:
+                made = Values(self.laid.sorted(data), self.nulls(text), levels)
+            self._values[key] = made
+        return self._values[key]
+
+
+Aggregate = Callable[..., Answers]
+
+
+class Answerer:
+    """Answers one aggregation after the other over the same windows."""
+
+    def __init__(
+        self, columns: SortedColumns, windows: Windows, aggregate: Aggregate = aggregate
+    ) -> None:
+        self.columns, self.laid, self.windows = columns, columns.laid, windows
+        self.array, self.values = columns.array, columns.values
+        self._call = aggregate
+
+    def answer(self, aggregation: Aggregation, kind: pa.DataType | None) -> pa.Array:
+        """The answers in the order of the windows."""
+        name = type(aggregation).__name__
+        if isinstance(aggregation, Custom):
+            return self._own(aggregation, kind)
+        if name == "Count":
+            return self._count(aggregation)
+        first = aggregation.columns[0]
+        source = self.array(first).type
+        if name in ("Collect", "FirstN", "LastN", "Concat"):
+            return self._listed(aggregation)
+        if pt.is_decimal(source) and name in ("Sum", "Mean"):
+            return self._decimal(name, first, kind)
+        if name in ("ArgMax", "ArgMin", "LongestRun"):
+            return self._located(aggregation, kind)
+        values = self.values(first, ranked=name in _RANKED)
+        if name in ("First", "Last") and values is None:
+            return self._end(aggregation, first)
+        hashed_as_itself = name in _HASHED and not is_number(source)
+        if values is None or hashed_as_itself or name == "CollectDistinct":
+            return self._interpreted(aggregation, kind)
+        made = self._aggregate(aggregation, values)
+        if name in ("Variance", "StdDev"):
+            made = self._with_too_few(made, aggregation)
+        if values.ranked is not None and name in ("Max", "Min"):
+            return values.ranked.take(pa.array(made.values, mask=made.missing))
+        return _array(made, kind)
+
+    def _picked(self, text: str, found: Answers) -> pa.Array:
+        """The values of a column at sorted positions."""
+        rows = self.laid.rows(found.values)
+        return self.array(text).take(pa.array(rows, mask=found.missing))
+
+    def _aggregate(self, aggregation: Aggregation, *values: Values) -> Answers:
+        return self._call(
+            aggregation,
+            [v.data for v in values],
+            self.windows,
+            nulls=[v.nulls for v in values],
+            threads=self.laid.threads,
+        )
+
+    # -- kinds of answers -------------------------------------------------------------------
+
+    def _with_too_few(self, made: Answers, aggregation: Aggregation) -> Answers:
+        """Variances of too few values as nulls; the compiled path knows them as NaN only."""
+        ddof: int = aggregation.ddof  # type: ignore[attr-defined]
+        if ddof == 0 or not np.isnan(made.values).any():
+            return made
+        few = self._count(Count(aggregation.columns[0])).to_numpy() <= ddof
+        return Answers(made.values, few if made.missing is None else few | made.missing)
+
+    def _count(self, aggregation: Aggregation) -> pa.Array:
+        nulls = None
+        if aggregation.columns:
+            found = nulls_of(self.array(aggregation.columns[0]))
+            nulls = None if found is None else self.laid.sorted(found)
+        counted: Aggregation = Count("x") if nulls is not None else Count()
+        anything = np.zeros(self.laid.size, np.int64)
+        made = aggregate(
+            counted, [anything], self.windows, nulls=[nulls], threads=self.laid.threads
+        )
+        return pa.array(made.values)
+
+    def _end(self, aggregation: Aggregation, text: str) -> pa.Array:
+        """First and Last of anything: by position."""
+        where = Values(np.arange(self.laid.size), self.columns.nulls(text))
+        return self._picked(text, self._aggregate(aggregation, where))
+
+    def _located(self, aggregation: Aggregation, kind: Any) -> pa.Array:
+        """Where the answer lies: ArgMax and ArgMin pick there, a run has two ends."""
+        measure, argument = aggregation.columns
+        values = self.values(measure, ranked=True)
+        assert values is not None
+        made = self._aggregate(aggregation, values)
+        if type(aggregation).__name__ != "LongestRun":
+            return self._picked(argument, made)
+        ends = [
+            self._picked(argument, Answers(made.values[name], made.missing))
+            for name in ("start", "end")
+        ]
+        length = pa.array(made.values["length"], mask=made.missing)
+        span = pc.subtract(ends[1], ends[0])
+        parts = [*ends, length, span.cast(kind.field("span").type)]
+        null = None if made.missing is None else pa.array(made.missing)
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=null)
+
+    def _decimal(self, name: str, text: str, kind: pa.DataType) -> pa.Array:
+        array = self.array(text)
+        nulls = self.columns.nulls(text)
+
+        def total(limb: NDArray[np.int64]) -> NDArray[np.int64]:
+            return self._aggregate(Sum(), Values(self.laid.sorted(limb), nulls)).values
+
+        sums = exact_sum(array, total)
+        counts = self._count(Count(text)).to_numpy()
+        if name == "Mean":
+            sums = exact_mean(sums, counts, kind.scale - array.type.scale)
+        return from_numbers(sums, counts == 0 if (counts == 0).any() else None, kind)
+
+    def _listed(self, aggregation: Aggregation) -> pa.Array:
+        array = self.array(aggregation.columns[0])
+        rows = self.laid.rows(np.arange(self.laid.size))
+        nulls = self.columns.nulls(aggregation.columns[0])
+        return stretches(array, rows, nulls, self.windows, aggregation)
+
+    def _interpreted(self, aggregation: Aggregation, kind: Any) -> pa.Array:
+        lists = [self.laid.sorted(objects(self.array(text))) for text in aggregation.columns]
+        made = self._call(aggregation, lists, self.windows, nulls=None, threads=1)
+        return _array(made, kind)
+
+    def _own(self, aggregation: Custom, kind: Any) -> pa.Array:
+        values = [self.values(text) for text in aggregation.columns]
+        arrays = [self.array(text) for text in aggregation.columns]
+        if kind is None or not all(is_number(a.type) for a in arrays):
+            return self._interpreted(aggregation, kind)
+        return _array(self._aggregate(aggregation, *[v for v in values if v is not None]), kind)
+
+
+def _array(made: Answers, kind: Any) -> pa.Array:
+    """Answers of the compiled path as an array of type `kind`; None lets the values tell."""
+    values, missing = made.values, made.missing
+    if values.dtype.names and (kind is None or pt.is_struct(kind) or pt.is_list(kind)):
+        return _fields(values, missing, kind)
+    if values.dtype != object:
+        return (
+            pa.array(values, mask=missing) if kind is None else from_numbers(values, missing, kind)
+        )
+    listed = values.tolist()
+    if kind is not None and pt.is_binary(kind):
+        listed = [None if v is None else bytes(v) for v in listed]
+    if missing is not None:
+        listed = [None if gone else v for v, gone in zip(listed, missing.tolist(), strict=True)]
+    return pa.array(listed, kind)
+
+
+def _fields(values: NDArray[Any], missing: NDArray[np.bool_] | None, kind: Any) -> pa.Array:
+    """Answers of several numbers: a struct, or a list of as many."""
+    names = values.dtype.names or ()
+    if kind is not None and pt.is_list(kind):
+        flat = np.stack([values[name] for name in names], axis=1)
+        offsets = np.arange(0, flat.size + 1, len(names), dtype=np.int32)
+        mask = None if missing is None else pa.array(missing)
+        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat.ravel()), mask=mask)
+    parts = [pa.array(np.ascontiguousarray(values[name])) for name in names]
+    mask = None if missing is None else pa.array(missing)
+    return pa.StructArray.from_arrays(parts, names=list(names), mask=mask)

@@ -1,0 +1,123 @@
+"""Values of one type, for an operator of expressions: which kinds mix, and into what.
+
+Values are arrays or scalars of Arrow; a null goes with everything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+_UNITS = ("s", "ms", "us", "ns")
+_DIGITS = 38
+
+
+class Misfit(TypeError):
+    """Types that an operator has no meaning for; begins with a verb, as the text goes before it."""
+
+
+def family(value: Any) -> str:
+    """What kind of thing a value is, by its type."""
+    kind = value.type
+    if pt.is_null(kind):
+        return "null"
+    if pt.is_boolean(kind):
+        return "boolean"
+    if pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind):
+        return "number"
+    if pt.is_string(kind) or pt.is_large_string(kind):
+        return "text"
+    if pt.is_date(kind) or pt.is_timestamp(kind):
+        return "time"
+    return "duration" if pt.is_duration(kind) else str(kind)
+
+
+def null_like(kind: pa.DataType) -> Any:
+    """The null of a type."""
+    return pa.scalar(None, kind)
+
+
+def numbers(*values: Any) -> list[Any]:
+    """Numbers of one type: doubles if one is a float, else decimals as they are, else int64."""
+    if any(family(value) not in ("number", "null") for value in values):
+        raise Misfit(f"takes numbers, not {types_of(values)}")
+    if any(pt.is_floating(value.type) for value in values):
+        return [pc.cast(value, pa.float64(), safe=False) for value in values]
+    return [v if pt.is_decimal(v.type) else pc.cast(v, pa.int64()) for v in values]
+
+
+def _of_one_size(values: list[Any]) -> list[Any]:
+    """Decimals and integers with as many digits before and after the point as the largest have."""
+    sizes = [(v.type.precision, v.type.scale) for v in values if pt.is_decimal(v.type)]
+    if not sizes:
+        return values
+    scale = max(after for _, after in sizes)
+    before = max(19 if len(sizes) < len(values) else 0, *(all_ - after for all_, after in sizes))
+    kind = pa.decimal128(min(_DIGITS, before + scale), scale)
+    return [pc.cast(value, kind) for value in values]
+
+
+def floats(*values: Any) -> list[Any]:
+    """Numbers as doubles."""
+    return [pc.cast(value, pa.float64(), safe=False) for value in numbers(*values)]
+
+
+def booleans(*values: Any) -> list[Any]:
+    """Values of three-valued logic."""
+    if any(family(value) not in ("boolean", "null") for value in values):
+        raise Misfit(f"takes booleans, not {types_of(values)}")
+    return [pc.cast(value, pa.bool_()) for value in values]
+
+
+def texts(*values: Any) -> list[Any]:
+    """Strings of one type."""
+    if any(family(value) not in ("text", "null") for value in values):
+        raise Misfit(f"takes strings, not {types_of(values)}")
+    large = any(pt.is_large_string(value.type) for value in values)
+    return [pc.cast(value, pa.large_string() if large else pa.string()) for value in values]
+
+
+def instants(*values: Any) -> list[Any]:
+    """Times of one type; one without a zone is taken to be in the zone of the others.
+
+    A string that is written in the expression may stand for a time.
+    """
+    known = [value.type for value in values if family(value) == "time"]
+    if known and all(pt.is_date(kind) for kind in known) and len(known) == len(values):
+        return [pc.cast(value, pa.date32()) for value in values]
+    unit = max((k.unit for k in known if pt.is_timestamp(k)), key=_UNITS.index, default="us")
+    zone = next((k.tz for k in known if pt.is_timestamp(k) and k.tz), None)
+    made = []
+    for value in values:
+        if pt.is_timestamp(value.type) and value.type.tz:
+            made.append(pc.cast(value, pa.timestamp(unit, zone)))
+            continue
+        value = pc.cast(value, pa.timestamp(unit))
+        made.append(pc.assume_timezone(value, zone) if zone else value)
+    return made
+
+
+def alike(*values: Any) -> list[Any]:
+    """Values of one type, so that they can be compared or stand for each other."""
+    families = {family(value) for value in values} - {"null"}
+    written = all(isinstance(value, pa.Scalar) for value in values if family(value) == "text")
+    if families == {"time"} or (families == {"time", "text"} and written):
+        return instants(*values)
+    if len(families) > 1:
+        raise Misfit(f"takes values of one kind, not {types_of(values)}")
+    if families == {"number"}:
+        return _of_one_size(numbers(*values))
+    if families == {"text"}:
+        return texts(*values)
+    types = list(dict.fromkeys(value.type for value in values if family(value) != "null"))
+    if families == {"duration"}:
+        types = [pa.duration(max((kind.unit for kind in types), key=_UNITS.index))]
+    return [pc.cast(value, types[0]) for value in values] if types else list(values)
+
+
+def types_of(values: Any) -> str:
+    """The types of some values, for an error."""
+    return " and ".join(dict.fromkeys(str(value.type) for value in values))

@@ -1,0 +1,42 @@
+"""Several queries that ask for the same aggregation share its slices and one FlatFIT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from windrow.aggregations.base import Aggregation
+from windrow.compiled.segments import Answers, Windows, aggregate
+from windrow.compiled.shared import aggregate_shared, worth_sharing
+from windrow.queries.query import Query
+
+
+class Pool:
+    """Aggregates over the windows of several queries, computed together where that is faster."""
+
+    def __init__(self, asked: Sequence[tuple[Query, Windows]]) -> None:
+        self._asked = asked
+        self._made: dict[tuple[Aggregation, int], Answers] = {}
+
+    def aggregate(
+        self,
+        aggregation: Aggregation,
+        columns: Sequence[Any],
+        windows: Windows,
+        *,
+        nulls: Any,
+        threads: int,
+    ) -> Answers:
+        """As `aggregate` of the compiled path; the other queries' answers are kept for them."""
+        key = aggregation, id(windows)
+        if key in self._made:
+            return self._made.pop(key)
+        others = [w for query, w in self._asked if aggregation in query.parts.values()]
+        total = sum(len(w) for w in others)
+        mine = any(w is windows for w in others)
+        if not mine or len(others) < 2 or not worth_sharing(len(others), windows.n, total):
+            return aggregate(aggregation, columns, windows, nulls=nulls, threads=threads)
+        made = aggregate_shared(aggregation, columns, [w.bounds() for w in others], nulls=nulls)
+        for each, answers in zip(others, made, strict=True):
+            self._made[aggregation, id(each)] = answers
+        return self._made.pop(key)

@@ -1,0 +1,1 @@
+"""What is asked: queries as values, written in Python or in CQL, alone or shared."""

@@ -1,0 +1,59 @@
+"""CQL: SQL with a window in brackets after the stream, in and out of queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from windrow.errors import InvalidArgument, did_you_mean
+from windrow.queries.query import Query
+from windrow.queries.syntax import missing
+
+__all__ = ["sql", "to_sql"]
+
+
+def sql(text: str, /, **frames: Any) -> Any:
+    """The query that a text of CQL asks; with its frame, by the name after FROM, the answers.
+
+    The answers are a frame of the same kind. Names of frames compare without regard to upper and
+    lower case. Mistakes are a `QuerySyntaxError` that shows the place.
+
+    >>> sql("SELECT MAX(len) AS mxl FROM calls [RANGE 24 HOURS SLIDE 1 MINUTE]")
+    sliding(range='24 hours', slide='1 minute', mxl=Max('len'))
+    """
+    try:
+        from windrow.queries.cql.compile import compiled
+    except ModuleNotFoundError as error:
+        raise missing(error) from None
+    query = compiled(text)
+    return query(_frame_of(query, frames)) if frames else query
+
+
+def to_sql(query: Query) -> str:
+    """The query as a text of CQL, which `sql` reads back.
+
+    >>> from windrow.aggregations import Max
+    >>> from windrow.queries.query import sliding
+    >>> print(to_sql(sliding(rows=3, where="load > 0", peak=Max("load"))))
+    SELECT MAX(load) AS peak
+    FROM stream [ROWS 3]
+    WHERE load > 0
+    """
+    from windrow.queries.cql.printer import printed
+
+    return printed(query)
+
+
+def _frame_of(query: Query, frames: dict[str, Any]) -> Any:
+    """The frame that the query reads, out of those given by name."""
+    source = str(query.source)
+    fits = [name for name in frames if name.lower() == source.lower()]
+    if not fits:
+        raise InvalidArgument(
+            f"FROM names {source!r}, and no frame has that name; {did_you_mean(source, frames)}"
+        )
+    for name in frames:
+        if name not in fits[:1]:
+            raise InvalidArgument(
+                f"the frame {name!r} is not used: the query reads {source!r} only"
+            )
+    return frames[fits[0]]

@@ -1,0 +1,173 @@
+"""The window in brackets: its grammar, and what it says.
+
+    [ PARTITION BY a, b   ORDER BY ts   RANGE 24 HOURS   SLIDE 1 MINUTE   OFFSET 15 SECONDS ]
+      ROWS n | ROWS UNBOUNDED             CLOSED LEFT | RIGHT | BOTH | NEITHER
+      RANGE size | RANGE UNBOUNDED        LATENESS interval
+      DELTA number | UNBOUNDED | NOW      ON condition   (to the end of the bracket)
+
+The clauses come in any order. A size is a number, or an interval as people write it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import lark
+
+from windrow.errors import QuerySyntaxError, did_you_mean
+from windrow.queries.cql.errors import wrong
+
+_GRAMMAR = r"""
+bracket: clause+
+?clause: _PARTITION _BY names    -> partition
+       | _ORDER _BY names        -> order
+       | _ROWS rows              -> rows
+       | _RANGE range            -> range
+       | _DELTA size             -> delta
+       | UNBOUNDED               -> unbounded
+       | NOW                     -> now
+       | _SLIDE size             -> slide
+       | _OFFSET size            -> offset
+       | _CLOSED SIDE            -> closed
+       | _LATENESS size          -> lateness
+       | _ON CONDITION           -> on
+names: NAME ("," NAME)*
+?rows: size | UNBOUNDED
+?range: size | UNBOUNDED | NOW
+size: [SIGN] _INTERVAL? part+
+part: (NUMBER | STRING) UNIT?
+
+_PARTITION: /PARTITION\b/i
+_BY: /BY\b/i
+_ORDER: /ORDER\b/i
+_ROWS: /ROWS\b/i
+_RANGE: /RANGE\b/i
+_DELTA: /DELTA\b/i
+UNBOUNDED: /UNBOUNDED\b/i
+NOW: /NOW\b/i
+_SLIDE: /SLIDE\b/i
+_OFFSET: /OFFSET\b/i
+_CLOSED: /CLOSED\b/i
+_LATENESS: /LATENESS\b/i
+_INTERVAL: /INTERVAL\b/i
+_ON: /ON\b/i
+SIDE: /(LEFT|RIGHT|BOTH|NEITHER)\b/i
+CONDITION: /[\s\S]+/
+NAME: /[^\W\d]\w*/ | /"(?:[^"]|"")*"/
+NUMBER: /(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?/i
+STRING: /'(?:[^']|'')*'/
+UNIT: /(?!(KEYWORDS)\b)[a-zµ]+/i
+SIGN: "-"
+%ignore /\s+/
+%ignore /--[^\n]*/
+%ignore /\/\*[\s\S]*?\*\//
+"""
+_SIZES = ("rows", "range", "delta", "unbounded", "now", "on")
+_WORDS = (
+    *("PARTITION BY", "ORDER BY", "ROWS", "RANGE", "DELTA", "UNBOUNDED", "NOW", "ON"),
+    *("SLIDE", "OFFSET", "CLOSED", "LATENESS"),
+)
+_FORMS = "a window is written [RANGE 1 HOUR], [ROWS 100 SLIDE 10], [PARTITION BY a RANGE 1 DAY]"
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One clause of a bracket: its value, and where it stands in the whole text."""
+
+    value: Any
+    place: tuple[int, int]
+
+
+def read(text: str, start: int, stop: int) -> dict[str, Clause]:
+    """The clauses of the bracket whose inside is ``text[start:stop]``, by their names.
+
+    >>> {name: clause.value for name, clause in read("ROWS 10 SLIDE 5", 0, 15).items()}
+    {'rows': 10, 'slide': 5}
+    """
+    inside = text[start:stop]
+    if not inside.strip():
+        raise wrong(text, (start - 1, stop + 1), "the window is empty", _FORMS)
+    try:
+        tree: Any = _parser().parse(inside)
+    except lark.UnexpectedInput as error:
+        raise _explained(error, text, start, stop) from None
+    clauses: dict[str, Clause] = {}
+    for node in tree.children:
+        at = (start + node.meta.start_pos, start + node.meta.end_pos)
+        if node.data in clauses:
+            raise wrong(text, at, f"{node.data.upper()} stands twice in the window")
+        clauses[str(node.data)] = Clause(_value(node, text, at), at)
+    sizes = [name for name in clauses if name in _SIZES]
+    if len(sizes) > 1:
+        raise wrong(text, clauses[sizes[1]].place, "a window has one size, and this is a second")
+    if not sizes:
+        raise wrong(text, (start - 1, stop + 1), "the window has no size", _FORMS)
+    return clauses
+
+
+@functools.cache
+def _parser() -> lark.Lark:
+    keywords = "|".join(words.split()[0] for words in _WORDS)
+    grammar = _GRAMMAR.replace("KEYWORDS", keywords)
+    return lark.Lark(grammar, start="bracket", parser="lalr", propagate_positions=True)
+
+
+def _value(node: Any, text: str, at: tuple[int, int]) -> Any:
+    """What a clause says: names, a size, a word, or the place of a condition."""
+    if node.data in ("partition", "order"):
+        names = tuple(_unquoted(str(name)) for name in node.children[0].children)
+        if len(set(names)) < len(names):
+            raise wrong(text, at, f"{node.data.upper()} BY names a column twice")
+        return names
+    if node.data == "on":
+        condition = node.children[0]
+        return at[1] - len(condition), at[1]
+    (value,) = node.children
+    return str(value).lower() if isinstance(value, lark.Token) else _size(value, text, at)
+
+
+def _size(node: Any, text: str, at: tuple[int, int]) -> int | float | str:
+    """A number, or the text of an interval: a string alone is kept as it is."""
+    sign, *parts = node.children
+    minus = "-" if sign else ""
+    first, *unit = parts[0].children
+    if len(parts) == 1 and not unit:
+        if first.type == "STRING":
+            return minus + _string(first)
+        number = float(first) if re.search(r"[.eE]", first) else int(first)
+        return -number if minus else number
+    words = []
+    for part in parts:
+        amount, *unit = part.children
+        if not unit and amount.type == "NUMBER":
+            raise wrong(text, at, f"{amount} has no unit", "write 1 HOUR 30 MINUTES")
+        words += [_string(amount) if amount.type == "STRING" else str(amount)]
+        words += [str(word).lower() for word in unit]
+    return minus + " ".join(words)
+
+
+def _string(token: Any) -> str:
+    return str(token)[1:-1].replace("''", "'")
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+
+
+def _explained(error: Any, text: str, start: int, stop: int) -> QuerySyntaxError:
+    """What lark found, in plain words."""
+    at = getattr(error, "pos_in_stream", None)
+    ended = isinstance(error, lark.UnexpectedToken) and error.token.type == "$END"
+    if at is None or ended:
+        problem = "the window ends too early"
+        return wrong(text, (stop, stop + 1), problem, _FORMS)
+    found = re.match(r"\w+|\S", text[start + at :])
+    word = found[0] if found else ""
+    hint = did_you_mean(word.upper(), _WORDS)
+    if "SIDE" in (getattr(error, "accepts", None) or getattr(error, "allowed", None) or ()):
+        hint = "CLOSED is one of LEFT, RIGHT, BOTH and NEITHER"
+    problem = f"{word!r} is not expected in a window"
+    return wrong(text, (start + at, start + at + len(word)), problem, hint)

@@ -1,0 +1,51 @@
+"""Where a text of CQL is wrong, and what to write instead of what CQL leaves out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from windrow.errors import QuerySyntaxError
+from windrow.queries.syntax import place
+
+INNER = "ask the inner query first, and give its answers as a frame"
+# The clauses of SQL that are left out, by their names in sqlglot's tree: the word that begins each,
+# and what to do instead.
+CLAUSES = {
+    "distinct": ("DISTINCT", "ISTREAM(…) leaves out answers that repeat the one before"),
+    "joins": ("JOIN", "a query reads one stream; join the frames first"),
+    "laterals": ("LATERAL", "a query reads one stream; join the frames first"),
+    "order": ("ORDER BY", "answers keep the order of the rows; ORDER BY in […] orders the stream"),
+    "limit": ("LIMIT", "take the first answers from the result; […] says which rows count"),
+    "offset": ("OFFSET", "take what is needed of the answers from the result"),
+    "qualify": ("QUALIFY", "HAVING chooses among the answers"),
+    "windows": ("WINDOW", "the window goes into […] after the name of the stream"),
+    "with_": ("WITH", INNER),
+    "into": ("INTO", "the answers are the result; store them from there"),
+}
+# What may surround an aggregation in SQL.
+AROUND = {
+    "window": ("OVER", "the window goes into […] after the name of the stream"),
+    "filter": ("FILTER", "write MAX(CASE WHEN kind = 'a' THEN load END)"),
+    "ignorenulls": ("IGNORE NULLS", "nulls are always skipped; leave it out"),
+    "respectnulls": ("RESPECT NULLS", "nulls are always skipped"),
+}
+# What may stand before or after its column.
+INSIDE = {
+    "distinct": ("DISTINCT", "only COUNT(DISTINCT load) has it; COLLECTDISTINCT collects"),
+    "order": ("ORDER BY", "values come in the order of the stream: ORDER BY goes into […]"),
+    "star": ("*", "only COUNT(*) has it"),
+}
+ONE_STREAM = CLAUSES["joins"][1]
+NO_WINDOW = "add [RANGE 1 HOUR] or [ROWS 100], or [UNBOUNDED] for all rows so far"
+OF_RESULTS = "give each aggregation a name of its own, and compute with the answers"
+
+
+def wrong(text: str, where: Any, problem: str, hint: str = "") -> QuerySyntaxError:
+    """The error for a place in `text`: a token, a node of the tree, or (start, stop)."""
+    if isinstance(where, tuple):
+        start, stop = where
+    elif hasattr(where, "token_type"):
+        start, stop = where.start, where.end + 1
+    else:
+        start, stop = place(where)
+    return QuerySyntaxError.at(text, start, stop, problem, hint)

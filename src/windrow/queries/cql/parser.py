@@ -1,0 +1,194 @@
+"""From text to its parts: the stream operator, the window in brackets, and a tree of plain SQL.
+
+What SQL does not know is taken out of the tokens before sqlglot sees them, so every token keeps
+its place in the text:
+
+    Select IStream(Max(len)) as mxl From Calls [Range 24 Hours Slide 1 Minute]
+           ~~~~~~~~        ~                   ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import Token, TokenType
+
+from windrow.errors import InvalidArgument
+from windrow.queries.cql.brackets import Clause, read
+from windrow.queries.cql.errors import ONE_STREAM, wrong
+from windrow.queries.cql.functions import FUNCTIONS
+from windrow.queries.syntax import tokens, tree
+
+Words = list[Any]
+
+# A name with it before is no function of SQL, so sqlglot leaves the call as it is written.
+MARK = "@"
+_STREAMS = ("ISTREAM", "RSTREAM", "DSTREAM")
+_PAIRS = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
+_OPENING, _CLOSING = tuple(_PAIRS), tuple(_PAIRS.values())
+_AFTER_FROM = (TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A text taken apart."""
+
+    text: str
+    words: Words  # of plain SQL
+    tree: Any
+    emit: str
+    window: dict[str, Clause]  # empty if there is none
+    bracket: tuple[int, int]
+    condition: Words  # of the window's ON
+
+
+def parsed(text: str) -> Parsed:
+    """A text of CQL in its parts; mistakes of grammar are errors that show the place."""
+    words = tokens(text) if isinstance(text, str) else []
+    if not words:
+        raise InvalidArgument(f"sql: {text!r} must be a query, as in SELECT … FROM …")
+    _check_closed(words, text)
+    words, emit = _without_streams(words, text)
+    if words[0].token_type not in (TokenType.SELECT, TokenType.WITH):
+        raise wrong(text, words[0], "a query begins with SELECT")
+    words, inside = _without_bracket(words, text)
+    made = tree(_marked(words), text, statement=True)
+    if inside is None:
+        return Parsed(text, words, made, emit, {}, (0, 0), [])
+    start, stop = inside[0].end + 1, inside[-1].start
+    window = read(text, start, stop)
+    condition = []
+    if "on" in window:
+        begin = window["on"].value[0]
+        condition = [word for word in inside[1:-1] if word.start >= begin]
+    return Parsed(text, words, made, emit, window, (start - 1, stop + 1), condition)
+
+
+def _check_closed(words: Words, text: str) -> None:
+    """Refuse a parenthesis or a bracket without its other half."""
+    opened: Words = []
+    for word in words:
+        if word.token_type in _OPENING:
+            opened.append(word)
+        elif word.token_type in _CLOSING:
+            if not opened or _PAIRS[opened[-1].token_type] != word.token_type:
+                raise wrong(text, word, f"{word.text!r} closes nothing")
+            opened.pop()
+    if opened:
+        raise wrong(text, opened[-1], f"{opened[-1].text!r} is never closed")
+
+
+def _closing(words: Words, opening: int) -> int:
+    """The index of what closes the parenthesis or bracket at `opening`."""
+    depth = 0
+    for i in range(opening, len(words)):
+        kind = words[i].token_type
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        if not depth:
+            break
+    return i
+
+
+def _clause(words: Words, kinds: tuple[TokenType, ...]) -> int:
+    """The index of the first token of one of these kinds outside of parentheses, or the length."""
+    depth = 0
+    for i, word in enumerate(words):
+        depth += (word.token_type in _OPENING) - (word.token_type in _CLOSING)
+        if not depth and word.token_type in kinds:
+            return i
+    return len(words)
+
+
+# -- ISTREAM, RSTREAM ------------------------------------------------------------------------
+
+
+def _without_streams(words: Words, text: str) -> tuple[Words, str]:
+    """The words without stream operators, and which of them was there."""
+    found: dict[str, Any] = {}
+    gone: set[int] = set()
+    listed = range(_clause(words, (TokenType.FROM,)))
+    for i, word in enumerate(words[:-1]):
+        name = word.text.upper()
+        if name not in _STREAMS or words[i + 1].token_type != TokenType.L_PAREN:
+            continue
+        if name == "DSTREAM":
+            hint = "ISTREAM(…) gives what is new or changed, RSTREAM(…) every answer"
+            raise wrong(text, word, "DSTREAM is not supported", hint)
+        end = _closing(words, i + 1)
+        if i == 0:
+            outside = words[end + 1 : end + 2]
+            if outside:
+                raise wrong(text, outside[0], f"{outside[0].text!r} is not expected here")
+        elif i not in listed or words[i - 1].token_type not in (TokenType.SELECT, TokenType.COMMA):
+            hint = "write SELECT ISTREAM(…) or ISTREAM(SELECT …)"
+            raise wrong(text, word, f"{name} stands around results, or around the query", hint)
+        else:
+            _check_one_name(words, i + 1, end, text)
+        found[name] = word
+        gone |= {i, i + 1, end}
+    if len(found) > 1:
+        raise wrong(text, list(found.values())[1], "a query is one of ISTREAM and RSTREAM")
+    left = [word for i, word in enumerate(words) if i not in gone]
+    if not left:
+        raise wrong(text, words[0], "a query begins with SELECT")
+    return left, next(iter(found), "RSTREAM").lower()
+
+
+def _check_one_name(words: Words, start: int, end: int, text: str) -> None:
+    """Refuse ``ISTREAM(a, b) AS c``."""
+    inside = words[start + 1 : end]
+    after = words[end + 1 : end + 2]
+    several = _clause(inside, (TokenType.COMMA,)) < len(inside)
+    if several and after and after[0].token_type == TokenType.ALIAS:
+        raise wrong(text, after[0], "one name for several results", "name each of them inside")
+
+
+# -- the bracket -----------------------------------------------------------------------------
+
+
+def _without_bracket(words: Words, text: str) -> tuple[Words, Words | None]:
+    """The words without the window, and the window's, its brackets included."""
+    start, stop = _clause(words, (TokenType.FROM,)), _clause(words, _AFTER_FROM)
+    inside: Words | None = None
+    left: Words = []
+    i = 0
+    while i < len(words):
+        word = words[i]
+        if word.token_type != TokenType.L_BRACKET:
+            left.append(word)
+            i += 1
+            continue
+        if not start + 1 < i < stop:
+            hint = "the window goes after the name of the stream: FROM calls [RANGE 1 HOUR]"
+            raise wrong(text, word, "a bracket is not expected here", hint)
+        end = _closing(words, i)
+        if inside is not None:
+            raise wrong(text, word, "a second window is not supported", ONE_STREAM)
+        inside = words[i : end + 1]
+        i = end + 1
+    return left, inside
+
+
+# -- calls -----------------------------------------------------------------------------------
+
+
+def _marked(words: Words) -> Words:
+    """The words with a mark on the names of aggregations, so that each call stays as written.
+
+    sqlglot would make one node of ARGMAX(len, who) and of ARG_MAX(who, len), which differ.
+    """
+    start, stop = _clause(words, (TokenType.FROM,)), _clause(words, (TokenType.HAVING,))
+    made, depth = [], 0
+    for i, word in enumerate(words):
+        depth += (word.token_type in _OPENING) - (word.token_type in _CLOSING)
+        call = words[i + 1 : i + 2] and words[i + 1].token_type == TokenType.L_PAREN
+        name = word.text.upper()
+        plain = word.token_type == TokenType.VAR
+        listed = i < start and not depth and (plain or name in FUNCTIONS)
+        chosen = i > stop and name in FUNCTIONS and name != "CONCAT"  # SQL's own joins two strings
+        if call and (listed or chosen):
+            at = (word.line, word.col, word.start, word.end)
+            word = Token(TokenType.VAR, MARK + word.text, *at)
+        made.append(word)
+    return made

@@ -1,0 +1,129 @@
+"""The plan of a query in words: what will run, what it costs, and why."""
+
+from __future__ import annotations
+
+from windrow.aggregations.base import Aggregation
+from windrow.aggregations.custom import Custom
+from windrow.algorithms import choose
+from windrow.queries.query import Query
+from windrow.windows.kinds import On, Rows, Span, Until, named
+from windrow.windows.slicing import choose_slicing, slices
+
+# what a window of rows has a kernel of its own for, and how many ⊕ that makes of a row
+KERNELS = ("Max", "Min", "Range", "Sum", "Mean", "Variance", "StdDev", "Count", "CountDistinct")
+LISTED = ("Collect", "FirstN", "LastN", "Concat")
+PICKED = ("ArgMax", "ArgMin", "First", "Last")
+SKETCHED = ("Bloom", "HyperLogLog", "CountMin", "MomentSketch")
+_NUMBERS = {
+    "Range": 2, "MaxCount": 2, "MinCount": 2, "ArgMax": 2, "ArgMin": 2, "Sum": 2, "Mean": 3,
+    "GeometricMean": 3, "Product": 2, "Variance": 3, "StdDev": 3, "LongestRun": 12,
+}  # fmt: skip
+
+
+def explain(query: Query) -> str:
+    """What will run, a line for each thing there is to know.
+
+    >>> from windrow import Max, sliding
+    >>> hourly = sliding(order_by="ts", range="1 hour", slide="10 minutes", peak=Max("load"))
+    >>> print(hourly.explain())
+    windows    [start, start + 1 hour) for every start that is a multiple of 10 minutes
+    keys       none: one sequence of windows over all rows
+    order      by ts
+    slices     6 a window, 1 a slide (panes): the range is a multiple of the slide: one slice a slide
+    peak       Max('load')
+               two_stacks, compiled: no subtraction, whatever leaves the window
+               ⊕: 3 or fewer a row, 1 a result
+               state: 1 number for each row of the window
+    """
+    keys = ", ".join(query.partition_by)
+    lines = [
+        ("windows", str(query.window)),
+        ("keys", f"by {keys}" if keys else "none: one sequence of windows over all rows"),
+        ("order", _order(query)),
+        ("slices", _slices(query)),
+    ]
+    for name in ("where", "having"):
+        if getattr(query, name) is not None:
+            lines.append((name, getattr(query, name)))
+    if query.emit == "istream":
+        lines.append(("emits", "an answer when it differs from the one before"))
+    if query.lateness is not None:
+        lines.append(("lateness", f"{query.lateness}: later rows are counted and dropped"))
+    for name, part in query.aggregations:
+        algorithm, combines, state = _route(query, part)
+        lines += [(name, repr(part)), ("", algorithm), ("", f"⊕: {combines}")]
+        lines.append(("", f"state: {state}"))
+    width = max(10, *(len(name) for name, _ in lines))
+    return "\n".join(f"{name:<{width}} {text}".rstrip() for name, text in lines)
+
+
+def _order(query: Query) -> str:
+    if query.order_by:
+        return f"by {', '.join(query.order_by)}"
+    return "by the only column of times" if isinstance(query.window, Span) else "as the rows come"
+
+
+def _slices(query: Query) -> str:
+    window = query.window
+    if isinstance(window, Rows | Span) and not window.per_row:
+        if isinstance(window, Rows):
+            if window.rows is None:
+                return f"of {window.slide} rows; a window is all of them so far"
+            size, slide = window.rows, window.slide or 1
+        else:
+            size, slide = int(window.measured()[1]), int(window.step())
+            if (size, slide) != (window.measured()[1], window.step()):
+                return "cut where windows begin and end"
+        strategy, why = choose_slicing(size, slide)
+        cut = slices(size, slide, strategy)
+        return (
+            f"{cut.slices_per_window} a window, {cut.slices_per_slide} a slide ({strategy}): {why}"
+        )
+    if isinstance(window, On):
+        return "1 a window: a window begins where the one before ends"
+    return "1 a row: a window may begin at any of them"
+
+
+def _route(query: Query, part: Aggregation) -> tuple[str, str, str]:
+    """The algorithm and why, the number of ⊕, and the size of the state."""
+    name, window = type(part).__name__, query.window
+    if isinstance(window, Until):
+        searched = f"amta: {named(window.until)} is searched for in the tree, not row by row"
+        return (
+            searched,
+            "O(log n) an answer, O(1) amortised where one row leaves",
+            "2 partials a row",
+        )
+    if isinstance(part, Custom):
+        state = "as large as the function's own, for each row of the window"
+        return "two_stacks, compiled if the functions can be", "3 or fewer a row, 1 a result", state
+    if name in LISTED:
+        return "none: a list is a stretch of the sorted rows", "none", "the rows of the window"
+    if name == "CollectDistinct":
+        algorithm, why = choose(part)
+        return f"{algorithm}, interpreted: {why}", "one a row of the window", "the distinct values"
+    if isinstance(window, Rows) and window.per_row and name in KERNELS:
+        return _kernel(name)
+    if name in SKETCHED:
+        inverse = part.invertible
+        algorithm = "subtract_on_evict" if inverse else "two_stacks"
+        why = "its counters can be subtracted" if inverse else "a sketch cannot be subtracted from"
+        combines = "1 and 1 inverse a row" if inverse else "3 or fewer a row, 1 a result"
+        return f"{algorithm}, compiled: {why}", combines, "1 sketch for each row of the window"
+    numbers = _NUMBERS.get(name, 1)
+    state = f"{numbers} number{'s' * (numbers > 1)} for each row of the window"
+    why = "no subtraction, whatever leaves the window"
+    return f"two_stacks, compiled: {why}", "3 or fewer a row, 1 a result", state
+
+
+def _kernel(name: str) -> tuple[str, str, str]:
+    if name == "Count":
+        return "none: the rows are counted by their positions", "none", "none"
+    if name == "CountDistinct":
+        return (
+            "a counter for each distinct value, compiled",
+            "1 and 1 inverse a row",
+            "the counters",
+        )
+    how = "windows put together from blocks of 64 rows, by vector instructions"
+    return f"a kernel of its own: {how}", "3 or fewer a row", "2 numbers for each row of the window"

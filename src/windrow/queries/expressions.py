@@ -1,0 +1,249 @@
+"""Scalar expressions as text of SQL: what may stand in one, its canonical form, what it reads.
+
+An expression is what ``Sum("price * quantity")``, ``where="load > 3"`` and the columns of CQL are
+written in. It is kept as text, so that a query stays a plain value; every engine parses it into the
+same tree, and every function that one engine knows the others know as well. A name of letters,
+digits and underscores is a column and needs no parser.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
+from windrow.queries.syntax import NAME, library, place, tokens, tree
+from windrow.windows.durations import nanoseconds
+
+FUNCTIONS = (
+    *("ABS", "CASE", "CAST", "CEIL", "COALESCE", "CONCAT", "DAY", "EXP", "EXTRACT", "FLOOR"),
+    *("GREATEST", "HOUR", "IF", "LEAST", "LENGTH", "LN", "LOWER", "MINUTE", "MONTH", "NULLIF"),
+    *("POWER", "QUARTER", "ROUND", "SECOND", "SQRT", "UPPER", "YEAR"),
+)
+FIELDS = ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+TYPES = (
+    *("BIGINT", "BOOLEAN", "DATE", "DECIMAL", "DOUBLE", "FLOAT", "INT", "SMALLINT", "TEXT"),
+    *("TIMESTAMP", "TINYINT", "VARCHAR"),
+)
+
+# The nodes of a tree, by their key in sqlglot, and the arguments of each that engines understand.
+_ONE, _TWO, _MANY = ("this",), ("this", "expression"), ("this", "expressions")
+_NODES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("column", "boolean", "null", "paren", "neg", "not", "var"), _ONE),
+    **dict.fromkeys(("add", "sub", "mul", "mod", "eq", "neq", "lt", "lte", "gt", "gte"), _TWO),
+    **dict.fromkeys(("and", "or", "is", "like", "extract", "nullif", "pow"), _TWO),
+    **dict.fromkeys(("abs", "ceil", "exp", "floor", "length", "ln", "lower", "sqrt"), _ONE),
+    **dict.fromkeys(("upper", *(field.lower() for field in FIELDS)), _ONE),
+    **dict.fromkeys(("in", "coalesce"), _MANY),
+    **dict.fromkeys(("greatest", "least"), (*_MANY, "ignore_nulls")),
+    "identifier": ("this", "quoted"),
+    "literal": ("this", "is_string"),
+    "div": (*_TWO, "typed", "safe"),
+    "dpipe": (*_TWO, "safe"),
+    "concat": ("expressions", "safe", "coalesce"),
+    "between": ("this", "low", "high"),
+    "case": ("this", "ifs", "default"),
+    "if": ("this", "true", "false"),
+    "cast": ("this", "to"),
+    "datatype": (*_MANY, "nested"),
+    "datatypeparam": _ONE,
+    "interval": ("this", "unit"),
+    "round": ("this", "decimals"),
+}
+_WORDS = frozenset({"true", "false", "null"})
+
+
+def is_expression(text: str) -> bool:
+    """Whether `text` is more than the name of a column.
+
+    >>> is_expression("load"), is_expression("load * 2")
+    (False, True)
+    """
+    return NAME.fullmatch(text) is None or text.lower() in _WORDS
+
+
+def normal(text: Any, argument: str) -> str:
+    """The canonical text of an expression; `argument` is what errors speak of.
+
+    >>> normal("load>3 and not Upper(kind)='X'", "where")
+    "load > 3 AND NOT UPPER(kind) = 'X'"
+    """
+    if isinstance(text, str) and not is_expression(text.strip()):
+        return text.strip()
+    return canonical(parse(text, argument))
+
+
+def columns_of(text: str) -> tuple[str, ...]:
+    """The names of the columns that an expression reads, in the order in which they appear.
+
+    >>> columns_of("price * quantity + price")
+    ('price', 'quantity')
+    """
+    if not is_expression(text):
+        return (text,)
+    found = [node for node in parse(text).walk() if node.key == "column"]
+    return tuple(dict.fromkeys(node.name for node in sorted(found, key=lambda n: place(n)[0])))
+
+
+def parse(text: Any, argument: str = "expression") -> Any:
+    """The tree of an expression, checked to hold only what engines know: a node of sqlglot.
+
+    >>> parse("load > 3").key
+    'gt'
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidArgument(f"{argument}={text!r} must be text of SQL, as in 'load > 3'")
+    if not is_expression(text.strip()):  # a column, whatever SQL means by the word
+        return library().column(text.strip())
+    prefix = f"{argument}: "
+    return check(tree(tokens(text, prefix), text, prefix), text, prefix)
+
+
+def canonical(node: Any) -> str:
+    """The text of a tree in one way of writing it."""
+    return str(node.sql(comments=False))
+
+
+# -- what may stand in a tree ----------------------------------------------------------------
+
+
+def check(node: Any, text: str, prefix: str = "") -> Any:
+    """`node`, if it and all below it are known to engines."""
+    for part in node.walk():
+        problem, hint = _problem(part)
+        if problem:
+            raise QuerySyntaxError.at(text, *place(part), f"{prefix}{problem}", hint)
+    return node
+
+
+def _problem(node: Any) -> tuple[str, str]:
+    """What is wrong with a node itself, and a hint; two empty strings if nothing is."""
+    key = node.key
+    if key not in _NODES:
+        return _unknown(node)
+    given = [name for name, value in node.args.items() if value not in (None, False, [])]
+    extra = next((name for name in given if name not in _NODES[key]), None)
+    if extra is not None:
+        if key == "column":
+            return f"{node.sql()} names a table", f'a column with a dot is written "{node.sql()}"'
+        if extra == "query":
+            return _NO_QUERY
+        return f"{extra.upper()} is not known to {key.upper()}", ""
+    if key == "literal" and not node.is_string and not _fits(node.this):
+        return f"{node.this} does not fit into 64 bits", "a float is written 1e20"
+    if key == "in" and not node.expressions:
+        return "IN needs a list", "write x IN (1, 2)"
+    if key == "like" and not node.expression.is_string:
+        return "LIKE takes a pattern in quotes", "write kind LIKE 'a%'"
+    if key == "is" and node.expression.key not in ("null", "boolean"):
+        return "IS goes with NULL, TRUE and FALSE", "write = to compare"
+    if key == "round" and whole(node.args.get("decimals")) is None:
+        return "ROUND takes a whole number of digits", "write ROUND(load, 2)"
+    if key == "extract" and node.name.upper() not in FIELDS:
+        return f"EXTRACT: {did_you_mean(node.name.upper(), FIELDS)}", ""
+    if key == "interval":
+        return _interval_problem(node)
+    if key == "datatype":
+        return _type_problem(node)
+    return "", ""
+
+
+_NO_QUERY = ("a query is not an expression", "run it first, and give its answers as a column")
+
+
+def _unknown(node: Any) -> tuple[str, str]:
+    exp = library().exp
+    if isinstance(node, exp.Anonymous):
+        return f"{node.name} is no known function", did_you_mean(node.name.upper(), FUNCTIONS)
+    if isinstance(node, exp.AggFunc):
+        hint = "it goes into the list of results, and its name into HAVING"
+        return f"{node.sql_name()} is an aggregation, not a function of one row", hint
+    if isinstance(node, exp.Func):
+        return f"{node.sql_name()} is no known function", did_you_mean(node.sql_name(), FUNCTIONS)
+    if isinstance(node, exp.Alias):
+        return f"{node.alias!r} is not expected here", 'a name with spaces is written "my name"'
+    if isinstance(node, exp.Query | exp.Subquery):
+        return _NO_QUERY
+    return f"{node.key.upper()} is not known in expressions", ""
+
+
+def _fits(number: str) -> bool:
+    return not number.isdecimal() or int(number) < 2**63
+
+
+def whole(node: Any) -> int | None:
+    """The whole number that a literal states, its sign before it; 0 for no node; else None."""
+    if node is None:
+        return 0
+    if node.key == "neg":
+        inner = whole(node.this)
+        return None if inner is None else -inner
+    return int(node.this) if node.key == "literal" and str(node.this).isdecimal() else None
+
+
+def interval_text(node: Any) -> str:
+    """The duration of an INTERVAL, as `nanoseconds` takes it."""
+    unit = node.args.get("unit")
+    return f"{node.this.name} {unit.name.lower()}" if unit is not None else str(node.this.name)
+
+
+def _interval_problem(node: Any) -> tuple[str, str]:
+    hint = "write INTERVAL '90' MINUTE or INTERVAL '1 hour 30 minutes'"
+    if node.this is None or node.this.key != "literal":
+        return "INTERVAL takes a number", hint
+    try:
+        nanoseconds(interval_text(node), "INTERVAL")
+    except InvalidArgument as error:
+        return str(error), hint
+    return "", ""
+
+
+def _type_problem(node: Any) -> tuple[str, str]:
+    kind = node.this.value
+    if kind not in TYPES:
+        return f"CAST: {did_you_mean(kind, TYPES)}", ""
+    if node.expressions and kind != "DECIMAL":
+        return f"CAST: {kind} takes no length here", f"write {kind} alone"
+    return "", ""
+
+
+# -- for Spark -------------------------------------------------------------------------------
+
+_LARGEST = "9.223372036854775E18"  # no float beyond it is a BIGINT
+
+
+def spark_sql(text: str) -> str:
+    """The expression in Spark's SQL, meaning there what it means here, in ANSI mode and without.
+
+    >>> spark_sql("a / b > 0.5")
+    '`a` / NULLIF(`b`, 0) > CAST(0.5 AS DOUBLE)'
+    """
+    made = parse(text)
+    for node in reversed(list(made.walk())):  # what is below a node comes before it
+        other = _for_spark(node)
+        if node is made:
+            made = other
+        elif other is not node:
+            node.replace(other)
+    return str(made.sql(dialect="spark", identify=True))
+
+
+def _for_spark(node: Any) -> Any:
+    """What to write for a node; it may be the node itself."""
+    exp = library().exp
+    if node.key in ("div", "mod"):  # nothing divided by 0 is an error here
+        divisor = exp.Nullif(this=node.expression.unnest().copy(), expression=exp.Literal.number(0))
+        return type(node)(this=node.this.copy(), expression=divisor)
+    if node.key == "literal" and not node.is_string and not node.this.isdecimal():
+        return exp.cast(node.copy(), "double")  # Spark takes it for a decimal
+    if node.key in ("floor", "ceil"):  # null where no integer is meant
+        low, high = (exp.cast(exp.Literal.number(s + _LARGEST), "double") for s in ("-", ""))
+        fits = exp.Between(this=node.this.copy(), low=low, high=high)
+        return type(node)(this=exp.If(this=fits, true=node.this.copy(), false=exp.Null()))
+    if node.key == "if" and not isinstance(node.parent, exp.Case) and not node.args.get("false"):
+        node.set("false", exp.Null())
+    if node.key == "extract":
+        return getattr(exp, node.name.capitalize())(this=node.expression.copy())
+    if node.key == "interval":  # of all units the one that is never too coarse
+        amount = nanoseconds(interval_text(node), "INTERVAL") // 1000
+        return exp.Interval(this=exp.Literal.string(str(amount)), unit=exp.var("MICROSECOND"))
+    return node

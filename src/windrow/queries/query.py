@@ -1,0 +1,257 @@
+"""The query: one immutable value between those who ask and the engines that answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any
+
+from windrow.aggregations.base import Aggregation, check_aggregation
+from windrow.aggregations.custom import Custom
+from windrow.aggregations.together import Together
+from windrow.errors import InvalidArgument, did_you_mean
+from windrow.windows.durations import nanoseconds
+from windrow.windows.kinds import UNBOUNDED, On, Rows, Span, Until, Window, named
+
+EMIT = ("rstream", "istream")
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, repr=False)
+class Query:
+    """A question about sliding windows; `sliding` and `sql` make it, engines answer it.
+
+    A query is compared and pickled by value, and prints as the call of `sliding` that makes it.
+    Called with a pandas, Polars or Arrow table it answers with one of the same kind;
+    ``DataFrame.transform`` of PySpark takes it as it is.
+
+    >>> from windrow import Max, sliding
+    >>> sliding(rows=3, peak=Max("load"))
+    sliding(rows=3, peak=Max('load'))
+    """
+
+    window: Window
+    aggregations: tuple[tuple[str, Aggregation], ...]
+    partition_by: tuple[str, ...] = ()
+    order_by: tuple[str, ...] = ()
+    where: str | None = None
+    having: str | None = None
+    emit: str = "rstream"
+    lateness: Any = None
+    source: str | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.aggregations]
+        if not names:
+            raise InvalidArgument("a query needs at least one named aggregation: peak=Max('load')")
+        for name, part in self.aggregations:
+            check_aggregation(part, f"sliding, {name}")
+            if isinstance(part, Together):
+                raise InvalidArgument(f"{name}={part!r}: name its parts in the query itself")
+            if not part.columns and type(part).__name__ != "Count":
+                call = "it" if isinstance(part, Custom) else type(part).__name__
+                raise InvalidArgument(f"{name}={part!r} names no column: write {call}('load')")
+        for name in {n for n in names if names.count(n) > 1}:
+            raise InvalidArgument(f"the name {name!r} is given to {names.count(name)} results")
+        for name in names:
+            if name in self.partition_by:
+                raise InvalidArgument(f"the result {name!r} has the name of a partition column")
+        if self.emit not in EMIT:
+            raise InvalidArgument(
+                f"emit={self.emit!r} is unknown; {did_you_mean(str(self.emit), EMIT)}"
+            )
+        if isinstance(self.window, Span) and len(self.order_by) > 1:
+            raise InvalidArgument(
+                f"{self.window.name}= measures along one column, and order_by names "
+                f"{len(self.order_by)}: {', '.join(self.order_by)}"
+            )
+        if self.lateness is not None:
+            nanoseconds(self.lateness, "lateness")
+
+    # -- asking -----------------------------------------------------------------------------
+
+    def __call__(self, frame: Any) -> Any:
+        """The answers over `frame`, as a frame of the same kind.
+
+        Per-row windows add a column for each aggregation to the rows, in the order they came in;
+        the others give a row for each closed window.
+        """
+        return import_module("windrow.engines").run(self, frame)
+
+    def explain(self) -> str:
+        """What will run: the window, its slices, each aggregation's algorithm, state, and why."""
+        from windrow.queries.explain import explain
+
+        return explain(self)
+
+    def sql(self) -> str:
+        """The query as a text of CQL; `windrow.sql` reads it back."""
+        from windrow.queries.cql import to_sql
+
+        return to_sql(self)
+
+    def replace(self, **changes: Any) -> Query:
+        """The same query with other fields."""
+        return replace(self, **changes)
+
+    # -- what engines need to know ----------------------------------------------------------
+
+    @property
+    def parts(self) -> dict[str, Aggregation]:
+        """The aggregations by the names of their results."""
+        return dict(self.aggregations)
+
+    # -- a value of Python ------------------------------------------------------------------
+
+    def arguments(self) -> dict[str, Any]:
+        """The keyword arguments of `sliding` that make this query, defaults left out."""
+        given: dict[str, Any] = {}
+        for name in ("partition_by", "order_by"):
+            columns = getattr(self, name)
+            if columns:
+                given[name] = columns[0] if len(columns) == 1 else list(columns)
+        given.update(self.window.arguments())
+        for name in ("lateness", "where", "having"):
+            if getattr(self, name) is not None:
+                given[name] = getattr(self, name)
+        if self.emit != "rstream":
+            given["emit"] = self.emit
+        return given
+
+    def __repr__(self) -> str:
+        given = self.arguments()
+        words = [
+            f"{name}={named(value) if callable(value) else repr(value)}"
+            for name, value in given.items()
+        ]
+        reserved = {n for n, _ in self.aggregations if n in _RESERVED or not _NAME.fullmatch(n)}
+        if reserved:
+            words.insert(0, repr({n: a for n, a in self.aggregations if n in reserved}))
+        words += [f"{n}={a!r}" for n, a in self.aggregations if n not in reserved]
+        line = f"sliding({', '.join(words)})"
+        return line if len(line) <= 100 else "sliding(\n    " + ",\n    ".join(words) + ",\n)"
+
+
+def sliding(
+    also: Mapping[str, Aggregation] | None = None,
+    /,
+    *,
+    partition_by: str | Sequence[str] | None = None,
+    order_by: str | Sequence[str] | None = None,
+    rows: int | str | None = None,
+    range: Any = None,
+    delta: Any = None,
+    until: Any = None,
+    on: Any = None,
+    slide: Any = None,
+    closed: str = "both",
+    offset: Any = None,
+    lateness: Any = None,
+    where: str | None = None,
+    having: str | None = None,
+    emit: str = "rstream",
+    **aggregations: Aggregation,
+) -> Query:
+    """A query over sliding windows: give one of `rows`, `range`, `delta`, `until` and `on`.
+
+    - `rows=w`: the last w rows; with `slide=s`, an answer after every s rows.
+    - `range=r`: rows whose `order_by` lies in [t − r, t], t being the current row's; rows of equal
+      t see each other. `closed` as in pandas. With `slide=s`, hopping windows [start, start + r)
+      at the multiples of s, shifted by `offset`.
+    - `delta=d`: the same for an `order_by` of numbers.
+    - `until=policy`: the oldest part goes while ``policy(total, old)`` is true.
+    - `on=condition`: a window closes at each row that satisfies it.
+
+    A column may be an expression, as in ``Sum("price * quantity")``. `where` drops rows before
+    the window, `having` drops answers after it; `emit="istream"` keeps only answers that differ
+    from the one before. Names that are no keywords of Python go into a dict before all others.
+
+    >>> from windrow import ArgMax, Max, sliding
+    >>> sliding(partition_by="plug", order_by="ts", range="1 hour",
+    ...         peak=Max("load"), when=ArgMax("load", "ts"))
+    sliding(
+        partition_by='plug',
+        order_by='ts',
+        range='1 hour',
+        peak=Max('load'),
+        when=ArgMax('load', 'ts'),
+    )
+    """
+    _check_named(aggregations, also)
+    sizes = {"rows": rows, "range": range, "delta": delta, "until": until, "on": on}
+    given = {name: value for name, value in sizes.items() if value is not None}
+    if len(given) != 1:
+        raise InvalidArgument(
+            "sliding: give one of rows=, range=, delta=, until= and on=; got "
+            + (" and ".join(f"{n}={v!r}" for n, v in given.items()) or "none")
+        )
+    (kind,) = given
+    _check_companions(kind, slide=slide, closed=closed, offset=offset)
+    window: Window
+    if kind == "rows":
+        window = Rows(None if rows == UNBOUNDED else rows, slide)  # type: ignore[arg-type]
+    elif kind in ("range", "delta"):
+        window = Span(range, delta, slide, closed, offset)
+    else:
+        window = Until(until) if kind == "until" else On(on)
+    order = _names("order_by", order_by)
+    if isinstance(window, Span) and not order:
+        raise InvalidArgument(
+            f"{kind}={given[kind]!r} measures along a column: name it, as in order_by='ts'"
+        )
+    return Query(
+        window,
+        (*(also or {}).items(), *aggregations.items()),
+        _names("partition_by", partition_by),
+        order,
+        _condition("where", where),
+        _condition("having", having),
+        emit,
+        lateness,
+    )
+
+
+_RESERVED = frozenset(sliding.__kwdefaults__ or {})
+
+
+def _check_companions(kind: str, **given: Any) -> None:
+    """Refuse arguments that mean nothing beside the kind of the window."""
+    takes = {"rows": {"slide"}, "range": set(given), "delta": set(given)}.get(kind, set())
+    for name, value in given.items():
+        if name not in takes and value is not None and (name, value) != ("closed", "both"):
+            raise InvalidArgument(f"{name}={value!r} means nothing with {kind}=")
+
+
+def _check_named(aggregations: Mapping[str, Any], also: Mapping[str, Aggregation] | None) -> None:
+    """Refuse a mistyped argument, which would else be taken for a result's name."""
+    for name, value in aggregations.items():
+        if not isinstance(value, Aggregation):
+            if isinstance(value, type) and issubclass(value, Aggregation):
+                raise InvalidArgument(f"{name}={value.__name__}: write {value.__name__}(…)")
+            raise InvalidArgument(
+                f"{name}={value!r} is neither an aggregation nor an argument of sliding; "
+                f"{did_you_mean(name, sorted(_RESERVED))}"
+            )
+        if also and name in also:
+            raise InvalidArgument(f"the name {name!r} is given to 2 results")
+
+
+def _names(argument: str, value: Any) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else tuple(value or ())
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InvalidArgument(f"{argument}={value!r} must be the name of a column, or several")
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidArgument(f"{argument} names {name!r} {names.count(name)} times")
+    return names
+
+
+def _condition(argument: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    from windrow.queries.expressions import normal
+
+    return normal(value, argument)

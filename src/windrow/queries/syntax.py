@@ -1,0 +1,130 @@
+"""From text of SQL to sqlglot's tree, with errors that show the place.
+
+Tokens and trees are sqlglot's own; nothing of it is subclassed. It is imported on first use.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from typing import Any
+
+from windrow.errors import QuerySyntaxError
+
+_KEYWORDS = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "BETWEEN", "LIKE", "AND", "NOT")
+NAME = re.compile(r"[^\W\d]\w*")  # what is a name without quotes
+_WHOLE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def library() -> Any:
+    """sqlglot, or an error that says how to get it."""
+    try:
+        import sqlglot
+    except ModuleNotFoundError as error:
+        raise missing(error) from None
+    return sqlglot
+
+
+def missing(error: ModuleNotFoundError) -> ImportError:
+    """The error for a package of the extra that is not there."""
+    return ImportError(f'expressions and CQL need {error.name}: pip install "windrow[sql]"')
+
+
+def tokens(text: str, prefix: str = "") -> list[Any]:
+    """The words of `text` with their places; `prefix` begins the message of an error."""
+    sqlglot = library()
+    try:
+        # with a word before it, as a first word such as `load` would begin a command
+        found: list[Any] = sqlglot.tokenize(f"({text}")[1:]
+    except sqlglot.TokenError:
+        rest = _WHOLE.sub(lambda part: " " * len(part[0]), text)
+        start = next((i for i, c in enumerate(rest) if c in "'\"/"), len(text) - 1)
+        what = "comment" if rest[start] == "/" else "quote"
+        problem = f"{prefix}this {what} has no end"
+        raise QuerySyntaxError.at(text, start, len(text), problem) from None
+    for word in found:
+        word.start, word.end, word.col = word.start - 1, word.end - 1, word.col - (word.line == 1)
+    while found and found[-1].token_type == sqlglot.TokenType.SEMICOLON:
+        found.pop()
+    return found
+
+
+def tree(words: list[Any], text: str, prefix: str = "", statement: bool = False) -> Any:
+    """The tree of `words`, which are of `text`: of an expression, or of a statement."""
+    sqlglot = library()
+    for word in words:
+        if word.token_type == sqlglot.TokenType.SEMICOLON:
+            problem = f"{prefix}one statement is expected, and here it ends"
+            raise QuerySyntaxError.at(text, word.start, word.end + 1, problem)
+    whole = len(text) + 1  # of the text goes into the error, which has no other word of the place
+    parser = sqlglot.Dialect.get_or_raise(None).parser(error_message_context=whole)
+    try:
+        if statement:
+            made = parser.parse(words, text)
+        else:
+            made = parser.parse_into(sqlglot.exp.Condition, words, text)
+    except sqlglot.ParseError as error:
+        raise _explained(error.errors[0], text, prefix) from None
+    if not made or made[0] is None:
+        start, stop = (words[0].start, words[0].end + 1) if words else (0, len(text))
+        raise QuerySyntaxError.at(text, start, stop, f"{prefix}an expression is expected here")
+    return made[0]
+
+
+def _explained(error: dict[str, Any], text: str, prefix: str) -> QuerySyntaxError:
+    """What sqlglot found, in plain words."""
+    word, what = error["highlight"], error["description"]
+    start = len(error["start_context"])
+    hint = 'names in quotes are written "so"' if "`" in text else ""
+    if what.startswith("Expecting"):
+        problem = f"{what.removeprefix('Expecting ').strip()} is expected here"
+    elif what.startswith(("Required", "Expected")):
+        problem = "something is missing here"
+    else:
+        problem = f"{word!r} is not expected here"
+        before = re.search(r"\w*$", text[:start].rstrip())
+        wrong = next((w for w in (word, before[0] if before else "") if _misspelt(w)), None)
+        hint = f"did you mean {_misspelt(wrong)} for {wrong}?" if wrong else hint
+    return QuerySyntaxError.at(text, start, start + len(word), f"{prefix}{problem}", hint)
+
+
+def _misspelt(word: str) -> str | None:
+    """The keyword that a word is nearly."""
+    near = difflib.get_close_matches(word.upper(), _KEYWORDS, n=1, cutoff=0.75)
+    return near[0] if near and near[0] != word.upper() else None
+
+
+@functools.cache
+def identifier(name: str) -> str:
+    """A name as SQL writes it: in double quotes where it would be taken for something else.
+
+    >>> identifier("load"), identifier("my load"), identifier("from")
+    ('load', '"my load"', '"from"')
+    """
+    quoted = '"' + name.replace('"', '""') + '"'
+    if not NAME.fullmatch(name):
+        return quoted
+    forms = [
+        f"SELECT {one}, F({one}) AS {one} FROM {one} WHERE {one} > F(1, {one}) HAVING {one} > 3"
+        for one in (name, quoted)
+    ]
+    try:
+        bare, sure = (tree(tokens(form), form, statement=True) for form in forms)
+    except QuerySyntaxError:
+        return quoted
+    for node in sure.walk():
+        if node.key == "identifier":
+            node.set("quoted", False)
+    return name if bare.sql() == sure.sql() and repr(bare) == repr(sure) else quoted
+
+
+def place(node: Any) -> tuple[int, int]:
+    """Where a node stands in its text: the start of its first word and the end of its last.
+
+    Only names, functions and literals know their places; (0, 0) if there is none of them.
+    """
+    found = [n.meta for n in node.walk() if "start" in n.meta]
+    if not found:
+        return 0, 0
+    return min(meta["start"] for meta in found), max(meta["end"] for meta in found) + 1

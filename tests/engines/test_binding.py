@@ -1,0 +1,161 @@
+"""Mistakes are found before any row is read, and their messages help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from windrow import (
+    ArgMax,
+    Concat,
+    Max,
+    Mean,
+    MomentSketch,
+    Query,
+    Range,
+    StdDev,
+    Sum,
+    aggregation,
+    sliding,
+)  # fmt: skip
+from windrow.errors import InvalidArgument, InvalidValue, WindrowError
+
+FRAME = pa.table(
+    {
+        "key": ["a"],
+        "ts": pa.array([1], pa.timestamp("us")),
+        "n": [1],
+        "load": [1.5],
+        "tags": pa.array([[1]]),
+    }
+)
+
+
+def refused(error: type[WindrowError], match: str, frame: Any = FRAME, **query: Any) -> None:
+    """Asking such a thing of the frame is refused."""
+    with pytest.raises(error, match=match):
+        sliding(**query)(frame)
+
+
+def test_unknown_columns_with_the_nearest_known() -> None:
+    refused(InvalidArgument, "no column 'laod'; did you mean 'load'", rows=2, x=Max("laod"))
+    refused(InvalidArgument, "did you mean 'key'", rows=2, partition_by="kye", x=Max("load"))
+    refused(InvalidArgument, "did you mean 'ts'", range="1 s", order_by="tss", x=Max("load"))
+    refused(
+        InvalidArgument,
+        "'lod', which is not in the frame; did you mean 'load'",
+        rows=2,
+        where="lod > 3",
+        x=Max("load"),
+    )
+    refused(InvalidArgument, "did you mean 'peak'", rows=2, having="pek > 3", peak=Max("load"))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        Sum("key"), Mean("ts"), StdDev("key"), Range("key"), Max("tags"), Concat("n"),
+        ArgMax("tags", "n"),
+    ],
+)  # fmt: skip
+def test_types_that_an_aggregation_does_not_take(part: Any) -> None:
+    refused(InvalidValue, f"takes a column .* and {part.columns[0]!r} is of type", rows=2, x=part)
+
+
+def test_sizes_that_do_not_fit_the_order() -> None:
+    refused(InvalidValue, "give a duration", range=5, order_by="ts", x=Max("n"))
+    refused(InvalidValue, "give a number", range="5 s", order_by="n", x=Max("n"))
+    refused(InvalidValue, "measures along numbers", delta=5, order_by="ts", x=Max("n"))
+    refused(InvalidValue, "measures along times or numbers", range=5, order_by="key", x=Max("n"))
+
+
+def test_names_that_are_taken() -> None:
+    refused(InvalidArgument, "already has a column 'load'", rows=2, load=Max("load"))
+    refused(
+        InvalidArgument, "already has a column 'window_start'",
+        range="2 s", slide="1 s", order_by="ts", window_start=Max("load"),
+    )  # fmt: skip
+    two = FRAME.append_column("load", FRAME.column("n"))
+    refused(InvalidArgument, "2 columns named 'load'", frame=two, rows=2, x=Max("load"))
+
+
+def test_things_that_are_no_frames() -> None:
+    refused(
+        InvalidArgument,
+        "takes a pandas, Polars, Arrow or Spark frame",
+        frame=[1],
+        rows=2,
+        x=Max("n"),
+    )
+
+
+def test_sketches_that_are_no_column() -> None:
+    refused(InvalidValue, "give quantiles", rows=2, x=MomentSketch("load"))
+
+
+@pytest.mark.parametrize(
+    ("message", "given"),
+    [
+        ("rows must be 1 or more", {"rows": 0}),
+        ("rows must be a whole number", {"rows": 2.5}),
+        ("slide must be 1 or more", {"rows": 3, "slide": 0}),
+        ("slide=4 is larger than rows=3", {"rows": 3, "slide": 4}),
+        (
+            "slide='2 h' is larger than range='1 h'",
+            {"range": "1 h", "slide": "2 h", "order_by": "t"},
+        ),
+        ("order_by='ts'", {"range": "1 h"}),
+        ("no unit of time", {"range": "1 fortnight", "order_by": "t"}),
+        ("months and years differ", {"range": "1 month", "order_by": "t"}),
+        ("longer than nothing", {"range": "0 s", "order_by": "t"}),
+        ("larger than 0", {"delta": -1, "order_by": "t"}),
+        ("must be a number", {"delta": "1 h", "order_by": "t"}),
+        ("give one of", {}),
+        ("give one of", {"rows": 1, "range": 2}),
+        ("did you mean 'both'", {"range": 2, "closed": "boht", "order_by": "t"}),
+        ("closed='left' means nothing with rows=", {"rows": 2, "closed": "left"}),
+        ("goes with one answer a row", {"range": 2, "slide": 1, "closed": "left", "order_by": "t"}),
+        ("must be a duration, as", {"range": "1 h", "slide": 5, "order_by": "t"}),
+        ("goes with slide= only", {"range": 2, "offset": 1, "order_by": "t"}),
+        ("a function of", {"until": 5}),
+        ("must be a condition", {"on": 5}),
+        ("did you mean 'rows'", {"row": 5}),
+        ("names 't' 2 times", {"rows": 2, "order_by": ["t", "t"]}),
+        ("measures along one column", {"range": 2, "order_by": ["t", "u"]}),
+        ("did you mean 'istream'", {"rows": 2, "emit": "istrem"}),
+        ("lateness='soon'", {"rows": 2, "lateness": "soon"}),
+    ],
+)
+def test_a_query_that_cannot_be(message: str, given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        sliding(**given, x=Max("v"))
+
+
+def test_results_need_names_and_columns() -> None:
+    with pytest.raises(InvalidArgument, match="at least one named aggregation"):
+        sliding(rows=2)
+    with pytest.raises(InvalidArgument, match="write Max\\('load'\\)"):
+        sliding(rows=2, x=Max())
+    with pytest.raises(InvalidArgument, match="write Max\\(…\\)"):
+        sliding(rows=2, x=Max)
+    with pytest.raises(InvalidArgument, match="given to 2 results"):
+        sliding({"x": Max("v")}, rows=2, x=Max("v"))
+    own = aggregation(lift=abs, combine=max, lower=abs)
+    with pytest.raises(InvalidArgument, match="names no column"):
+        sliding(rows=2, x=own)
+
+
+def test_a_query_is_a_value() -> None:
+    import pickle
+
+    query = sliding(partition_by=["a", "b"], order_by="t", range="1 h", x=Max("v"), y=Mean("v"))
+    again = sliding(partition_by=["a", "b"], order_by="t", range="1 h", x=Max("v"), y=Mean("v"))
+    assert query == again and hash(query) == hash(again)
+    assert pickle.loads(pickle.dumps(query)) == query
+    assert eval(repr(query), {"sliding": sliding, "Max": Max, "Mean": Mean}) == query
+    assert query != again.replace(emit="istream")
+    with pytest.raises(AttributeError):
+        query.emit = "istream"  # type: ignore[misc]
+    assert isinstance(query, Query)

@@ -1,0 +1,159 @@
+"""pandas, Polars and Arrow frames: the same kind out, and their own windows agree."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from windrow import ArgMax, Count, First, Max, Mean, Min, Sum, sliding
+
+RNG = np.random.default_rng(7)
+QUERY = sliding(
+    partition_by="key", order_by="ts", range="1 hour", peak=Max("load"), mean=Mean("load"),
+    worst=ArgMax("load", "ts"),
+)  # fmt: skip
+
+
+def readings(n: int = 500, keys: int = 7) -> pd.DataFrame:
+    """Unsorted readings with ties, gaps and missing loads."""
+    start = pd.Timestamp("2026-01-01")
+    at = start + pd.to_timedelta(RNG.integers(0, 6 * 3600, n) // 60 * 60, unit="s")
+    load = RNG.normal(100, 20, n).round(2)
+    load[RNG.random(n) < 0.1] = np.nan
+    return pd.DataFrame({"key": RNG.integers(0, keys, n), "ts": at, "load": load})
+
+
+def test_every_kind_of_frame_gives_its_own_kind() -> None:
+    frame = readings()
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    polars = pl.from_arrow(arrow)
+    made = QUERY(frame)
+    assert isinstance(made, pd.DataFrame)
+    assert isinstance(QUERY(polars), pl.DataFrame)
+    assert isinstance(QUERY(arrow), pa.Table)
+    assert isinstance(QUERY(arrow.to_batches()[0]), pa.RecordBatch)
+    assert (
+        QUERY(arrow)
+        .to_pandas()
+        .equals(pa.Table.from_pandas(made, preserve_index=False).to_pandas())
+    )
+    assert QUERY(polars).equals(pl.from_arrow(QUERY(arrow)))
+
+
+def test_the_frame_is_left_as_it_was() -> None:
+    frame = readings()
+    before = frame.copy()
+    QUERY(frame)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_pandas_own_windows_agree() -> None:
+    frame = readings()
+    made = QUERY(frame)
+    ordered = frame.sort_values("ts", kind="stable").set_index("ts")
+    groups = ordered.groupby("key")["load"].rolling("1h", closed="both", min_periods=1)
+    for name, theirs in (("peak", groups.max()), ("mean", groups.mean())):
+        # of rows of equal time, pandas lets the earlier ones not see the later: take the last
+        last = theirs.groupby(level=[0, 1]).last()
+        wanted = last.reindex(pd.MultiIndex.from_frame(made[["key", "ts"]])).to_numpy()
+        np.testing.assert_allclose(made[name].to_numpy(), wanted, rtol=1e-12)
+
+
+def test_polars_own_windows_agree() -> None:
+    frame = pl.from_pandas(readings()).with_columns(pl.col("load").fill_nan(None))
+    query = sliding(
+        partition_by="key", order_by="ts", range="1 hour", closed="right", peak=Max("load"),
+        low=Min("load"), total=Sum("load"),
+    )  # fmt: skip
+    made = query(frame)
+    theirs = (
+        frame.with_row_index("i")
+        .sort("ts", maintain_order=True)
+        .with_columns(
+            pl.col("load").rolling_max_by("ts", "1h", closed="right").over("key").alias("peak"),
+            pl.col("load").rolling_min_by("ts", "1h", closed="right").over("key").alias("low"),
+            pl.col("load").rolling_sum_by("ts", "1h", closed="right").over("key").alias("total"),
+        )
+        .sort("i")
+    )
+    assert made["peak"].to_list() == theirs["peak"].to_list()
+    assert made["low"].to_list() == theirs["low"].to_list()
+    ours, sums = made["total"].to_numpy(), theirs["total"].to_numpy()
+    np.testing.assert_allclose(np.nan_to_num(ours), np.nan_to_num(sums), atol=1e-9)
+
+
+def test_what_rides_along_is_unharmed() -> None:
+    arrow = pa.table(
+        {
+            "ts": pa.array([3, 1, 2], pa.timestamp("us", "Europe/Berlin")),
+            "key": pa.array(["a", "a", None]).dictionary_encode(),
+            "price": pa.array([decimal.Decimal("1.10"), None, decimal.Decimal("3.30")]),
+            "day": pa.array([datetime.date(2026, 1, 1)] * 3),
+            "tags": pa.array([[1, 2], None, []]),
+            "where": pa.array([{"x": 1}, None, {"x": 3}]),
+            "v": pa.array([1, 2, 3], pa.int16()),
+        }
+    )
+    query = sliding(
+        partition_by="key", order_by="ts", rows=2, n=Count(), top=Max("price"), total=Sum("price"),
+        mean=Mean("price"), first_tags=First("tags"), when=ArgMax("v", "ts"), last_day=Max("day"),
+        small=Max("v"),
+    )  # fmt: skip
+    made = query(arrow)
+    assert made.select(arrow.column_names).equals(arrow)
+    assert made.column("top").to_pylist() == [
+        decimal.Decimal("1.10"),
+        None,
+        decimal.Decimal("3.30"),
+    ]
+    assert made.column("total").type == pa.decimal128(13, 2)
+    assert made.column("mean").to_pylist()[2] == decimal.Decimal("3.300000")
+    assert made.column("when").type == pa.timestamp("us", "Europe/Berlin")
+    assert made.column("first_tags").to_pylist() == [[1, 2], None, []]
+    assert made.column("small").type == pa.int16()
+    polars = query(pl.from_arrow(arrow))
+    assert polars.select(arrow.column_names).equals(pl.from_arrow(arrow))
+
+
+def test_pandas_index_categories_and_zones_ride_along() -> None:
+    frame = pd.DataFrame(
+        {
+            "key": pd.Categorical(["b", "a", "b"]),
+            "ts": pd.to_datetime([30, 20, 10], unit="s").tz_localize("Europe/Berlin"),
+            "v": pd.array([1, None, 3], "Int64"),
+            "thing": [object(), object(), object()],
+        },
+        index=[7, 8, 9],
+    )
+    made = sliding(partition_by="key", order_by="ts", range="1 min", high=Max("v"))(frame)
+    pd.testing.assert_frame_equal(made[["key", "ts", "v", "thing"]], frame)
+    assert made["high"].tolist() == [3, pd.NA, 3]
+    assert made["high"].dtype == "Int64"
+
+
+@pytest.mark.parametrize("empty", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("window", [{"rows": 3}, {"range": 4}, {"range": 4, "slide": 2}], ids=str)
+def test_frames_without_rows(empty: Any, window: dict[str, Any]) -> None:
+    columns = {"t": np.empty(0, np.int64), "v": np.empty(0, np.float64)}
+    made = sliding(order_by="t", **window, high=Max("v"), n=Count())(empty(columns))
+    assert len(made) == 0
+    assert "high" in list(made.columns if not isinstance(made, pa.Table) else made.column_names)
+
+
+def test_the_index_of_hopping_windows_is_new() -> None:
+    made = sliding(order_by="t", range=2, slide=1, s=Sum("v"))(
+        pd.DataFrame({"t": [0, 1], "v": [1, 2]}, index=[5, 6])
+    )
+    assert made.index.tolist() == [0, 1, 2]
+    assert made.to_dict("list") == {
+        "window_start": [-1, 0, 1],
+        "window_end": [1, 2, 3],
+        "s": [1, 3, 2],
+    }
