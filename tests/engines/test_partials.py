@@ -192,7 +192,7 @@ def assert_same(agg: Aggregation, got: pa.Array, expected: pa.Array) -> None:
 
 
 @every_case
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_slices_merged_answer_as_rows(agg: Aggregation, data: st.DataObject) -> None:
     table = data.draw(tables(list(dict.fromkeys(agg.columns))))

@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from windrow.compiled.segments import aggregate
+from windrow.compiled.sorting import scatter
 from windrow.engines.answers import Aggregate, Answerer, SortedColumns
 from windrow.engines.binding import WINDOW_COLUMNS, Bound
-from windrow.engines.columns import from_numbers
+from windrow.engines.columns import from_numbers, nulls_of, numbers
 from windrow.engines.layout import Asked, Layout, lay_out, windows_of
 from windrow.engines.policies import Policed, closing_rows
 from windrow.engines.pool import Pool
@@ -123,28 +125,33 @@ def _arranged(
     bound: Bound, table: pa.Table, laid: Layout, asked: Asked, made: dict[str, pa.Array]
 ) -> tuple[NDArray[Any] | None, dict[str, pa.Array]]:
     """The rows of the result, in the table's order (hopping windows: in that of their keys)."""
-    if laid.order is None and asked.closing is None and not bound.filters and not bound.hops:
+    if asked.closing is None and not bound.filters and not bound.hops:
+        if laid.order is not None:
+            made = {name: _scattered(array, laid) for name, array in made.items()}
         return None, made
     rows = laid.rows(asked.beside(laid))
-    chosen = None
+    place = np.arange(rows.size)
     if bound.filters:
         keys = asked.keys(laid)
         chosen, _ = wanted(bound.query, lambda: table.take(pa.array(rows)), keys, made)
-    place = np.arange(rows.size) if chosen is None else np.flatnonzero(chosen)
+        place = np.flatnonzero(chosen)
     if bound.hops:
         place = place[np.argsort(_first_seen(laid)[asked.keys(laid)[place]], kind="stable")]
     elif laid.order is not None:
-        full = place.size == table.num_rows
-        place = _inverse(rows) if full else place[np.argsort(rows[place], kind="stable")]
-    made = {name: array.take(pa.array(place)) for name, array in made.items()}
-    whole = asked.closing is None and chosen is None and not bound.hops
-    return (None if whole else rows[place]), made
+        place = place[np.argsort(rows[place], kind="stable")]
+    return rows[place], {name: array.take(pa.array(place)) for name, array in made.items()}
 
 
-def _inverse(order: NDArray[Any]) -> NDArray[Any]:
-    made = np.empty_like(order)
-    made[order] = np.arange(order.size, dtype=order.dtype)
-    return made
+def _scattered(array: pa.Array, laid: Layout) -> pa.Array:
+    """Answers of the sorted rows, back in the table's order."""
+    assert laid.order is not None
+    values, nulls = numbers(array), nulls_of(array)
+    if values is None or pt.is_boolean(array.type):
+        inverse = scatter(np.arange(laid.size, dtype=laid.order.dtype), laid.order)
+        return array.take(pa.array(inverse))
+    if nulls is not None:
+        nulls = scatter(nulls, laid.order, threads=laid.threads)
+    return from_numbers(scatter(values, laid.order, threads=laid.threads), nulls, array.type)
 
 
 def _first_seen(laid: Layout) -> NDArray[np.int64]:

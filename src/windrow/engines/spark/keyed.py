@@ -1,0 +1,51 @@
+"""Per key: shuffle, sort within partitions, and one streaming pass of each through Python.
+
+Spark hands a partition over in Arrow batches, cut anywhere; a `Walk` carries what windows reach
+back to from one to the next. Many keys lie in a partition and in a batch, so nothing is called
+once a key, and a key may be longer than memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from windrow.engines.binding import Bound
+from windrow.engines.spark.schema import arrow_result, result_schema
+from windrow.engines.walk import Walk
+
+
+def keyed(bound: Bound, frame: Any, columns: list[str]) -> Any:
+    """The answers over a DataFrame by its keys; of its columns, those named ride along."""
+    query = bound.query
+    keys = [column(name) for name in query.partition_by]
+    order = [column(name) for name in query.order_by]
+    spread = frame.repartition(*keys) if keys else frame.coalesce(1)
+    schema = result_schema(bound, frame)
+    fields = [f for f in schema.fields if f.name in columns or f.name not in frame.columns]
+    schema = type(schema)(fields)
+    walk = Walked(bound, arrow_result(bound, schema))
+    return spread.sortWithinPartitions(*keys, *order).mapInArrow(walk, schema)
+
+
+def column(name: str) -> Any:
+    """A column by its exact name, whatever characters it has."""
+    escaped = name.replace("`", "``")
+    return F.col(f"`{escaped}`")
+
+
+@dataclass(frozen=True)
+class Walked:
+    """What a worker runs over the batches of a partition that is sorted by key and order."""
+
+    bound: Bound
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        walk = Walk(self.bound)
+        for result in walk.run(pa.Table.from_batches([batch]) for batch in batches):
+            yield from result.select(self.schema.names).cast(self.schema).to_batches()

@@ -1,0 +1,54 @@
+"""Take a query to a DataFrame: what Spark does itself, and the plan for the rest."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from windrow.aggregations.base import Aggregation
+from windrow.engines.spark.keyed import keyed
+from windrow.engines.spark.schema import analysis_error, bound_to
+from windrow.errors import InvalidArgument, Unsupported
+from windrow.queries.query import Query
+
+
+def run(query: Query, frame: Any) -> Any:
+    """The answers as a DataFrame; nothing runs until Spark is asked for rows."""
+    if frame.isStreaming:
+        raise analysis_error(Unsupported("streaming DataFrames are not supported yet"), frame)
+    bound = bound_to(query, frame)
+    if not bound.query.order_by:
+        raise analysis_error(
+            InvalidArgument("rows of a DataFrame have no order of their own: give order_by="), frame
+        )
+    columns = frame.columns
+    frame, query = _computed(bound.query, frame)
+    made = keyed(bound_to(query, frame), frame, columns)
+    return made
+
+
+def _computed(query: Query, frame: Any) -> tuple[Any, Query]:
+    """The frame with `where` applied and expressions as columns of their own: Spark's own work."""
+    from windrow.queries.expressions import spark_sql
+
+    if query.where is not None:
+        frame = frame.filter(F.expr(spark_sql(query.where)))
+        query = query.replace(where=None)
+    names: dict[str, str] = {}
+    for _, part in query.aggregations:
+        for text in part.columns:
+            if text not in frame.columns and text not in names:
+                names[text] = f"__windrow_{len(names)}"
+    if not names:
+        return frame, query
+    frame = frame.withColumns({new: F.expr(spark_sql(text)) for text, new in names.items()})
+    parts = tuple((name, _renamed(part, names)) for name, part in query.aggregations)
+    return frame, query.replace(aggregations=parts)
+
+
+def _renamed(part: Aggregation, names: dict[str, str]) -> Aggregation:
+    made = copy.copy(part)
+    made.columns = tuple(names.get(text, text) for text in part.columns)
+    return made
