@@ -143,7 +143,7 @@ def assert_answers(agg: Aggregation, made: Any, expected: list[Any]) -> None:
 
 
 @every_case
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_merged_slices_answer_as_rows(agg: Aggregation, dtype: str, data: st.DataObject) -> None:
     values, nulls = data.draw(rows(dtype))
@@ -169,7 +169,7 @@ def test_merged_slices_answer_as_rows(agg: Aggregation, dtype: str, data: st.Dat
 
 @pytest.mark.parametrize("agg", [Mean(), AFFINE, Bloom(bits=128, hashes=3)], ids=identified)
 @given(data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_rows_and_slices_go_together(agg: Aggregation, data: st.DataObject) -> None:
     """Suffix rows, whole slices, prefix rows: the boundaries of a window without a key."""
     values, nulls = data.draw(rows("int64"))

@@ -21,6 +21,8 @@ from windrow.compiled.kernels.distinct import number_values, window_distinct
 from windrow.compiled.segmentation import Piece, Windows, in_threads
 
 _NO_NULLS = np.empty(0, np.uint8)
+# A window that no table fills, and to which positions can be added.
+_LONGEST = 1 << 60
 
 
 def segmented_answers(
@@ -44,8 +46,7 @@ class Question:
         self.column, self.data = column, column.data
         self.nulls = column.nulls if column.nulls is not None and column.nulls.any() else None
         self.floating = self.data.dtype == np.float64
-        # A window longer than all rows is as good as one of all rows, and cannot overflow.
-        self.w = min(windows.rows or 1, max(1, windows.n))
+        self.w = min(windows.rows or 1, _LONGEST)
 
     def fill(
         self,

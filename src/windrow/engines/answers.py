@@ -7,7 +7,7 @@ decimals as counts of their last digit. Only what is left goes to the interprete
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,10 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
 from windrow.aggregations.custom import Custom
 from windrow.aggregations.sums import Sum
+from windrow.algorithms.two_stacks import TwoStacks
+from windrow.compiled.custom import NotCompilable
 from windrow.compiled.segments import Answers, Windows, aggregate
+from windrow.engines.binding import compiled_outputs
 from windrow.engines.columns import (
     decoded,
     from_numbers,
@@ -51,8 +54,11 @@ class Values:
 class SortedColumns:
     """The columns of a table, each brought to numbers and into sorted order once."""
 
-    def __init__(self, column: Callable[[str], Any], laid: Layout) -> None:
+    def __init__(
+        self, column: Callable[[str], Any], laid: Layout, identity: Sequence[str] = ()
+    ) -> None:
         self._column, self.laid = column, laid
+        self._identity = identity  # the columns that tell a user which row it is
         self._arrays: dict[str, pa.Array] = {}
         self._values: dict[tuple[str, bool], Values | None] = {}
         self._nulls: dict[str, NDArray[np.bool_] | None] = {}
@@ -62,6 +68,12 @@ class SortedColumns:
         if text not in self._arrays:
             self._arrays[text] = decoded(self._column(text))
         return self._arrays[text]
+
+    def described(self, position: int, *texts: str) -> dict[str, Any]:
+        """The row at a sorted position by what tells which it is, and by these columns."""
+        row = int(self.laid.rows(np.array([position]))[0])
+        names = dict.fromkeys((*self._identity, *texts))
+        return {name: self.array(name)[row].as_py() for name in names}
 
     def nulls(self, text: str) -> NDArray[np.bool_] | None:
         """Which values are null, in sorted order; None if none is."""
@@ -209,11 +221,40 @@ class Answerer:
         return _array(made, kind)
 
     def _own(self, aggregation: Custom, kind: Any) -> pa.Array:
-        values = [self.values(text) for text in aggregation.columns]
-        arrays = [self.array(text) for text in aggregation.columns]
-        if kind is None or not all(is_number(a.type) for a in arrays):
+        try:
+            return self._run_own(aggregation, kind)
+        except Exception as error:
+            row = self._failing(aggregation)
+            where = "" if row is None else f", at the row {row!r}"
+            error.add_note(f"in {aggregation!r}{where}")
+            raise
+
+    def _run_own(self, aggregation: Custom, kind: Any) -> pa.Array:
+        try:
+            compiled_outputs(aggregation, [self.array(text).type for text in aggregation.columns])
+        except NotCompilable:
             return self._interpreted(aggregation, kind)
+        values = [self.values(text) for text in aggregation.columns]
         return _array(self._aggregate(aggregation, *[v for v in values if v is not None]), kind)
+
+    def _failing(self, aggregation: Custom) -> dict[str, Any] | None:
+        """The row at which the user's functions fail: run again, one by one. O(1) ⊕ a row."""
+        swag = TwoStacks(aggregation)
+        lists = [self.laid.sorted(objects(self.array(text))) for text in aggregation.columns]
+        rows = lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
+        head = tail = 0
+        for lo, hi in zip(*(ends.tolist() for ends in self.windows.bounds()), strict=True):
+            try:
+                while tail < hi:
+                    tail += 1
+                    swag.insert(rows[tail - 1])
+                gone = min(lo, tail) - head
+                swag.evict(gone)
+                head += gone
+                swag.query()
+            except Exception:
+                return self.columns.described(max(tail - 1, 0), *aggregation.columns)
+        return None
 
 
 def _array(made: Answers, kind: Any) -> pa.Array:

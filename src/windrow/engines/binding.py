@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +23,15 @@ from windrow.windows.kinds import is_number as is_plain_number
 
 WINDOW_COLUMNS = ("window_start", "window_end")
 _COMPILED = {"float64": pa.float64(), "int64": pa.int64(), "boolean": pa.bool_()}
+_ANNOTATED = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+    bytes: pa.binary(),
+    datetime.date: pa.date32(),
+    datetime.timedelta: pa.duration("us"),
+}
 
 
 @dataclass(frozen=True)
@@ -214,15 +226,45 @@ def _check_names(query: Query, schema: pa.Schema) -> None:
 
 
 def _custom_type(part: Custom, types: list[pa.DataType]) -> Any:
-    """The type of a user's own aggregation, which compiling tells; None where it does not."""
-    if not all(is_number(t) for t in types):
-        return None
-    floating = [pt.is_floating(t) for t in types]
+    """The type of a user's own aggregation: compiling tells, or else what `lower` says it returns.
+
+    None where neither does.
+    """
     try:
-        outputs = custom_monoid(part, tuple("float64" if f else "int64" for f in floating)).outputs
+        outputs = compiled_outputs(part, types)
     except NotCompilable:
-        return None
+        return _annotated(_returned(part.lower_function))
     kinds = [_COMPILED[output] for output in outputs]
     if len(kinds) == 1:
         return kinds[0]
     return pa.struct([(f"f{i}", kind) for i, kind in enumerate(kinds)])
+
+
+def compiled_outputs(part: Custom, types: list[pa.DataType]) -> tuple[str, ...]:
+    """The types of the numbers that a user's own aggregation answers, or NotCompilable."""
+    for kind in types:
+        if not is_number(kind):
+            raise NotCompilable(f"only numbers compile, and a column is of type {kind}")
+    dtypes = tuple("float64" if pt.is_floating(t) else "int64" for t in types)
+    return custom_monoid(part, dtypes).outputs
+
+
+def _returned(function: Any) -> Any:
+    """What a function is annotated to return; a type returns itself."""
+    if isinstance(function, type):
+        return function
+    try:
+        return typing.get_type_hints(function).get("return")
+    except (NameError, TypeError):  # it names what is not there, or has no annotations
+        return None
+
+
+def _annotated(hint: Any) -> Any:
+    """The type of a column of such values; None for what has none."""
+    members = [m for m in typing.get_args(hint) if m is not NoneType]
+    if typing.get_origin(hint) is list and len(members) == 1:
+        inner = _annotated(members[0])
+        return None if inner is None else pa.list_(inner)
+    if len(members) == 1 and NoneType in typing.get_args(hint):  # X | None
+        return _annotated(members[0])
+    return _ANNOTATED.get(hint) if isinstance(hint, type) else None

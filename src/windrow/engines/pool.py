@@ -34,7 +34,8 @@ class Pool:
         others = [w for query, w in self._asked if aggregation in query.parts.values()]
         total = sum(len(w) for w in others)
         mine = any(w is windows for w in others)
-        if not mine or len(others) < 2 or not worth_sharing(len(others), windows.n, total):
+        worth = len(others) > 1 and worth_sharing(aggregation, len(others), windows.n, total)
+        if not (mine and worth):
             return aggregate(aggregation, columns, windows, nulls=nulls, threads=threads)
         made = aggregate_shared(aggregation, columns, [w.bounds() for w in others], nulls=nulls)
         for each, answers in zip(others, made, strict=True):

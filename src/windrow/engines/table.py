@@ -92,7 +92,7 @@ def answers(
 ) -> dict[str, pa.Array]:
     """The columns of the result that are new, in the order of the windows."""
     answerer = Answerer(columns, asked.windows, call)
-    made = _spans(bound, asked) if bound.hops else {}
+    made = spans(bound, asked) if bound.hops else {}
     for name, part in bound.query.aggregations:
         made[name] = answerer.answer(part, bound.types[name])
     return made
@@ -108,7 +108,7 @@ def _asked(bound: Bound, table: pa.Table, laid: Layout, column: Callable[[str], 
     return windows_of(bound, laid, closes=closes)
 
 
-def _spans(bound: Bound, asked: Asked) -> dict[str, pa.Array]:
+def spans(bound: Bound, asked: Asked) -> dict[str, pa.Array]:
     """The columns that tell where hopping windows start and end."""
     assert asked.opens is not None
     ends = (asked.opens, asked.opens + asked.opens.dtype.type(bound.hop_sizes()[0]))

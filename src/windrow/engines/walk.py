@@ -13,7 +13,7 @@ long as the tail, so every row is looked at O(1) times, however short the batche
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from windrow.engines.results import columns_of, wanted
 from windrow.engines.table import answers
 from windrow.windows.kinds import UNBOUNDED, On, Rows, Span, Until
 
+Answer = Callable[[Bound, SortedColumns, Asked], dict[str, pa.Array]]
 # Kernels are called for at least so many rows: what a call costs is then nothing to a row.
 PIECE = 1 << 15
 
@@ -36,8 +37,8 @@ PIECE = 1 << 15
 class Walk:
     """Answers over sorted rows: `feed` takes some and gives what is ready, `finish` the rest."""
 
-    def __init__(self, bound: Bound, piece: int = PIECE) -> None:
-        self.bound, self.piece = bound, piece
+    def __init__(self, bound: Bound, piece: int = PIECE, answers: Answer = answers) -> None:
+        self.bound, self.piece, self._answers = bound, piece, answers
         self._waiting: list[pa.Table] = []
         self._tail: pa.Table | None = None
         self._answered = 0  # rows of the tail that have their answers
@@ -161,7 +162,8 @@ class Walk:
 
     def _result(self, table: pa.Table, laid: Layout, asked: Asked) -> pa.Table:
         bound = self.bound
-        made = answers(bound, SortedColumns(columns_of(table), laid), asked)
+        identity = (*bound.query.partition_by, *bound.query.order_by)
+        made = self._answers(bound, SortedColumns(columns_of(table), laid, identity), asked)
         beside = asked.beside(laid)
         if len(asked.windows) < beside.size:  # rows from where the tail is answered on
             beside = beside[beside.size - len(asked.windows) :]
@@ -169,10 +171,10 @@ class Walk:
         rows = table.select(names)
         if bound.filters:
             rows, made = self._filtered(rows, table, laid, beside, made)
-        elif bound.hops or asked.closing is not None:
-            rows = rows.take(pa.array(beside))
+        elif not bound.hops and beside.size and beside[-1] - beside[0] == beside.size - 1:
+            rows = rows.slice(int(beside[0]), beside.size)
         else:
-            rows = rows.slice(int(beside[0]) if beside.size else laid.size, beside.size)
+            rows = rows.take(pa.array(beside))
         return pa.table({**dict(zip(rows.column_names, rows.columns, strict=True)), **made})
 
     def _filtered(

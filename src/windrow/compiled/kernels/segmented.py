@@ -5,10 +5,10 @@ fills rows start … stop−1, whatever segments they are in; where it begins an
 answer. The kernels work on tiles, which costs a short segment more than its rows do (100 ns a row
 for segments of 10 rows), so there are two simpler ways:
 
-    a segment of at most w rows     every window begins where the segment does: one running total
+    a segment of at most w rows     every window begins where the segment does: a running total
     one of at most 64 rows          each window is gone through, value by value
 
-At 2·10⁵ segments of 10 rows this takes 1.5 to 6 ns a row.
+With them, 5·10⁵ segments of 10 rows take 2.5 (maxima) to 7 ns (deviations) a row.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from windrow.engines.binding import Bound
+from windrow.engines.spark.columns import column
 from windrow.engines.spark.schema import arrow_result, result_schema
 from windrow.engines.walk import Walk
 
@@ -32,12 +32,6 @@ def keyed(bound: Bound, frame: Any, columns: list[str]) -> Any:
     return spread.sortWithinPartitions(*keys, *order).mapInArrow(walk, schema)
 
 
-def column(name: str) -> Any:
-    """A column by its exact name, whatever characters it has."""
-    escaped = name.replace("`", "``")
-    return F.col(f"`{escaped}`")
-
-
 @dataclass(frozen=True)
 class Walked:
     """What a worker runs over the batches of a partition that is sorted by key and order."""
@@ -46,6 +40,7 @@ class Walked:
     schema: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The result, batch by batch."""
         walk = Walk(self.bound)
         for result in walk.run(pa.Table.from_batches([batch]) for batch in batches):
             yield from result.select(self.schema.names).cast(self.schema).to_batches()

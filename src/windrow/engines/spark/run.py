@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from windrow.aggregations.base import Aggregation
+from windrow.engines.spark.hopping import hopping, slices_well
 from windrow.engines.spark.keyed import keyed
 from windrow.engines.spark.schema import analysis_error, bound_to
 from windrow.errors import InvalidArgument, Unsupported
@@ -25,8 +26,10 @@ def run(query: Query, frame: Any) -> Any:
         )
     columns = frame.columns
     frame, query = _computed(bound.query, frame)
-    made = keyed(bound_to(query, frame), frame, columns)
-    return made
+    bound = bound_to(query, frame)
+    if slices_well(bound):
+        return hopping(bound, frame)
+    return keyed(bound, frame, columns)
 
 
 def _computed(query: Query, frame: Any) -> tuple[Any, Query]:
@@ -34,7 +37,7 @@ def _computed(query: Query, frame: Any) -> tuple[Any, Query]:
     from windrow.queries.expressions import spark_sql
 
     if query.where is not None:
-        frame = frame.filter(F.expr(spark_sql(query.where)))
+        frame = frame.filter(sf.expr(spark_sql(query.where)))
         query = query.replace(where=None)
     names: dict[str, str] = {}
     for _, part in query.aggregations:
@@ -43,7 +46,7 @@ def _computed(query: Query, frame: Any) -> tuple[Any, Query]:
                 names[text] = f"__windrow_{len(names)}"
     if not names:
         return frame, query
-    frame = frame.withColumns({new: F.expr(spark_sql(text)) for text, new in names.items()})
+    frame = frame.withColumns({new: sf.expr(spark_sql(text)) for text, new in names.items()})
     parts = tuple((name, _renamed(part, names)) for name, part in query.aggregations)
     return frame, query.replace(aggregations=parts)
 

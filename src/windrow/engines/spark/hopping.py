@@ -1,0 +1,142 @@
+"""Hopping windows by slices: Spark aggregates each slice, on both sides of its shuffle.
+
+    rows ──groupBy(key, slice)──▶ one row a slice ──sort──▶ windows over slices ──▶ one row a window
+
+Windows begin and end at the edges of slices only (pairs, paper 002), so a row is touched once,
+whatever range / slide is, and Python sees slices, not rows. That is for aggregations whose partials
+Spark can compute and whose order does not matter; the others walk over the rows themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.sql import functions as sf
+
+from windrow.engines.answers import Answerer, SortedColumns
+from windrow.engines.binding import Bound
+from windrow.engines.columns import whole
+from windrow.engines.layout import Asked
+from windrow.engines.partials import PartialColumns
+from windrow.engines.spark.columns import column, ticks
+from windrow.engines.spark.schema import arrow_result, result_schema
+from windrow.engines.table import spans
+from windrow.engines.walk import Walk
+
+SLICE = "windrow_slice"
+_NATIVE = ("Count", "Sum", "Mean", "Max", "Min", "Range", "Variance", "StdDev")
+
+
+def slices_well(bound: Bound) -> bool:
+    """Whether Spark can aggregate the slices of this query."""
+    kinds = (type(part).__name__ for _, part in bound.query.aggregations)
+    return bound.hops and pt.is_integer(_counted(bound)) and all(kind in _NATIVE for kind in kinds)
+
+
+def _counted(bound: Bound) -> pa.DataType:
+    """What slices are counted in: microseconds, or the whole numbers of the order column."""
+    kind = bound.hop_type
+    if pt.is_timestamp(kind):
+        return pa.int64() if kind.unit != "ns" else pa.null()
+    return kind
+
+
+def hopping(bound: Bound, frame: Any) -> Any:
+    """The answers over a DataFrame, a row for each window that holds a row."""
+    parts = PartialColumns(bound.query.aggregations, _types(bound))
+    keys = [column(name) for name in bound.query.partition_by]
+    at = ticks(bound, frame)
+    sliced = (
+        frame.where(at.isNotNull())
+        .withColumn(SLICE, _slice_of(at, *_sizes(bound)))
+        .groupBy(*keys, SLICE)
+        .agg(*[_native(field, bound).alias(field.name) for field in parts.fields])
+    )
+    spread = sliced.repartition(*keys) if keys else sliced.coalesce(1)
+    schema = result_schema(bound, frame)
+    walk = Merged(_over_slices(bound, parts), parts, arrow_result(bound, schema))
+    return spread.sortWithinPartitions(*keys, SLICE).mapInArrow(walk, schema)
+
+
+def _types(bound: Bound) -> dict[str, pa.DataType]:
+    return {field.name: field.type for field in bound.schema}
+
+
+def _sizes(bound: Bound) -> tuple[int, int, int]:
+    """Size, slide and offset in the unit that slices are counted in."""
+    if not pt.is_timestamp(bound.hop_type):
+        return bound.hop_sizes()
+    scale = {"s": 10**6, "ms": 10**3, "us": 1}[bound.hop_type.unit]
+    size, slide, offset = (scale * each for each in bound.hop_sizes())
+    return size, slide, offset
+
+
+def _slice_of(at: Any, size: int, slide: int, offset: int) -> Any:
+    """Where the slice of a row starts: at the last start or end of a window before it."""
+    into = sf.pmod(at - sf.lit(offset), sf.lit(slide))
+    start = at - into
+    rest = size % slide
+    return start if not rest else sf.when(into >= rest, start + rest).otherwise(start)
+
+
+def _native(field: pa.Field, bound: Bound) -> Any:
+    """A partial column as Spark computes it; its name says what it holds, and of which column."""
+    _, what, name = field.name.split(":", 2)
+    if what == "rows":
+        return sf.count(sf.lit(1))
+    x = column(name)
+    kind = bound.schema.field(name).type
+    if what in ("min", "max"):
+        return getattr(sf, what)(x)
+    if pt.is_boolean(kind):
+        x = x.cast("long")
+    count = sf.count(x)
+    if what == "sum":
+        wide = f"decimal(38, {kind.scale})" if pt.is_decimal(kind) else "long"
+        return sf.sum(x).cast("double" if pt.is_floating(kind) else wide)
+    made: dict[str, Any] = {
+        "count": count,
+        "rest": sf.when(count > 0, sf.lit(0.0)),
+        "centre": sf.avg(x.cast("double")),
+        "squares": sf.var_pop(x.cast("double")) * count,
+    }
+    return made[what]
+
+
+def _over_slices(bound: Bound, parts: PartialColumns) -> Bound:
+    """The same windows, measured along the slices."""
+    keys = [bound.schema.field(name) for name in bound.query.partition_by]
+    schema = pa.schema([*keys, pa.field(SLICE, bound.hop_type), *parts.fields])
+    return replace(bound, query=bound.query.replace(order_by=(SLICE,)), schema=schema)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a worker runs over slices that are sorted by key: windows merged from their partials."""
+
+    bound: Bound
+    parts: PartialColumns
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The result, batch by batch."""
+        walk = Walk(self.bound, answers=self._answers)
+        for result in walk.run(map(self._table, batches)):
+            yield from result.cast(self.schema).to_batches()
+
+    def _table(self, batch: pa.RecordBatch) -> pa.Table:
+        """A batch with the slices' starts as times."""
+        table = pa.Table.from_batches([batch])
+        kind = self.bound.hop_type
+        starts = whole(table.column(SLICE)).cast(pa.int64())
+        if pt.is_timestamp(kind):
+            starts = starts.view(pa.timestamp("us", kind.tz))
+        return table.set_column(table.column_names.index(SLICE), SLICE, starts.cast(kind))
+
+    def _answers(self, bound: Bound, columns: SortedColumns, asked: Asked) -> dict[str, pa.Array]:
+        made = self.parts.answer(Answerer(columns, asked.windows), bound.types)
+        return {**spans(bound, asked), **made}
