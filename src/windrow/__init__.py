@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from windrow.queries.query import sliding as sliding
     from windrow.queries.shared import Shared as Shared
     from windrow.queries.shared import shared as shared
-    from windrow.windows.push import Window as Window
     from windrow.windows.push import window as window
 
 __version__ = "0.1.0.dev0"
@@ -106,7 +105,6 @@ _HOME = {
     "sliding": "windrow.queries.query",
     "Shared": "windrow.queries.shared",
     "shared": "windrow.queries.shared",
-    "Window": "windrow.windows.push",
     "window": "windrow.windows.push",
 }
 

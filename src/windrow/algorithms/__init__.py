@@ -27,24 +27,33 @@ _HOMES = {
     "log_mta": ("log_mta", "LogMta"),
     "amta": ("amta", "Amta"),
 }
+_STORED = {"amta": ("stored", "StoredAmta"), "log_mta": ("stored", "StoredLogMta")}
 ALGORITHMS = tuple(_HOMES)
 
 __all__ = ["ALGORITHMS", "Aggregator", "aggregator", "algorithm_class", "choose"]
 
 
-def algorithm_class(name: str) -> type[Aggregator]:
-    """The class of an algorithm."""
+def algorithm_class(name: str, stored: bool = False) -> type[Aggregator]:
+    """The class of an algorithm; with `stored`, of the one whose window lies in a store."""
     if name not in _HOMES:
         raise InvalidArgument(
             f"algorithm={name!r} is unknown; {did_you_mean(str(name), [*ALGORITHMS, 'auto'])}"
         )
-    module, cls = _HOMES[name]
+    if stored and name not in _STORED:
+        raise InvalidArgument(
+            f"{name} keeps its window in this process; with a store= take {' or '.join(_STORED)}"
+        )
+    module, cls = (_STORED if stored else _HOMES)[name]
     found: type[Aggregator] = getattr(import_module(f"{__name__}.{module}"), cls)
     return found
 
 
 def choose(
-    aggregation: Aggregation, *, out_of_order: bool = False, several_ranges: bool = False
+    aggregation: Aggregation,
+    *,
+    out_of_order: bool = False,
+    several_ranges: bool = False,
+    stored: bool = False,
 ) -> tuple[str, str]:
     """The algorithm that `auto` takes, and why.
 
@@ -52,6 +61,8 @@ def choose(
     >>> choose(Count())[0], choose(Mean())[0], choose(Mean(), out_of_order=True)[0]
     ('subtract_on_evict', 'daba', 'flatfat')
     """
+    if stored:
+        return "amta", "its window lies in a store: a constant number of entries a value on average"
     if out_of_order:
         return "flatfat", "values may come and go in any order of time"
     if several_ranges:
@@ -78,7 +89,9 @@ def aggregator(
     `aggregation` may be a dict of named ones: they then share the window. With `auto` the
     algorithm follows from the aggregation's algebra and from what is asked of it: values
     `out_of_order`, or queries of `several_ranges`; `explain()` says why. `options` go to the
-    algorithm (`chunk=` of sba and pba).
+    algorithm (`chunk=` of sba and pba). With `store=` the window lies there, under the name
+    `window=` ("main"), and is opened again by it: amta and log_mta, with `buffer=` nodes written
+    and `cache=` nodes a level read at once (512 each).
 
     >>> from windrow import Max, Sum
     >>> swag = aggregator({"peak": Max(), "total": Sum()}, algorithm="two_stacks")
@@ -90,12 +103,22 @@ def aggregator(
     if isinstance(aggregation, Mapping):
         aggregation = Together(**aggregation)
     check_aggregation(aggregation, "aggregator")
-    why = "it was asked for by name"
+    why, stored = "it was asked for by name", "store" in options
     if algorithm == "auto":
         algorithm, why = choose(
-            aggregation, out_of_order=out_of_order, several_ranges=several_ranges
+            aggregation,
+            out_of_order=out_of_order,
+            several_ranges=several_ranges,
+            stored=stored,
         )
-    cls = algorithm_class(algorithm)
+    cls = algorithm_class(algorithm, stored)
+    asked = [
+        name
+        for name, wanted in (("out_of_order", out_of_order), ("several_ranges", several_ranges))
+        if wanted
+    ]
+    if stored:
+        _check_able(cls, asked, aggregation)  # before the store holds the window for it
     try:
         made = cls.make(aggregation, **options)
     except TypeError as error:
@@ -103,11 +126,17 @@ def aggregator(
         if not unknown:
             raise
         raise InvalidArgument(f"{algorithm} has no option {unknown[0]!r}") from None
-    for wanted, asked in (("out_of_order", out_of_order), ("several_ranges", several_ranges)):
-        if asked and not getattr(made, wanted):
-            able = ", ".join(a for a in ALGORITHMS if getattr(algorithm_class(a), wanted))
-            raise InvalidArgument(
-                f"{algorithm} of {aggregation!r} has no {wanted}; take one of {able}"
-            )
+    _check_able(made, asked, aggregation)
     made.why = why
     return made
+
+
+def _check_able(
+    algorithm: Aggregator | type[Aggregator], asked: list[str], aggregation: Aggregation
+) -> None:
+    for name in asked:
+        if not getattr(algorithm, name):
+            able = ", ".join(a for a in ALGORITHMS if getattr(algorithm_class(a), name))
+            raise InvalidArgument(
+                f"{algorithm.algorithm} of {aggregation!r} has no {name}; take one of {able}"
+            )

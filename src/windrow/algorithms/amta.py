@@ -36,7 +36,7 @@ class Amta(Aggregator):
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         self._head = self._end = self._split = 0
-        self._levels: list[ChunkedQueue] = [ChunkedQueue()]
+        self._levels: list[ChunkedQueue] = [self._queue(0, 0)]
         self._r0: State = NOTHING
         self._r1: State = NOTHING
         self._stack: list[tuple[int, State]] = []  # (position, ⊕ from there to the split)
@@ -96,11 +96,15 @@ class Amta(Aggregator):
 
     def _append(self, level: int, m: int, node: State) -> None:
         if level == len(self._levels):
-            self._levels.append(ChunkedQueue(m))
+            self._levels.append(self._queue(level, m))
         queue = self._levels[level]
         if queue.end != m:  # what would stand between began before the window
-            queue = self._levels[level] = ChunkedQueue(m)
+            queue = self._levels[level] = self._queue(level, m)
         queue.append(node)
+
+    def _queue(self, level: int, start: int) -> ChunkedQueue:
+        """An empty level whose first node will be `start`."""
+        return ChunkedQueue(start)
 
     def _drop(self, head: int) -> None:
         """Remove the nodes that begin before `head`; only the levels where one does are touched."""

@@ -31,7 +31,7 @@ class LogMta(Aggregator):
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         self._head = self._end = 0
-        self._levels = [ChunkedQueue()]
+        self._levels = [self._queue(0, 0)]
         self._total: State = NOTHING
 
     def __len__(self) -> int:
@@ -52,7 +52,7 @@ class LogMta(Aggregator):
             other = self._join(top, head >> top) if grown else self._levels[top][head >> top]
         total = self._plus(other, side[-1])
         if top == len(self._levels):
-            self._levels.append(ChunkedQueue(head >> top))
+            self._levels.append(self._queue(top, head >> top))
             if other is not NOTHING:
                 self._levels[top].append(other)
         for level, node in enumerate(side):
@@ -62,7 +62,7 @@ class LogMta(Aggregator):
     def _evict(self, k: int) -> None:
         head, end = self._head + k, self._end
         if head == end:
-            self._levels, self._total = [ChunkedQueue(end)], NOTHING
+            self._levels, self._total = [self._queue(0, end)], NOTHING
             self._head = end
             return
         top = _height(head, end)
@@ -91,6 +91,10 @@ class LogMta(Aggregator):
 
     def _query(self) -> State:
         return self._total
+
+    def _queue(self, level: int, start: int) -> ChunkedQueue:
+        """An empty level whose first node will be `start`."""
+        return ChunkedQueue(start)
 
     def _join(self, level: int, m: int) -> State:
         """Node m of a level that does not exist yet, from the level below."""

@@ -8,6 +8,7 @@ import numpy as np
 from numba import boolean, float64, int64, njit, void
 from numpy.typing import NDArray
 
+from windrow.compiled.columns import ordinary
 from windrow.compiled.segmentation import in_threads, stretches
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows.durations import nanoseconds
@@ -239,6 +240,7 @@ def segment_bounds(
     >>> segment_bounds(np.array([1, 2, 4, 1, 2]), np.array([0, 3, 5]), 1, "both")
     (array([0, 0, 2, 3, 3]), array([1, 2, 3, 4, 5]))
     """
+    at, starts = ordinary(at), ordinary(starts)
     lo, hi = np.empty(at.size, np.int64), np.empty(at.size, np.int64)
     compute = _bounds_int if at.dtype == np.int64 else _bounds_float
     ends = closed in ("both", "left"), closed in ("both", "right")

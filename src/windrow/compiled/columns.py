@@ -77,9 +77,26 @@ def column(values: Any, nulls: Any, nan: str, name: str = "values") -> Column | 
         mask = missing if mask is None else mask | missing
     else:
         return None
-    if not data.flags.writeable:  # the kernels' one signature is that of an ordinary array
-        data = data.copy()
-    return Column(data, None if mask is None else mask.astype(np.uint8), array.dtype)
+    return Column(ordinary(data), None if mask is None else mask.astype(np.uint8), array.dtype)
+
+
+def ordinary(array: NDArray[Any]) -> NDArray[Any]:
+    """A contiguous array that is not marked read-only: the one signature that kernels have.
+
+    They write to none of their inputs, so what is read-only, as Arrow's memory is, is lent to
+    them under another mark and not copied.
+    """
+    array = np.ascontiguousarray(array)
+    return array if array.flags.writeable else np.asarray(_Lent(array))
+
+
+class _Lent:
+    """The memory of an array, which it keeps alive."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        address, _ = array.__array_interface__["data"]
+        self.__array_interface__ = {**array.__array_interface__, "data": (address, False)}
 
 
 def joined(old: Column, new: Column) -> Column:

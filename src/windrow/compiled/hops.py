@@ -19,6 +19,7 @@ import numpy as np
 from numba import float64, int64, njit, types, void
 from numpy.typing import NDArray
 
+from windrow.compiled.columns import ordinary
 from windrow.errors import InvalidArgument, InvalidValue
 
 Array = np.ndarray[Any, Any]
@@ -180,6 +181,7 @@ def hop_bounds(
     for name, value in (("range", size), ("slide", slide)):
         if not value > 0:
             raise InvalidArgument(f"{name}={value!r} must be larger than 0")
+    at, starts = ordinary(at), ordinary(starts)
     whole = at.dtype == np.int64
     offset = offset % slide
     if at.size:

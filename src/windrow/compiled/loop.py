@@ -14,7 +14,7 @@ from windrow.compiled.answers import Answers, Riding, finished
 from windrow.compiled.batch import Batch, Roller
 from windrow.compiled.bounds import flips_after
 from windrow.compiled.columns import NO_NULLS, Column, joined
-from windrow.compiled.generate import CURSORS, kernel
+from windrow.compiled.generate import CURSORS, dtype_of, kernel
 from windrow.compiled.monoids import Monoid
 from windrow.compiled.rows import Rows
 from windrow.errors import InvalidValue, Unsupported
@@ -83,7 +83,7 @@ class Loop(Roller):
         if lo is not None and hi is not None and self.name != "two_stacks":
             lo, hi, trash = _without_gaps(lo, hi, int(self.cursors[1]))
         n = batch.stop - batch.row if lo is None else lo.size
-        out = tuple(np.empty(n, output) for output in self.kernel.monoid.outputs)
+        out = tuple(np.empty(n, dtype_of(output)) for output in self.kernel.monoid.outputs)
         valid = np.ones(n, np.uint8)
         if n:
             self._check_overflow(columns, lo, hi)
@@ -242,7 +242,7 @@ class Pba(Loop):
         self.riding.take(batch.arrays)
         came = [c for c in batch.columns[: self.inputs] if c is not None]
         columns = list(map(joined, self.tail, came)) if self.tail else came
-        out = tuple(np.empty(came[0].data.size, o) for o in self.kernel.monoid.outputs)
+        out = tuple(np.empty(came[0].data.size, dtype_of(o)) for o in self.kernel.monoid.outputs)
         valid = np.ones(out[0].size, np.uint8)
         if out[0].size:
             self._check_overflow(columns, None, None)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.compiled.columns import ordinary
 from windrow.errors import InvalidArgument
 
 T = TypeVar("T")
@@ -77,6 +78,10 @@ class Windows:
     def __post_init__(self) -> None:
         if (self.rows is None) == (self.lo is None) or (self.lo is None) != (self.hi is None):
             raise InvalidArgument("Windows: give rows=, or lo= and hi=")
+        for name in ("starts", "lo", "hi"):
+            given = getattr(self, name)
+            if given is not None:  # as the kernels take it
+                object.__setattr__(self, name, ordinary(given.astype(np.int64, copy=False)))
 
     @property
     def n(self) -> int:

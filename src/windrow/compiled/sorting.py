@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.compiled.columns import ordinary
 from windrow.compiled.kernels import order as kernels
 from windrow.compiled.segmentation import in_threads, stretches
 from windrow.errors import InvalidArgument
@@ -62,7 +63,7 @@ def _counted(
         counts = np.zeros((1, n_codes), np.int64)
         counts[0, 0] = n
         return counts, False
-    codes = np.ascontiguousarray(codes, np.int64)
+    codes = ordinary(codes.astype(np.int64, copy=False))
     # As many counters as there are rows would cost more than they help.
     edges = stretches(n, threads if n_codes * 4 <= n else 1)
     counts = np.zeros((len(edges), n_codes), np.int64)
@@ -83,7 +84,7 @@ def _placed(
     codes: NDArray[Any], counts: NDArray[np.int64], starts: NDArray[np.int64], threads: int
 ) -> NDArray[np.int32]:
     """The rows by code, each stretch behind those before it."""
-    codes = np.ascontiguousarray(codes, np.int64)
+    codes = ordinary(codes.astype(np.int64, copy=False))
     order = np.empty(codes.size, np.int32)
     following = np.cumsum(counts, axis=0)
     following += starts[:-1] - counts
@@ -101,8 +102,8 @@ def _sorted(
 ) -> NDArray[np.int32] | None:
     """The rows with each segment sorted by `values`."""
     floating = values.dtype.kind == "f"
-    values = np.ascontiguousarray(values, np.float64 if floating else np.int64)
-    bits = _writeable(values).view(np.int64)
+    values = values.astype(np.float64 if floating else np.int64, copy=False)
+    bits = ordinary(values).view(np.int64)
     if order is None:
         if kernels.in_order(bits, starts, floating):
             return None
@@ -115,11 +116,6 @@ def _sorted(
 
     in_threads(sort, list(itertools.pairwise(edges)))
     return order
-
-
-def _writeable(values: NDArray[Any]) -> NDArray[Any]:
-    """The kernels' one signature is that of an ordinary array."""
-    return values if values.flags.writeable else values.copy()
 
 
 def gather(values: NDArray[Any], order: NDArray[Any], *, threads: int = 1) -> NDArray[Any]:
@@ -151,8 +147,7 @@ def scatter(values: NDArray[Any], order: NDArray[Any], *, threads: int = 1) -> N
 def _moved(kernel: Move, values: NDArray[Any], order: NDArray[Any], threads: int) -> NDArray[Any]:
     out = np.empty(order.size, values.dtype)
     like = {1: np.uint8, 4: np.uint32, 8: np.uint64}[values.dtype.itemsize]
-    given = _writeable(np.ascontiguousarray(values)).view(like)
-    order = _writeable(np.ascontiguousarray(order))
+    given, order = ordinary(values).view(like), ordinary(order)
 
     def move(piece: tuple[int, int]) -> None:
         kernel(given, order, *piece, out.view(like))

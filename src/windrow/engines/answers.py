@@ -135,6 +135,8 @@ class Answerer:
             made = self._with_too_few(made, aggregation)
         if values.ranked is not None and name in ("Max", "Min"):
             return values.ranked.take(pa.array(made.values, mask=made.missing))
+        if name == "Range" and pt.is_date32(source):
+            made = Answers(made.values.astype(np.int64) * 86400, made.missing)  # days in seconds
         return _array(made, kind)
 
     def _picked(self, text: str, found: Answers) -> pa.Array:

@@ -147,6 +147,8 @@ def _decimals(
     if values.dtype == object:
         import decimal
 
+        if missing is not None:
+            values = np.where(missing, None, values)
         with decimal.localcontext(prec=80):
             made = [None if v is None else decimal.Decimal(v).scaleb(-kind.scale) for v in values]
         return pa.array(made, kind)

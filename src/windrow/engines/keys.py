@@ -79,7 +79,10 @@ def _code(column: Any) -> tuple[NDArray[np.int64], int]:
                 if nulls is not None:
                     made[nulls] = most - least + 1
                 return made, most - least + 2
-    encoded = decoded(array).dictionary_encode()
+    array = decoded(array)
+    if pt.is_floating(array.type):
+        array = pc.add(array, pa.scalar(0.0, array.type))  # −0.0 is the key that 0.0 is
+    encoded = array.dictionary_encode()
     return _indices(encoded), len(encoded.dictionary) + 1
 
 

@@ -10,7 +10,7 @@ Both bounds of the windows never go back, over all keys, so one pass of one loop
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,20 +74,23 @@ class Layout:
 def lay_out(bound: Bound, column: Callable[[str], Any], n: int, threads: int = 1) -> Layout:
     """Sort n rows by key and order; O(n) where the table is in the order of time already."""
     keys = codes([column(name) for name in bound.query.partition_by])
-    return _laid(bound, column, n, *keys, threads)
+    return _laid(bound, column, bound.query.order_by, n, *keys, threads)
 
 
 def laid_already(bound: Bound, column: Callable[[str], Any], n: int, before: int) -> Layout:
     """Rows that are sorted by key and order; `before` of the first key are gone already. O(n)."""
     made, count = runs([column(name) for name in bound.query.partition_by], n)
-    laid = _laid(bound, column, n, made, count, 1)
+    measured = bound.query.order_by if isinstance(bound.query.window, Span) else ()
+    laid = _laid(bound, column, measured, n, made, count, 1)
     assert laid.order is None, "the rows are not in order"
     return replace(laid, before=before)
 
 
-def _laid(bound: Bound, column: Any, n: int, made: Any, count: int, threads: int) -> Layout:
+def _laid(
+    bound: Bound, column: Any, order_by: Sequence[str], n: int, made: Any, count: int, threads: int
+) -> Layout:
     spans = isinstance(bound.query.window, Span)
-    at = [_times(column(name), bound, spans) for name in bound.query.order_by]
+    at = [_times(column(name), bound, spans) for name in order_by]
     placed = _placed(at, n)
     if placed is not None:
         made = placed if made is None else made * 3 + placed

@@ -23,7 +23,7 @@ from windrow.engines.columns import whole
 from windrow.engines.layout import Asked
 from windrow.engines.partials import PartialColumns
 from windrow.engines.spark.columns import column, ticks
-from windrow.engines.spark.schema import arrow_result, result_schema
+from windrow.engines.spark.schema import arrow_result
 from windrow.engines.table import spans
 from windrow.engines.walk import Walk
 
@@ -45,7 +45,7 @@ def _counted(bound: Bound) -> pa.DataType:
     return kind
 
 
-def hopping(bound: Bound, frame: Any) -> Any:
+def hopping(bound: Bound, frame: Any, schema: Any) -> Any:
     """The answers over a DataFrame, a row for each window that holds a row."""
     parts = PartialColumns(bound.query.aggregations, _types(bound))
     keys = [column(name) for name in bound.query.partition_by]
@@ -57,7 +57,6 @@ def hopping(bound: Bound, frame: Any) -> Any:
         .agg(*[_native(field, bound).alias(field.name) for field in parts.fields])
     )
     spread = sliced.repartition(*keys) if keys else sliced.coalesce(1)
-    schema = result_schema(bound, frame)
     walk = Merged(_over_slices(bound, parts), parts, arrow_result(bound, schema))
     return spread.sortWithinPartitions(*keys, SLICE).mapInArrow(walk, schema)
 

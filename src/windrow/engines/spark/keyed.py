@@ -15,19 +15,16 @@ import pyarrow as pa
 
 from windrow.engines.binding import Bound
 from windrow.engines.spark.columns import column
-from windrow.engines.spark.schema import arrow_result, result_schema
+from windrow.engines.spark.schema import arrow_result
 from windrow.engines.walk import Walk
 
 
-def keyed(bound: Bound, frame: Any, columns: list[str]) -> Any:
-    """The answers over a DataFrame by its keys; of its columns, those named ride along."""
+def keyed(bound: Bound, frame: Any, schema: Any) -> Any:
+    """The answers over a DataFrame by its keys, as columns of `schema`."""
     query = bound.query
     keys = [column(name) for name in query.partition_by]
     order = [column(name) for name in query.order_by]
     spread = frame.repartition(*keys) if keys else frame.coalesce(1)
-    schema = result_schema(bound, frame)
-    fields = [f for f in schema.fields if f.name in columns or f.name not in frame.columns]
-    schema = type(schema)(fields)
     walk = Walked(bound, arrow_result(bound, schema))
     return spread.sortWithinPartitions(*keys, *order).mapInArrow(walk, schema)
 

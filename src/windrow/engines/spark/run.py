@@ -10,7 +10,8 @@ from pyspark.sql import functions as sf
 from windrow.aggregations.base import Aggregation
 from windrow.engines.spark.hopping import hopping, slices_well
 from windrow.engines.spark.keyed import keyed
-from windrow.engines.spark.schema import analysis_error, bound_to
+from windrow.engines.spark.ranged import can_range, ranged
+from windrow.engines.spark.schema import analysis_error, bound_to, result_schema
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.query import Query
 
@@ -27,9 +28,28 @@ def run(query: Query, frame: Any) -> Any:
     columns = frame.columns
     frame, query = _computed(bound.query, frame)
     bound = bound_to(query, frame)
+    schema = _visible(result_schema(bound, frame), frame.columns, columns)
     if slices_well(bound):
-        return hopping(bound, frame)
-    return keyed(bound, frame, columns)
+        return hopping(bound, frame, schema)
+    if not query.partition_by and can_range(bound):
+        made = ranged(bound, frame, schema, _tasks(frame))
+        if made is not None:
+            return made
+    return keyed(bound, frame, schema)
+
+
+def _visible(schema: Any, present: list[str], columns: list[str]) -> Any:
+    """The schema without the columns that were added for expressions."""
+    return type(schema)([f for f in schema.fields if f.name in columns or f.name not in present])
+
+
+def _tasks(frame: Any) -> int:
+    """How many tasks run at once; Connect does not tell, so there it is what a shuffle makes."""
+    session = frame.sparkSession
+    context = getattr(session, "_sc", None)
+    if context is not None:
+        return int(context.defaultParallelism)
+    return int(session.conf.get("spark.sql.shuffle.partitions"))
 
 
 def _computed(query: Query, frame: Any) -> tuple[Any, Query]:

@@ -1,0 +1,258 @@
+"""AMTA and Log MTA whose nodes lie in a store (sections 4.1.5 and 4.2 of paper 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+from windrow.aggregations.base import Aggregation, State
+from windrow.algorithms.amta import Amta
+from windrow.algorithms.base import NOTHING, Aggregator
+from windrow.algorithms.chunked_queue import ChunkedQueue
+from windrow.algorithms.log_mta import LogMta
+from windrow.errors import InvalidArgument, Unsupported
+from windrow.stores.base import Store
+from windrow.stores.cache import MISSING
+from windrow.stores.encoding import check_storable
+from windrow.stores.errors import CorruptValue
+from windrow.stores.nodes import StoredNodes
+
+
+class StoredLevel(ChunkedQueue):
+    """A level whose middle lies in a store.
+
+         first        the store, by `StoredNodes`          tail
+        ┌─────┐  ┌──────────────────────────────────┐    ┌─────┐
+        │ 5   │  │ 6    7    8    …    40    41     │    │ 42  │
+        └─────┘  └──────────────────────────────────┘    └─────┘
+         ↑ head                                                 ↑ end = 43
+
+    The ends are in this process, because Log MTA changes them. A tail goes to the store when
+    another one takes its place, and is never changed again.
+    """
+
+    __slots__ = ("_first", "_level", "_nodes", "_tail")
+
+    def __init__(self, nodes: StoredNodes, level: int, start: int) -> None:
+        super().__init__(start)
+        self._nodes, self._level = nodes, level
+        self._first: State = NOTHING
+        self._tail: State = NOTHING
+
+    def __getitem__(self, position: int) -> Any:
+        if position == self.end - 1:
+            return self._tail
+        if position == self.head and self._first is not NOTHING:
+            return self._first
+        return self._nodes.get(self._level, position)
+
+    def __setitem__(self, position: int, value: Any) -> None:
+        if position == self.end - 1:
+            self._tail = value
+        else:
+            self._first = value  # nobody changes what lies between
+
+    def append(self, value: Any) -> None:
+        """Put another tail behind the present one. O(1)."""
+        if self.end > self.head:
+            if self.end - 1 == self.head:
+                self._first = self._tail
+            self._nodes.put(self._level, self.end - 1, self._tail)
+        self._tail = value
+        self.end += 1
+
+    def drop(self, k: int) -> None:
+        """Remove the k oldest. O(1): the store's old nodes go in the background."""
+        if k:
+            self.head += k
+            self._first = NOTHING
+
+    def save(self) -> tuple[Any, ...]:
+        """The ends, as a store can hold them."""
+        return self.head, self.end, *_optional(self._first), *_optional(self._tail)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """The ends, as `save` gave them."""
+        self.head, self.end, *ends = saved
+        self._first, self._tail = _state(ends[:2]), _state(ends[2:])
+
+    def _check(self) -> None:
+        assert self.head <= self.end
+        assert not self._chunks
+
+
+class Stored(Aggregator):
+    """What both share: the window's record, commits, `flush` and `close`.
+
+    An operation is over when it has changed the window in this process; the store follows in the
+    background, by whole operations. What `flush` has confirmed outlives the process, however it
+    ends, and the window is opened again by its name.
+    """
+
+    _levels: list[ChunkedQueue]
+    _head: int
+    _end: int
+
+    def __init__(
+        self,
+        aggregation: Aggregation,
+        *,
+        store: Store,
+        window: str = "main",
+        buffer: int = 512,
+        cache: int = 512,
+    ) -> None:
+        self.store, self.window = store, window
+        self._nodes = StoredNodes(store, window, buffer, cache)
+        try:
+            super().__init__(aggregation)
+            if self._nodes.record is not MISSING:
+                self._load(self._nodes.record)
+        except BaseException:
+            self._nodes.close()
+            raise
+        self._nodes.record = None
+
+    # -- operations ---------------------------------------------------------------------------
+
+    def _insert(self, state: State) -> None:
+        self._settle()
+        check_storable(state)
+        super()._insert(state)  # type: ignore[safe-super]  # the algorithm stands behind
+
+    def _evict(self, k: int) -> None:
+        self._settle()
+        super()._evict(k)  # type: ignore[safe-super]
+        self._nodes.evicted(self._head)
+        if self._nodes.full and not self._nodes.waits:
+            self._nodes.commit(self._save())  # so that removing begins, even if nothing follows
+
+    def _query(self) -> State:
+        self._nodes.check()
+        return super()._query()  # type: ignore[safe-super]
+
+    def _settle(self) -> None:
+        """Before an operation: tell what failed, and write what has gathered."""
+        self._nodes.check()
+        if self._nodes.full:
+            self._nodes.commit(self._save())
+
+    def _queue(self, level: int, start: int) -> ChunkedQueue:
+        return StoredLevel(self._nodes, level, start)
+
+    def flush(self) -> None:
+        """Return when the window, as it is now, is safe in its store; or say why it is not."""
+        self._settle()
+        self._nodes.commit(self._save())
+        self._nodes.flush()
+
+    def close(self) -> None:
+        """`flush`, and let others open the window. If that fails, it stays open."""
+        if not self._nodes.closed:
+            self.flush()
+            self._nodes.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise Unsupported(
+            f"window {self.window!r} lies in {self.store!r} and cannot be copied; close it, and "
+            f"open it where it is needed"
+        )
+
+    def explain(self) -> str:
+        """What runs, where it lies, and why."""
+        return f"{super().explain()}\nin window {self.window!r} of {self.store!r}"
+
+    # -- the record ---------------------------------------------------------------------------
+
+    def _save(self) -> tuple[Any, ...]:
+        """The window but for its nodes: O(log n) states, as a store can hold them."""
+        levels = tuple(level.save() for level in self._levels if isinstance(level, StoredLevel))
+        about = self.algorithm, repr(self.aggregation), self._families
+        return *about, self._head, self._end, levels, tuple(self._save_results())
+
+    def _load(self, record: tuple[Any, ...]) -> None:
+        try:
+            algorithm, aggregation, families, head, end, levels, results = record
+        except (TypeError, ValueError):
+            raise CorruptValue(
+                f"window {self.window!r} of {self.store!r}: its record is not one of windrow's"
+            ) from None
+        wanted = self.algorithm, repr(self.aggregation)
+        if (algorithm, aggregation) != wanted:
+            raise InvalidArgument(
+                f"window {self.window!r} of {self.store!r} holds {algorithm} of {aggregation}, so "
+                f"it cannot be opened as {wanted[0]} of {wanted[1]}"
+            )
+        self._families, self._head, self._end = families, head, end
+        self._levels = []
+        for number, saved in enumerate(levels):
+            level = StoredLevel(self._nodes, number, 0)
+            level.load(saved)
+            self._levels.append(level)
+        self._load_results(results)
+        self._nodes.resume(head)
+
+    def _save_results(self) -> Iterator[Any]:
+        """What the algorithm knows beside its levels."""
+        raise NotImplementedError
+
+    def _load_results(self, saved: tuple[Any, ...]) -> None:
+        """The same, taken back."""
+        raise NotImplementedError
+
+
+class StoredAmta(Stored, Amta):
+    """AMTA with its forest in a store: tails, stack and result pair are here.
+
+    >>> from windrow import Sum, aggregator
+    >>> from windrow.stores import MemoryStore
+    >>> store = MemoryStore()
+    >>> swag = aggregator(Sum(), algorithm="amta", store=store)
+    >>> swag.extend(range(1000)); swag.evict(990); swag.close()
+    >>> aggregator(Sum(), algorithm="amta", store=store).query() == sum(range(990, 1000))
+    True
+    """
+
+    full_name = "Amortized Monoid Tree Aggregator, in a store"
+
+    def _save_results(self) -> Iterator[Any]:
+        yield from (self._split, _optional(self._r0), _optional(self._r1), tuple(self._stack))
+
+    def _load_results(self, saved: tuple[Any, ...]) -> None:
+        self._split, r0, r1, stack = saved
+        self._r0, self._r1, self._stack = _state(r0), _state(r1), list(stack)
+
+
+class StoredLogMta(Stored, LogMta):
+    """Log MTA with its tree in a store: both sides of it and the answer are here."""
+
+    full_name = "Logarithmic Monoid Tree Aggregator, in a store"
+
+    def _save_results(self) -> Iterator[Any]:
+        yield _optional(self._total)
+
+    def _load_results(self, saved: tuple[Any, ...]) -> None:
+        (total,) = saved
+        self._total = _state(total)
+
+
+def _optional(state: State) -> tuple[bool, Any]:
+    """A state that may be NOTHING, which a store does not know."""
+    return (False, None) if state is NOTHING else (True, state)
+
+
+def _state(saved: Any) -> State:
+    there, state = saved
+    return state if there else NOTHING

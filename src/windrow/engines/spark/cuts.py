@@ -1,0 +1,106 @@
+"""Where an order is cut into ranges, and which rows each range needs besides its own.
+
+The order is cut into many small bins, and ranges are neighbouring bins of about as many rows. The
+windows of a range begin among the rows of a few bins before it, its halo; the bins between the halo
+and the range lie in all of its windows, and enter as one aggregate (paper 004's boundaries):
+
+        ├ halo ─┤├──── middle ────┤├─── range ───┤
+            └ first window begins              └ last window ends
+                  └ last window begins
+
+So a row goes to its own range and, as windows are about as long for all rows, to one or two more.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+BINS = 16  # for each range
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Bins of the order, ranges of bins, and for each range its halo and its middle.
+
+    Bin b holds the values from ``edges[b − 1]`` up to below ``edges[b]``; nulls are in the first.
+    """
+
+    edges: tuple[Any, ...]
+    owner: tuple[int, ...]  # the range of each bin
+    halos: tuple[range, ...]  # of each range: bins, all before its own
+    middles: tuple[range, ...]  # of each range: the bins between
+
+    @property
+    def ranges(self) -> int:
+        """How many ranges there are."""
+        return len(self.halos)
+
+    @property
+    def merges(self) -> bool:
+        """Whether any range needs the aggregate of bins between."""
+        return any(len(middle) for middle in self.middles)
+
+    def targets(self) -> list[list[int]]:
+        """For each bin the ranges that its rows go to, its own first."""
+        made = [[own] for own in self.owner]
+        for p, halo in enumerate(self.halos):
+            for b in halo:
+                made[b].append(p)
+        return made
+
+
+def cut_by_size(edges: Sequence[Any], ranges: int, size: Any, top: Any) -> Cuts:
+    """Cuts for windows [t − size, t] along values up to `top`; None reaches back to the beginning.
+
+    The edges are quantiles, so all bins have about as many rows.
+    """
+    owner = _owner([1] * (len(edges) + 1), ranges)
+    ends = [*edges, top]
+
+    def first_begins(b: int) -> int:
+        return 0 if b == 0 else bisect_right(edges, edges[b - 1] - size)
+
+    def last_begins(b: int) -> int:
+        return bisect_right(edges, ends[b] - size)
+
+    return _cuts(edges, owner, None if size is None else (first_begins, last_begins))
+
+
+def cut_by_count(edges: Sequence[Any], counts: Sequence[int], ranges: int, rows: int) -> Cuts:
+    """Cuts for windows of the last `rows` rows; `counts` has the rows of each bin."""
+    owner = _owner(counts, ranges)
+    before = [0, *accumulate(counts)]
+
+    def first_begins(b: int) -> int:
+        return bisect_right(before, max(0, before[b] + 1 - rows)) - 1
+
+    def last_begins(b: int) -> int:
+        return bisect_right(before, max(0, before[b + 1] - rows)) - 1
+
+    return _cuts(edges, owner, (first_begins, last_begins))
+
+
+def _owner(counts: Sequence[int], ranges: int) -> tuple[int, ...]:
+    """Neighbouring bins for each range, of about as many rows."""
+    total = max(1, sum(counts))
+    before = [0, *accumulate(counts)]
+    middles = [(a + b) / 2 for a, b in pairwise(before)]
+    found = [min(ranges - 1, int(m * ranges / total)) for m in middles]
+    known = {p: i for i, p in enumerate(sorted(set(found)))}
+    return tuple(known[p] for p in found)
+
+
+def _cuts(edges: Sequence[Any], owner: tuple[int, ...], begins: Any) -> Cuts:
+    """`begins` tells in which bins the first and the last window of a bin begin; None: in none."""
+    halos, middles = [], []
+    for p in range(owner[-1] + 1):
+        first, last = bisect_left(owner, p), bisect_right(owner, p) - 1
+        start, stop = (0, 0) if begins is None else (begins[0](first), begins[1](last) + 1)
+        stop = min(stop, first)
+        halos.append(range(min(start, stop), stop))
+        middles.append(range(stop, first))
+    return Cuts(tuple(edges), owner, tuple(halos), tuple(middles))

@@ -1,0 +1,171 @@
+"""What a store is: bytes under keys, whole batches or nothing of them."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from types import TracebackType
+from typing import Any, Self
+
+from windrow.errors import Unsupported
+from windrow.stores import keys
+from windrow.stores.errors import StoreError, WindowInUse
+
+Pairs = Iterable[tuple[bytes, bytes]]
+
+
+class Store(ABC):
+    """Bytes under keys, outside the process; many windows may lie in one.
+
+    A new store needs `get`, `batch`, `scan` and, if it keeps anything, `flush` and `_close`.
+    Calls may come from two threads at once. A batch may come twice, when nobody knows whether the
+    first one arrived: it says what is to be there, never what is to be added.
+
+    >>> from windrow import Max, aggregator
+    >>> from windrow.stores import MemoryStore
+    >>> store = MemoryStore()
+    >>> with aggregator(Max(), algorithm="amta", store=store, window="plug 7") as swag:
+    ...     swag.extend([3, 5, 4])
+    >>> with aggregator(Max(), algorithm="amta", store=store, window="plug 7") as swag:
+    ...     swag.evict(2); swag.query()
+    4
+    >>> store.windows()
+    ['plug 7']
+    """
+
+    def __init__(self) -> None:
+        self._held: set[str] = set()
+        self._guard = threading.Lock()
+        self._executor: ThreadPoolExecutor | None = None
+        self._closed = False
+
+    # -- what a store implements --------------------------------------------------------------
+
+    @abstractmethod
+    def get(self, key: bytes) -> bytes | None:
+        """What lies under `key`; None if nothing does."""
+
+    def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:
+        """What lies under each of `wanted`: one way to the store and back, where that matters."""
+        return [self.get(key) for key in wanted]
+
+    @abstractmethod
+    def batch(self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None) -> None:
+        """Put and delete, all of it or nothing, whatever fails.
+
+        With `window`, only if this store still holds that window; else it is an error.
+        """
+
+    @abstractmethod
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Every key that begins with `prefix`, and what lies there; in any order."""
+
+    def flush(self) -> None:  # noqa: B027
+        """Return when every batch before is as safe as this store can make it."""
+
+    def _close(self) -> None:  # noqa: B027
+        """Give back what the store has open."""
+
+    def _take(self, window: str) -> None:  # noqa: B027
+        """Keep other processes from `window`, or raise `WindowInUse`."""
+
+    def _give_back(self, window: str) -> None:  # noqa: B027
+        """Undo `_take`."""
+
+    # -- what follows from it -----------------------------------------------------------------
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Put one value."""
+        self.batch([(key, value)])
+
+    def delete(self, key: bytes) -> None:
+        """Delete one value; it need not be there."""
+        self.batch([], [key])
+
+    def windows(self) -> list[str]:
+        """The names of the windows that lie here. O(number of windows)."""
+        return sorted(key[1:].decode() for key, _ in self.scan(keys.RECORD))
+
+    def remove(self, window: str) -> None:
+        """Delete a window that nobody has open, and all its entries. O(their number)."""
+        name = keys.name_of(window)
+        self.acquire(window)
+        try:
+            self.batch([], [keys.RECORD + name, keys.GARBAGE + name], window)
+            nodes = [key for key, _ in self.scan(keys.nodes_of(name))]
+            for start in range(0, len(nodes), _CHUNK):
+                self.batch([], nodes[start : start + _CHUNK], window)
+        finally:
+            self.release(window)
+
+    def acquire(self, window: str) -> None:
+        """Hold `window` until `release`: whoever wants it meanwhile is refused."""
+        self._check_open()
+        with self._guard:
+            if window in self._held:
+                raise WindowInUse(f"window {window!r} of {self!r} is already open in this process")
+            self._take(window)
+            self._held.add(window)
+
+    def release(self, window: str) -> None:
+        """Let others have `window`."""
+        with self._guard:
+            if window in self._held:
+                self._held.discard(window)
+                self._give_back(window)
+
+    def later(self, call: Callable[..., None], *arguments: Any) -> None:
+        """Have `call` done by the store's one background thread, after what it was given before."""
+        with self._guard:
+            self._check_open()
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(1, thread_name_prefix="windrow-store")
+            try:
+                self._executor.submit(call, *arguments)
+            except RuntimeError:  # it, or the interpreter, is about to end
+                raise StoreError(f"{self!r} is being closed") from None
+
+    def close(self) -> None:
+        """Close the store; its windows are closed before, or lose what was not flushed."""
+        if self._closed:
+            return
+        if self._executor is not None:
+            self._executor.shutdown()
+        for window in sorted(self._held):
+            self.release(window)
+        self._closed = True
+        self._close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"{self!r} is closed")
+
+    def _check_held(self, window: str | None) -> None:
+        self._check_open()
+        if window is not None and window not in self._held:
+            raise WindowInUse(f"window {window!r} of {self!r} is not held by this process")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+_CHUNK = 4096  # keys that are deleted in one batch
+
+
+def extra(package: str, name: str) -> Any:
+    """A package that only one store needs, or how to install it."""
+    try:
+        return import_module(package)
+    except ImportError as missing:
+        raise Unsupported(f"this store needs {package}: pip install 'windrow[{name}]'") from missing

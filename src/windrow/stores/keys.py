@@ -1,0 +1,48 @@
+"""Where a window's parts lie in a store.
+
+    m name                        the window's record: its ends, results, stack and tails
+    g name                        the position before which its nodes were removed
+    l name                        who has the window (only where a store needs it)
+    n length name level position  a node: level one byte, position eight, so nodes lie in order
+
+A name is at most 255 bytes of UTF-8 and follows its length, so no window's nodes are taken for
+those of another.
+"""
+
+from __future__ import annotations
+
+from windrow.errors import InvalidArgument
+
+RECORD, GARBAGE, LOCK, NODE = b"m", b"g", b"l", b"n"
+_LONGEST = 255
+
+
+def name_of(window: str) -> bytes:
+    """The name of a window as it stands in keys; an error if it is none.
+
+    >>> name_of("plug 7")
+    b'plug 7'
+    """
+    try:
+        name = window.encode()
+    except (AttributeError, UnicodeEncodeError):
+        raise InvalidArgument(f"window must be a text of Unicode, got {window!r}") from None
+    if not 1 <= len(name) <= _LONGEST:
+        raise InvalidArgument(
+            f"window must be a name of 1 to {_LONGEST} bytes of UTF-8, got {len(name)}: {window!r}"
+        )
+    return name
+
+
+def nodes_of(name: bytes) -> bytes:
+    """What the keys of a window's nodes begin with.
+
+    >>> nodes_of(b"plug") + node(2, 9)
+    b'n\\x04plug\\x02\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\t'
+    """
+    return NODE + bytes((len(name),)) + name
+
+
+def node(level: int, position: int) -> bytes:
+    """What the key of a node ends with."""
+    return (level << 64 | position).to_bytes(9, "big")

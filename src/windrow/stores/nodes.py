@@ -1,0 +1,247 @@
+"""The nodes of one window in a store: a write buffer, a cache, and the removal of old ones.
+
+    put ──▶ buffer ──commit──▶ sealed ──background──▶ ┌───────┐
+                                                      │ store │
+    get ◀── buffer, sealed, cache ◀───background───── └───────┘
+
+A node, the ⊕ of the positions [m·2^level, (m+1)·2^level), is written once and never changed.
+`commit` seals the buffer together with the window's record, as it is after a whole operation; a
+batch brings sealed nodes and the last of their records to the store, all or nothing. So what a
+store holds is always the window after some operation.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from windrow.errors import InvalidArgument, whole_number
+from windrow.stores import keys
+from windrow.stores.base import Store
+from windrow.stores.cache import MISSING, LevelCache
+from windrow.stores.encoding import decode, encode
+from windrow.stores.errors import CorruptValue, StoreError
+
+Node = tuple[int, int]  # level, m
+_AHEAD = 8  # buffers that may wait for the store; then the window waits
+_LEVELS = 64
+_SWEEP = 2048  # positions whose nodes are removed in one batch
+
+
+class _Sealed(NamedTuple):
+    nodes: dict[Node, Any]
+    record: Any
+    head: int  # nodes that begin before it are not needed any more
+
+
+class StoredNodes:
+    """Nodes by level and position, of which O(log n) are in this process.
+
+    `buffer` nodes are written at once, in the background; `cache` of each level's are read ahead.
+    What fails there is raised by the next call, and tried again with the one after it.
+    """
+
+    def __init__(self, store: Store, window: str, buffer: int = 512, cache: int = 512) -> None:
+        if not isinstance(store, Store):
+            raise InvalidArgument(f"store must be a store such as RocksStore, got {store!r}")
+        self._buffer_size = whole_number("buffer", buffer, least=1)
+        self._cache_size = whole_number("cache", cache, least=2)
+        name = keys.name_of(window)
+        self._store, self.window = store, window
+        self._record_key, self._garbage_key = keys.RECORD + name, keys.GARBAGE + name
+        self._prefix = keys.nodes_of(name)
+        self._buffer: dict[Node, Any] = {}
+        self.head = self._durable_head = 0
+        self._evicted = 0  # since the last commit
+        self._caches: dict[int, LevelCache] = {}
+        self._arrived: deque[tuple[int, int, Any]] = deque()
+        self._sealed: list[_Sealed] = []
+        self._change = threading.Condition()  # of what follows, and of _sealed
+        self._working = False
+        self._failure: BaseException | None = None
+        self.closed = False
+        store.acquire(window)
+        try:
+            self.record = self._read(self._record_key, "the record")
+            swept = self._read(self._garbage_key, "the mark of what was removed")
+        except BaseException:
+            store.release(window)
+            raise
+        self._swept = 0 if swept is MISSING else swept
+
+    # -- nodes --------------------------------------------------------------------------------
+
+    def put(self, level: int, m: int, state: Any) -> None:
+        """Write a node, with the next commit. O(1)."""
+        self._buffer[level, m] = state
+
+    def get(self, level: int, m: int) -> Any:
+        """A node that was put: from this process, or one entry of the store. O(1)."""
+        cache = self._caches.get(level)
+        if cache is None:
+            cache = self._caches[level] = LevelCache(self._cache_size)
+        while self._arrived:
+            self._keep(*self._arrived.popleft())
+        state = cache.nodes.get(m, MISSING)
+        if state is MISSING:
+            state = self._find(level, m)
+        wanted = cache.follow(m)
+        if wanted:
+            self._store.later(self._read_ahead, level, wanted)
+        return state
+
+    def _find(self, level: int, m: int) -> Any:
+        where = level, m
+        if where in self._buffer:
+            return self._buffer[where]
+        for sealed in tuple(self._sealed):  # it leaves this list when it is in the store
+            if where in sealed.nodes:
+                return sealed.nodes[where]
+        what = f"node {m} of level {level}"
+        state = self._read(self._prefix + keys.node(level, m), what)
+        if state is MISSING:
+            raise CorruptValue(f"window {self.window!r} of {self._store!r}: {what} is missing")
+        self._keep(level, m, state)
+        return state
+
+    def _keep(self, level: int, m: int, state: Any) -> None:
+        self._caches[level].add(m, state, -(-self.head >> level))
+
+    def _read_ahead(self, level: int, wanted: range) -> None:
+        """In the background. What is not there is still in this process, or about to fail."""
+        try:
+            found = self._store.get_many([self._prefix + keys.node(level, m) for m in wanted])
+            for m, value in zip(wanted, found, strict=True):
+                if value is not None:
+                    self._arrived.append((level, m, decode(value)))
+        except StoreError:
+            pass  # a read that is waited for will meet it, and tell
+
+    def _read(self, key: bytes, what: str) -> Any:
+        value = self._store.get(key)
+        if value is None:
+            return MISSING
+        return decode(value, f"window {self.window!r} of {self._store!r}: {what}")
+
+    # -- commits ------------------------------------------------------------------------------
+
+    def resume(self, head: int) -> None:
+        """Begin at `head`, as the record says."""
+        self.head = self._durable_head = head
+
+    def evicted(self, head: int) -> None:
+        """Note that the window begins at `head` now."""
+        self._evicted += head - self.head
+        self.head = head
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time for a commit."""
+        return len(self._buffer) >= self._buffer_size or self._evicted >= self._buffer_size
+
+    @property
+    def waits(self) -> bool:
+        """Whether a commit would have to wait for the store."""
+        return len(self._sealed) >= _AHEAD
+
+    def check(self) -> None:
+        """Raise what went wrong in the background, once."""
+        if self.closed:
+            raise StoreError(f"window {self.window!r} of {self._store!r} is closed")
+        if self._failure is not None:
+            self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def commit(self, record: Any) -> None:
+        """Seal what was put, and have it written; waits only while too much of it is under way."""
+        with self._change:
+            while self.waits:
+                self._work()
+                self._change.wait()
+                self._raise_failure()
+            self._sealed.append(_Sealed(self._buffer, record, self.head))
+            self._buffer, self._evicted = {}, 0
+            self._work()
+
+    def flush(self) -> None:
+        """Return when every commit before is in the store, and safe there."""
+        with self._change:
+            self._failure = None  # it is tried again
+            while self._sealed:
+                self._work()
+                self._change.wait()
+                self._raise_failure()
+        self._store.flush()
+
+    def close(self) -> None:
+        """Stop the work in the background and let others have the window."""
+        with self._change:
+            self.closed = True
+            while self._working:
+                self._change.wait()
+        self._store.release(self.window)
+
+    def _work(self) -> None:
+        """Start the background, unless it runs; the lock is held."""
+        if not self._working and not self.closed:
+            self._store.later(self._step)
+            self._working = True
+
+    def _step(self) -> None:
+        """In the background: one batch, and another step if there is more to do."""
+        try:
+            with self._change:
+                sealed = tuple(self._sealed)
+            self._write(sealed)
+            failure = None
+        except BaseException as error:
+            failure = error
+        with self._change:
+            self._working, self._failure = False, failure
+            if failure is None:
+                del self._sealed[: len(sealed)]
+                if self._sealed or self._swept < self._durable_head:
+                    with suppress(StoreError):  # the store is being closed
+                        self._work()
+            self._change.notify_all()
+
+    def _write(self, sealed: tuple[_Sealed, ...]) -> None:
+        head = sealed[-1].head if sealed else self._durable_head
+        puts = [
+            (self._prefix + keys.node(level, m), encode(state))
+            for nodes, _, _ in sealed
+            for (level, m), state in nodes.items()
+            if m << level >= head
+        ]
+        swept = min(head, self._swept + max(_SWEEP, len(puts)))
+        deletes = []
+        if swept > self._swept:
+            deletes = [self._prefix + keys.node(*node) for node in between(self._swept, swept)]
+            puts.append((self._garbage_key, encode(swept)))
+        if sealed:
+            puts.append((self._record_key, encode(sealed[-1].record)))
+        self._store.batch(puts, deletes, self.window)
+        self._swept, self._durable_head = swept, head
+
+
+def between(start: int, end: int) -> list[Node]:
+    """The nodes, of all levels, that begin at positions in [start, end). O(end − start).
+
+    Position 0 begins a node of every level there may be.
+
+    >>> between(5, 9)
+    [(0, 5), (0, 6), (0, 7), (0, 8), (1, 3), (1, 4), (2, 2), (3, 1)]
+    """
+    found = []
+    level, first, last = 0, start, end
+    while first < last and level < _LEVELS:
+        found += [(level, m) for m in range(first, last)]
+        level += 1
+        first, last = -(-start >> level), -(-end >> level)
+    return found

@@ -1,0 +1,194 @@
+"""Redis: a server, for many machines; a window belongs to one process by a lease."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from windrow.errors import InvalidArgument
+from windrow.stores import keys
+from windrow.stores.base import Pairs, Store, extra
+from windrow.stores.errors import StoreError, StoreUnavailable, WindowInUse
+
+Answer = TypeVar("Answer")
+
+# A script is one step for Redis, in memory and in its log. All begin by asking whether the lease
+# is still this process's own: who lost it, by a long pause say, must not write any more.
+_OWN = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end\n"
+_BATCH = f"""{_OWN}
+local puts = tonumber(ARGV[2])
+for i = 1, puts do redis.call('SET', KEYS[1 + i], ARGV[2 + i]) end
+for i = 2 + puts, #KEYS do redis.call('UNLINK', KEYS[i]) end
+return 1
+"""
+_RENEW = f"{_OWN} return redis.call('PEXPIRE', KEYS[1], ARGV[2])"
+_RELEASE = f"{_OWN} return redis.call('UNLINK', KEYS[1])"
+
+
+class RedisStore(Store):
+    """The Redis server at `url`; every key begins with `prefix`, so that others can use it too.
+
+    When the server is away, operations wait up to `patience` seconds for it and then fail; the
+    window keeps what it was given, and a later `flush` writes it. A process holds a window by a
+    lease that it renews every `lease`/3 seconds; if it dies, others may have the window when the
+    lease has run out. What outlives the server's own end is the server's business: with
+    ``appendonly yes`` and ``appendfsync always`` it is all that `flush` has confirmed.
+    """
+
+    def __init__(
+        self,
+        url: str = "redis://127.0.0.1:6379/0",
+        *,
+        prefix: str = "windrow:",
+        patience: float = 30.0,
+        lease: float = 60.0,
+    ) -> None:
+        super().__init__()
+        self._redis = extra("redis", "redis")
+        for name, seconds in (("patience", patience), ("lease", lease)):
+            if not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
+                raise InvalidArgument(f"{name} must be a number of seconds above 0, got {seconds}")
+        if lease < 1.5 * patience:
+            raise InvalidArgument(
+                f"lease must be 1.5 times patience or more, so that no lease ends while its owner "
+                f"waits for the server; got lease={lease}, patience={patience}"
+            )
+        self.url, self.patience, self.lease = url, float(patience), float(lease)
+        self._prefix = prefix.encode()
+        self._token = secrets.token_hex(16).encode()
+        never = extra("redis.retry", "redis").Retry(
+            extra("redis.backoff", "redis").NoBackoff(), 0
+        )  # `patience` counts for all tries
+        try:
+            self._client = self._redis.Redis.from_url(
+                url, retry=never, socket_timeout=5, socket_connect_timeout=5
+            )
+        except ValueError as error:
+            raise InvalidArgument(f"url={url!r} is no address of a Redis server: {error}") from None
+        self._over = threading.Event()
+        self._renewer: threading.Thread | None = None
+        try:
+            self._asking(self._client.ping)
+        except StoreError:
+            self._client.close()
+            raise
+
+    def get(self, key: bytes) -> bytes | None:  # noqa: D102
+        found: bytes | None = self._asking(lambda: self._client.get(self._prefix + key))
+        return found
+
+    def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:  # noqa: D102
+        full = [self._prefix + key for key in wanted]
+        return self._asking(lambda: self._client.mget(full)) if full else []
+
+    def batch(  # noqa: D102
+        self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None
+    ) -> None:
+        self._check_held(window)
+        pairs = [(self._prefix + key, value) for key, value in puts]
+        old = [self._prefix + key for key in deletes]
+        if window is not None:
+            values = [value for _, value in pairs]
+            names = [self._lock(window), *(key for key, _ in pairs), *old]
+            arguments = [self._token, len(pairs), *values]
+            if not self._run(_BATCH, names, arguments):
+                raise WindowInUse(
+                    f"window {window!r} of {self!r}: the lease is lost, because it was not renewed "
+                    f"for {self.lease:g} s or the server lost its data; open the window again"
+                )
+            return
+
+        def transaction() -> None:
+            with self._client.pipeline(transaction=True) as steps:
+                for key, value in pairs:
+                    steps.set(key, value)
+                for key in old:
+                    steps.unlink(key)
+                steps.execute()
+
+        self._asking(transaction)
+
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:  # noqa: D102
+        whole = self._prefix + prefix
+        pattern = b"".join(b"\\" + bytes((c,)) if c in b"*?[]^\\" else bytes((c,)) for c in whole)
+        found = self._asking(lambda: set(self._client.scan_iter(pattern + b"*", count=1000)))
+        short = [key[len(self._prefix) :] for key in found]  # a set: SCAN may name a key twice
+        for start in range(0, len(short), 512):
+            part = short[start : start + 512]
+            for key, value in zip(part, self.get_many(part), strict=True):
+                if value is not None:
+                    yield key, value
+
+    # -- the lease ----------------------------------------------------------------------------
+
+    def _lock(self, window: str) -> bytes:
+        return self._prefix + keys.LOCK + keys.name_of(window)
+
+    def _take(self, window: str) -> None:
+        key, milliseconds = self._lock(window), int(self.lease * 1000)
+
+        def take() -> bool:
+            if self._client.set(key, self._token, nx=True, px=milliseconds):
+                return True
+            return bool(self._client.get(key) == self._token)  # an answer that was lost
+
+        if not self._asking(take):
+            raise WindowInUse(
+                f"window {window!r} of {self!r} is in use: another process holds it, or held it "
+                f"less than {self.lease:g} s ago"
+            )
+        if self._renewer is None:
+            self._renewer = threading.Thread(target=self._renew, name="windrow-lease", daemon=True)
+            self._renewer.start()
+
+    def _give_back(self, window: str) -> None:
+        with suppress(StoreUnavailable):  # the lease runs out by itself
+            self._run(_RELEASE, [self._lock(window)], [self._token])
+
+    def _renew(self) -> None:
+        while not self._over.wait(self.lease / 3):
+            for window in tuple(self._held):
+                try:
+                    arguments = [self._token, int(self.lease * 1000)]
+                    self._run(_RENEW, [self._lock(window)], arguments)
+                except StoreError:
+                    break  # the next batch tells its owner
+
+    # -- the server ---------------------------------------------------------------------------
+
+    def _run(self, script: str, names: list[bytes], arguments: list[Any]) -> Any:
+        return self._asking(lambda: self._client.eval(script, len(names), *names, *arguments))
+
+    def _asking(self, ask: Callable[[], Answer]) -> Answer:
+        """What `ask` answers; it is asked again while the server is away, up to `patience`."""
+        self._check_open()
+        errors = self._redis.exceptions
+        deadline, pause = time.monotonic() + self.patience, 0.01
+        while True:
+            try:
+                return ask()
+            except (errors.ConnectionError, errors.TimeoutError) as error:
+                if time.monotonic() + pause > deadline or self._over.is_set():
+                    raise StoreUnavailable(
+                        f"{self!r} did not answer for {self.patience:g} s: {error}"
+                    ) from error
+            except errors.RedisError as error:
+                raise StoreError(f"{self!r} refused: {error}") from error
+            time.sleep(pause)
+            pause = min(2 * pause, 0.25)
+
+    def close(self) -> None:  # noqa: D102
+        self._over.set()  # what is asked from now on is asked once
+        super().close()
+
+    def _close(self) -> None:
+        self._client.close()
+
+    def __repr__(self) -> str:
+        parts = urlsplit(self.url)
+        return f"RedisStore({parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path})"
