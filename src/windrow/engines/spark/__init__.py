@@ -6,11 +6,13 @@ One file a plan:
     ranged     no key, or a hot one: cut along the order, whole pieces enter as one aggregate
     hopping    slices aggregated before the shuffle, merged into windows after it
 
-`choose` says which is taken, and why; `query.explain()` and `plan_of` tell it.
+    together   several queries in one pass
+
+`run` chooses: slices where Spark can aggregate them, ranges where there is no key, else by key.
 """
 
 from __future__ import annotations
 
-from windrow.engines.spark.run import run
+from windrow.engines.spark.run import run, run_shared
 
-__all__ = ["run"]
+__all__ = ["run", "run_shared"]

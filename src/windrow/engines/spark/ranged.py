@@ -82,7 +82,7 @@ def _cut(bound: Bound, frame: Any, at: Any, tasks: int) -> tuple[Cuts | None, li
     some = seen.where("some") if enough >= _ENOUGH * len(shares) else seen
     (quantiles,) = some.agg(sf.percentile_approx("at", shares, 10 * len(shares))).first()
     edges = sorted(set(quantiles))
-    if isinstance(window, Span) or window.rows is None:
+    if not isinstance(window, Rows) or window.rows is None:
         return cut_by_size(edges, ranges, _reach(bound), top), []
     counted = frame.groupBy(_bin(at, edges).alias(BIN)).count().collect()
     counts = [0] * (len(edges) + 1)
@@ -95,7 +95,7 @@ def _cut(bound: Bound, frame: Any, at: Any, tasks: int) -> tuple[Cuts | None, li
 def _reach(bound: Bound) -> Any:
     """How far windows reach back, in the unit of `ticks`; None for all the way."""
     window = bound.query.window
-    if isinstance(window, Rows) or window.range == UNBOUNDED:
+    if not isinstance(window, Span) or window.range == UNBOUNDED:
         return None
     if window.range == NOW:
         return 0
@@ -242,6 +242,7 @@ class Ranged:
             place = self.before[first] + np.arange(n - halo)
             begin = self.before[self.cuts.halos[p].start]
             return np.clip(place + 1 - window.rows - begin, 0, halo), hi
+        assert isinstance(window, Span)
         laid = laid_already(self.bound, columns_of(rows), n, 0)
         lo, hi = span_bounds(window, self.bound, laid)
         return np.minimum(lo[halo:], halo), hi[halo:]

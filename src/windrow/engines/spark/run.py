@@ -3,21 +3,56 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import functions as sf
 
 from windrow.aggregations.base import Aggregation
+from windrow.engines.binding import Bound
 from windrow.engines.spark.hopping import hopping, slices_well
 from windrow.engines.spark.keyed import keyed
 from windrow.engines.spark.ranged import can_range, ranged
 from windrow.engines.spark.schema import analysis_error, bound_to, result_schema
+from windrow.engines.spark.together import together
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.query import Query
+from windrow.queries.shared import Shared
 
 
 def run(query: Query, frame: Any) -> Any:
-    """The answers as a DataFrame; nothing runs until Spark is asked for rows."""
+    """The answers as a DataFrame; nothing runs until Spark is asked for rows.
+
+    Only a query without a key looks at the order column first, to see where it can be cut.
+    """
+    columns = frame.columns
+    bound, frame = _prepared(query, frame)
+    schema = _visible(result_schema(bound, frame), frame.columns, columns)
+    if slices_well(bound):
+        return hopping(bound, frame, schema)
+    if not bound.query.partition_by and can_range(bound):
+        made = ranged(bound, frame, schema, _tasks(frame))
+        if made is not None:
+            return made
+    return keyed(bound, frame, schema)
+
+
+def run_shared(shared: Shared, frame: Any) -> Any:
+    """The answers of several queries as one DataFrame, in one pass over the rows."""
+    columns, bounds = frame.columns, []
+    if len({query.where for query in shared}) > 1:
+        raise analysis_error(
+            Unsupported("shared queries over a DataFrame run in one pass: give all the same where"),
+            frame,
+        )
+    for query in shared:
+        bound, frame = _prepared(query, frame)
+        bounds.append(bound)
+    return together([replace(b, schema=bounds[-1].schema) for b in bounds], frame, columns)
+
+
+def _prepared(query: Query, frame: Any) -> tuple[Bound, Any]:
+    """The query bound to the frame, which has `where` applied and expressions as columns."""
     if frame.isStreaming:
         raise analysis_error(Unsupported("streaming DataFrames are not supported yet"), frame)
     bound = bound_to(query, frame)
@@ -25,17 +60,8 @@ def run(query: Query, frame: Any) -> Any:
         raise analysis_error(
             InvalidArgument("rows of a DataFrame have no order of their own: give order_by="), frame
         )
-    columns = frame.columns
     frame, query = _computed(bound.query, frame)
-    bound = bound_to(query, frame)
-    schema = _visible(result_schema(bound, frame), frame.columns, columns)
-    if slices_well(bound):
-        return hopping(bound, frame, schema)
-    if not query.partition_by and can_range(bound):
-        made = ranged(bound, frame, schema, _tasks(frame))
-        if made is not None:
-            return made
-    return keyed(bound, frame, schema)
+    return bound_to(query, frame), frame
 
 
 def _visible(schema: Any, present: list[str], columns: list[str]) -> Any:
@@ -63,7 +89,7 @@ def _computed(query: Query, frame: Any) -> tuple[Any, Query]:
     for _, part in query.aggregations:
         for text in part.columns:
             if text not in frame.columns and text not in names:
-                names[text] = f"__windrow_{len(names)}"
+                names[text] = f"__windrow_{len(frame.columns) + len(names)}"
     if not names:
         return frame, query
     frame = frame.withColumns({new: sf.expr(spark_sql(text)) for text, new in names.items()})
