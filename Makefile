@@ -9,17 +9,17 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-all lint format clean
+.PHONY: demo test test-all lint format clean java redis
 
-demo: $(READY)
+demo: $(READY) java
 	@echo "windrow: one window, fourteen algorithms"
 	@$(BIN)/python examples/one_window.py
 
-test: $(READY)
+test: $(READY) java redis
 	@echo "windrow: running the tests"
 	@$(BIN)/python -m pytest -q -n auto -m "not slow"
 
-test-all: $(READY)
+test-all: $(READY) java redis
 	@$(BIN)/python -m pytest -q -n auto
 
 lint: $(READY)
@@ -30,6 +30,12 @@ lint: $(READY)
 format: $(READY)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+java:  # Spark runs on it
+	@tools/java
+
+redis:  # the tests of the stores start it
+	@tools/redis
 
 $(READY): pyproject.toml requirements/dev.txt
 	@echo "windrow: setting up $(VENV) (once; a minute or two)"

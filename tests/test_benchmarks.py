@@ -1,4 +1,4 @@
-"""The benchmark of arrays: what a run leaves behind, whatever the figures are."""
+"""The benchmarks of arrays and tables: what a run leaves behind, whatever the figures are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import arrays
+from benchmarks import arrays, readme, tables
 from benchmarks.arrays import measuring, peers
 from benchmarks.arrays.__main__ import main
 from benchmarks.arrays.accuracy import exact_answers
@@ -18,6 +18,13 @@ from benchmarks.arrays.comparisons import COMPARISONS, OURS, PACKAGES, PEERS, Da
 from benchmarks.arrays.latency import latency_ratio, show_latency
 from benchmarks.arrays.loops import Feed
 from benchmarks.arrays.measuring import Row, Section, Settings, cell, measure
+from benchmarks.tables import memory
+from benchmarks.tables import peers as table_peers
+from benchmarks.tables.__main__ import main as tables_main
+from benchmarks.tables.contenders import OURS as OUR_FRAMES
+from benchmarks.tables.contenders import PEERS as TABLE_PEERS
+from benchmarks.tables.contenders import Window, answers_of
+from benchmarks.tables.readings import Frames, readings
 from numpy.typing import NDArray
 
 QUICK = Settings(quick=True, n=3000, repeats=2)
@@ -198,3 +205,94 @@ def test_latency_is_compared_by_the_longest_call() -> None:
     assert "| median over the rounds | 1,000,000.0 | 10,000.0 | 0.0100 |" in shown
     assert "| raw maximum of all rounds | 2,000,000.0 | 1,000,000.0 | 0.5000 |" in shown
     assert "| raw maximum of all rounds | 2,000,000.0 | – | – |" in show_latency(rows[:1])
+
+
+# -- tables ----------------------------------------------------------------------------------
+
+
+def test_a_run_over_tables_leaves_json_and_markdown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for library in ("pandas", "polars", "duckdb"):
+        pytest.importorskip(library)
+    monkeypatch.setattr(table_peers, "QUESTIONS", {"max, mean, argmax": True})
+    raw, text = tmp_path / "raw.json", tmp_path / "tables.md"
+    given = ["--quick", "--n", "3000", "--only", "peers", "windows"]
+    assert tables_main([*given, "--json", str(raw), "--markdown", str(text)]) == 0
+    report = json.loads(raw.read_text())
+    assert report["finished"] and set(report["machine"]["versions"]) == set(tables.PACKAGES)
+    for row in report["sections"]["peers"]["rows"]:
+        assert {name: r["status"] for name, r in row["results"].items()} == dict.fromkeys(
+            [*OUR_FRAMES, *TABLE_PEERS], "ok"
+        )
+        best = row["results"][row["fastest"]]["median_s"]
+        for name, ratio in row["ratios"].items():
+            assert ratio == pytest.approx(best / row["results"][name]["median_s"])
+    assert "# windrow over tables" in text.read_text()
+    shown = readme.tables(report)
+    assert shown.count("| max, mean, argmax |") == 4
+
+
+@pytest.mark.parametrize("peer", TABLE_PEERS)
+@pytest.mark.parametrize("keys", [1, 7])
+@pytest.mark.parametrize("window", [Window(rows=16), Window()], ids=str)
+def test_each_peer_is_asked_the_same_of_tables(peer: str, keys: int, window: Window) -> None:
+    pytest.importorskip(peer.partition(",")[0])
+    frames = Frames(readings(2500, keys), keys)
+    expected = answers_of("", OUR_FRAMES["windrow, Arrow"](frames, window, True), frames)
+    found = answers_of(peer, TABLE_PEERS[peer](frames, window, True), frames)
+    assert set(found) == set(expected) == {"peak", "mean", "worst"}
+    for name, values in expected.items():
+        assert table_peers.same(found[name], values), name
+
+
+def test_what_is_long_is_measured_on_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: dict[str, list[int]] = {"ours": [], "slow": [], "slower": []}
+    seconds = {"ours": 1e-6, "slow": 1e-3, "slower": 2e-3}  # a row
+    said: list[str] = []
+
+    def contender(name: str) -> Callable[[Frames, Window, bool], Row]:
+        def call(frames: Frames, window: Window, located: bool) -> Row:
+            calls[name].append(frames.rows)
+            said.append(name)
+            return {"peak": np.ones(1)}
+
+        return call
+
+    def timed(call: Callable[[], Row]) -> tuple[float, Row]:
+        made = call()
+        return seconds[said[-1]] * calls[said[-1]][-1], made
+
+    monkeypatch.setattr(table_peers, "OURS", {"ours": contender("ours")})
+    monkeypatch.setattr(table_peers, "PEERS", {n: contender(n) for n in ("slow", "slower")})
+    monkeypatch.setattr(table_peers, "LONG", 1.5)
+    monkeypatch.setattr(table_peers, "answers_of", lambda name, made, frames: made)
+    monkeypatch.setattr(table_peers, "timed", timed)
+    monkeypatch.setattr(measuring, "timed", timed)
+    frames = Frames(readings(2000, 1), 1)
+    results = table_peers.measure(frames, frames.part(20), Window(), True, repeats=2)
+    assert set(calls["ours"]) == {100, 2000} and set(calls["slower"]) == {100}
+    assert calls["slow"] == [100, 100, 100, 100, 2000]  # the fastest peer, once over all rows
+    assert "scaled_from" not in results["slow"] and results["slow"]["runs_s"] == [2.0]
+    assert results["slower"]["scaled_from"] == 100
+    assert results["slower"]["median_s"] == pytest.approx(4.0)
+    assert table_peers.shown(results["slower"], 0.0).endswith("*")
+
+
+@pytest.mark.parametrize("keys", [1, 40])
+def test_a_part_has_windows_as_long(keys: int) -> None:
+    whole = Frames(readings(20_000, keys), keys)
+    part = whole.part(20)
+    assert part.rows == pytest.approx(1000, rel=0.4)
+    if keys > 1:
+        kept = set(part.table["key"].to_pylist())
+        of_them = [key in kept for key in whole.table["key"].to_pylist()]
+        assert sum(of_them) == part.rows
+
+
+def test_memory_is_told_in_bytes() -> None:
+    if not Path("/proc/self/status").exists():
+        pytest.skip("only Linux tells")
+    found = memory.measured("arrow", 2000, 1, Window(rows=10))
+    assert found["input"] == found["output"] == 2000 * 24
+    assert found["beyond"] >= 0

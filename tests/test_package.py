@@ -12,7 +12,16 @@ import pytest
 import windrow
 
 ROOT = Path(windrow.__file__).parent
-LAYERS = ["errors", "aggregations", "algorithms", "windows", "compiled", "queries", "engines"]
+LAYERS = [
+    "errors",
+    "aggregations",
+    "stores",
+    "algorithms",
+    "windows",
+    "compiled",
+    "queries",
+    "engines",
+]
 
 
 def test_importing_windrow_imports_nothing_heavy() -> None:
@@ -23,6 +32,35 @@ def test_importing_windrow_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+FRAMES = {
+    "pandas": "import pandas; frame = pandas.DataFrame(columns)",
+    "polars": "import polars; frame = polars.DataFrame(columns)",
+    "pyarrow": "import pyarrow; frame = pyarrow.table(columns)",
+}
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_a_frame_of_one_library_needs_no_other(library: str) -> None:
+    """The others cannot be imported; that Arrow looks for pandas by itself does no harm."""
+    others = [name for name in ("pandas", "polars", "pyspark", "duckdb") if name != library]
+    code = (
+        "import sys\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        f"        if name in {others}: raise ModuleNotFoundError(name, name=name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "from windrow import ArgMax, Max, Mean, sliding\n"
+        "columns = {'key': ['a', 'b', 'a'], 't': [1, 2, 3], 'v': [1.5, None, 2.5]}\n"
+        f"{FRAMES[library]}\n"
+        "asked = {'high': Max('v'), 'mean': Mean('v'), 'when': ArgMax('v', 't')}\n"
+        "for more in ({'rows': 2}, {'range': 2, 'slide': 1}):\n"
+        "    made = sliding(asked, partition_by='key', order_by='t', **more)(frame)\n"
+        "    assert type(made) is type(frame)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def layer_of(module: str) -> int | None:

@@ -56,6 +56,10 @@ if TYPE_CHECKING:
     from windrow.queries.query import sliding as sliding
     from windrow.queries.shared import Shared as Shared
     from windrow.queries.shared import shared as shared
+    from windrow.stores import LmdbStore as LmdbStore
+    from windrow.stores import MemoryStore as MemoryStore
+    from windrow.stores import RedisStore as RedisStore
+    from windrow.stores import RocksStore as RocksStore
     from windrow.windows.push import window as window
 
 __version__ = "0.1.0.dev0"
@@ -105,6 +109,7 @@ _HOME = {
     "sliding": "windrow.queries.query",
     "Shared": "windrow.queries.shared",
     "shared": "windrow.queries.shared",
+    **dict.fromkeys(("LmdbStore", "MemoryStore", "RedisStore", "RocksStore"), "windrow.stores"),
     "window": "windrow.windows.push",
 }
 

@@ -51,7 +51,6 @@ from windrow.compiled.segments import (
     Answers,
     Windows,
     aggregate,
-    hop_bounds,
     positions_of_ends,
     segment_bounds,
 )
@@ -214,7 +213,7 @@ def test_bounds_of_rows(windows: Windows) -> None:
 
 @pytest.mark.parametrize("agg", NUMBERS, ids=identified)
 @given(windows=asked(160), dtype=st.sampled_from(["f8", "i8"]), seed=st.integers(0, 11))
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_every_aggregation_of_numbers(
     agg: Aggregation, windows: Windows, dtype: str, seed: int
 ) -> None:
@@ -259,7 +258,7 @@ OF_TIMES = [Max(), Min(), Range(), ArgMax(), Count("x"), CountDistinct(), First(
 @pytest.mark.parametrize("agg", OF_TIMES, ids=identified)
 @pytest.mark.parametrize("dtype", ["M8[ns]", "M8[D]", "m8[s]"])
 @given(windows=asked(200), seed=st.integers(0, 7))
-@settings(max_examples=15)
+@settings(max_examples=10)
 def test_times(agg: Aggregation, dtype: str, windows: Windows, seed: int) -> None:
     values = values_of(dtype, windows.n, seed)
     nulls = nulls_of(windows.n, seed)
@@ -286,7 +285,7 @@ OF_STRINGS = [Concat(), Max(), ArgMin(), First(), LastN(n=2), FirstN(n=3), Count
 
 @pytest.mark.parametrize("agg", OF_STRINGS, ids=identified)
 @given(windows=asked(80), seed=st.integers(0, 7), as_objects=st.booleans())
-@settings(max_examples=15)
+@settings(max_examples=10)
 def test_strings(agg: Aggregation, windows: Windows, seed: int, as_objects: bool) -> None:
     source = np.random.default_rng(seed)
     values, nulls = source.choice(np.array(["a", "b", "cd"]), windows.n), nulls_of(windows.n, seed)
@@ -309,7 +308,7 @@ def bits(answers: Answers) -> Any:
 
 @pytest.mark.parametrize("agg", EXACT, ids=identified)
 @given(windows=asked(), seed=st.integers(0, 7), piece=st.sampled_from([1, 4, 30]))
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_neither_threads_nor_other_segments_change_a_bit(
     agg: Aggregation, windows: Windows, seed: int, piece: int
 ) -> None:
@@ -355,11 +354,12 @@ def test_a_long_segment_among_short_ones() -> None:
         Windows(starts, rows=5000),
         Windows(starts, lo=lo, hi=hi),
     ):
-        first, past = windows.bounds()
+        some = np.unique(np.concatenate([source.integers(0, n, 400), starts[:-1], starts[1:] - 1]))
+        first, past = (bound[some] for bound in windows.bounds())
         for agg, oracle in ORACLES:
             whole = aggregate(agg, [values], windows)
             want = [oracle(values[a:b]) for a, b in zip(first, past, strict=True)]
-            np.testing.assert_allclose(whole.values, want, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(whole.values[some], want, rtol=1e-9, atol=1e-9)
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(segmentation, "PIECE", 500)
                 assert bits(aggregate(agg, [values], windows, threads=4)) == bits(whole)
@@ -392,86 +392,6 @@ def test_integer_sums_are_exact_or_refused_by_what_windows_really_hold() -> None
     assert aggregate(Sum(), [values], Windows(starts, rows=50)).values[-1] == 50
     with pytest.raises(OverflowError, match="a difference exceeds int64"):
         aggregate(Range(), [np.array([2**62, -(2**62) - 1])], Windows(np.array([0, 2]), rows=2))
-
-
-# -- times to bounds -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("closed", ["both", "right", "left", "neither"])
-@given(starts=segments(), seed=st.integers(0, 99), size=st.sampled_from([1, 2, 7, 1000]))
-@settings(max_examples=30)
-def test_segment_bounds(closed: str, starts: Any, seed: int, size: int) -> None:
-    source = np.random.default_rng(seed)
-    sizes = np.diff(starts)
-    at = np.concatenate([np.sort(source.integers(-20, 20, s)) for s in sizes])
-    at = at * 0.1 if seed % 2 else at
-    reach = size * 0.1 if seed % 2 else size
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segmentation, "PIECE", 8)
-        lo, hi = segment_bounds(at, starts, reach, closed, threads=1 + seed % 3)
-    for a, b in itertools.pairwise(starts.tolist()):
-        for i in range(a, b):
-            t, own = at[i], at[a:b]
-            after = own >= t - reach if closed in ("both", "left") else own > t - reach
-            before = own <= t if closed in ("both", "right") else own < t
-            inside = a + np.flatnonzero(after & before)
-            assert list(range(lo[i], hi[i])) == inside.tolist()
-    assert (np.diff(lo) >= 0).all() and (np.diff(hi) >= 0).all()
-
-
-def test_bounds_at_the_ends_of_time() -> None:
-    at = np.array([-(2**63), -(2**62), 0, 2**62, 2**63 - 1])
-    lo, hi = segment_bounds(at, np.array([0, 5]), 2**62, "both")
-    assert lo.tolist() == [0, 0, 1, 2, 3] and hi.tolist() == [1, 2, 3, 4, 5]
-
-
-@given(
-    starts=segments(),
-    seed=st.integers(0, 99),
-    size=st.integers(1, 9),
-    slide=st.integers(1, 9),
-    offset=st.integers(-12, 12),
-    real=st.booleans(),
-)
-@settings(max_examples=150)
-def test_hopping_windows(
-    starts: Any, seed: int, size: Any, slide: Any, offset: Any, real: bool
-) -> None:
-    source = np.random.default_rng(seed)
-    at = np.concatenate([np.sort(source.integers(-25, 25, s)) for s in np.diff(starts)])
-    if real:  # a tenth is no float: the bounds are what their products and sums round to
-        at, size, slide, offset = at * 0.1, size * 0.1, slide * 0.1, (offset % slide) * 0.1
-    want = []
-    for s, (a, b) in enumerate(itertools.pairwise(starts.tolist())):
-        for k in range(-80, 81):
-            start = k * slide + offset
-            rows = a + np.flatnonzero((at[a:b] >= start) & (at[a:b] < start + size))
-            if rows.size:
-                want.append((rows[0], rows[-1] + 1, start, s))
-    lo, hi, opens, segment = hop_bounds(at, starts, size, slide, offset)
-    assert opens.dtype == at.dtype
-    got = list(zip(lo, hi, opens, segment, strict=True))
-    if real and offset >= slide:
-        assert [w[:2] for w in got] == [w[:2] for w in want]
-    else:
-        assert sorted(got) == sorted(want)
-    assert [w[3:1:-1] for w in got] == sorted(w[3:1:-1] for w in got)
-    assert (np.diff(lo) >= 0).all() and (np.diff(hi) >= 0).all()
-
-
-def test_hops_that_leave_rows_out_and_hops_at_the_ends_of_time() -> None:
-    lo, hi, start, _ = hop_bounds(np.array([0, 3, 7, 10, 11]), np.array([0, 5]), 2, 10)
-    assert (lo.tolist(), hi.tolist(), start.tolist()) == ([0, 3], [1, 5], [0, 10])
-    none = hop_bounds(np.array([5]), np.array([0, 1]), 2, 10)
-    assert all(each.size == 0 for each in none)
-    with pytest.raises(InvalidValue, match="outside of what int64 holds exactly"):
-        hop_bounds(np.array([2**63 - 1]), np.array([0, 1]), 10, 10)
-    for at in (1e300, math.inf, NAN):
-        with pytest.raises(InvalidValue, match="outside of what float64 holds exactly"):
-            hop_bounds(np.array([at]), np.array([0, 1]), 10.0, 10.0)
-    for options, words in (((0, 1), "range=0 must be larger"), ((1, 0), "slide=0 must be larger")):
-        with pytest.raises(InvalidArgument, match=words):
-            hop_bounds(np.array([1]), np.array([0, 1]), *options)
 
 
 # -- the ends ------------------------------------------------------------------------------------
@@ -532,6 +452,7 @@ def test_columns_that_cannot_be_written_or_are_not_contiguous() -> None:
     values = np.arange(12.0)
     values.flags.writeable = False
     starts = np.array([0, 6])
+    starts.flags.writeable = False
     for agg in (Sum(), Max(), ArgMax(), First(), Collect(), StdDev(ddof=0)):
         want = aggregate(agg, [np.arange(0, 12.0, 2)], Windows(starts, rows=2)).values.tolist()
         assert aggregate(agg, [values[::2]], Windows(starts, rows=2)).values.tolist() == want

@@ -226,7 +226,7 @@ class Answerer:
         try:
             return self._run_own(aggregation, kind)
         except Exception as error:
-            row = self._failing(aggregation)
+            row = self._failing(aggregation, type(error))
             where = "" if row is None else f", at the row {row!r}"
             error.add_note(f"in {aggregation!r}{where}")
             raise
@@ -239,11 +239,13 @@ class Answerer:
         values = [self.values(text) for text in aggregation.columns]
         return _array(self._aggregate(aggregation, *[v for v in values if v is not None]), kind)
 
-    def _failing(self, aggregation: Custom) -> dict[str, Any] | None:
+    def _failing(self, aggregation: Custom, kind: type[Exception]) -> dict[str, Any] | None:
         """The row at which the user's functions fail: run again, one by one. O(1) ⊕ a row."""
         swag = TwoStacks(aggregation)
         lists = [self.laid.sorted(objects(self.array(text))) for text in aggregation.columns]
-        rows = lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
+        rows = [
+            dict(zip(aggregation.columns, row, strict=True)) for row in zip(*lists, strict=True)
+        ]
         head = tail = 0
         for lo, hi in zip(*(ends.tolist() for ends in self.windows.bounds()), strict=True):
             try:
@@ -254,8 +256,9 @@ class Answerer:
                 swag.evict(gone)
                 head += gone
                 swag.query()
-            except Exception:
-                return self.columns.described(max(tail - 1, 0), *aggregation.columns)
+            except Exception as again:  # another kind of error would name the wrong row
+                found = self.columns.described(max(tail - 1, 0), *aggregation.columns)
+                return found if isinstance(again, kind) else None
         return None
 
 

@@ -13,8 +13,8 @@ before begins a phase as if there were nothing before, so segments do not touch 
 phase depends on where the last one ended alone, so pieces of the output can be computed apart: from
 any window on where the answer does not depend on the grouping, else from one that begins a phase.
 
-Measured on 5·10⁶ rows with windows of 1000, in ns a row: maximum 4.4, sum 3.6, against 8.8 and 12
-for the same scheme with one value at a time.
+Measured on 5·10⁶ rows at random times, windows of 1000, with all that a call does, in ns a row:
+maxima 5.9, sums 5.4, means 5.8, where the same scheme with one value at a time took 8.8, 12 and 12.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ for segments of 10 rows), so there are two simpler ways:
     a segment of at most w rows     every window begins where the segment does: a running total
     one of at most 64 rows          each window is gone through, value by value
 
-With them, 5·10⁵ segments of 10 rows take 2.5 (maxima) to 7 ns (deviations) a row.
+With them, 5·10⁵ segments of 10 rows take 3 (maxima, sums) to 9 ns (deviations) a row.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from windrow.engines.binding import Bound
 from windrow.engines.spark.columns import column
-from windrow.engines.spark.schema import arrow_result
+from windrow.engines.spark.schema import arrow_result, in_arrow
 from windrow.engines.walk import Walk
 
 
@@ -26,7 +26,7 @@ def keyed(bound: Bound, frame: Any, schema: Any) -> Any:
     order = [column(name) for name in query.order_by]
     spread = frame.repartition(*keys) if keys else frame.coalesce(1)
     walk = Walked(bound, arrow_result(bound, schema))
-    return spread.sortWithinPartitions(*keys, *order).mapInArrow(walk, schema)
+    return in_arrow(spread.sortWithinPartitions(*keys, *order), walk, schema)
 
 
 @dataclass(frozen=True)

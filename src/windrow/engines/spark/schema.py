@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -37,9 +39,9 @@ def bound_to(query: Query, frame: Any) -> Bound:
     """The query bound to a DataFrame, at transform time: no row is read."""
     try:
         bound = bind(query, _arrow_schema(frame))
+        _check_types(bound)
         _check_names(bound, frame)
         _check_collations(bound, frame)
-        _check_types(bound)
     except WindrowError as error:
         raise analysis_error(error, frame) from None
     return bound
@@ -145,3 +147,27 @@ def _answer_field(bound: Bound, field: pa.Field) -> StructField:
 def arrow_result(bound: Bound, schema: StructType) -> pa.Schema:
     """What workers hand back: the result's schema as Arrow has it."""
     return to_arrow_schema(schema, timezone="UTC")
+
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def in_arrow(frame: Any, work: Callable[[Batches], Batches], schema: StructType) -> Any:
+    """`frame.mapInArrow`, which by itself takes a dot in a column's name for one in a path."""
+    names = frame.columns
+    if not any(mark in name for name in names for mark in ".`"):
+        return frame.mapInArrow(work, schema)
+    numbered = frame.toDF(*[f"c{i}" for i in range(len(names))])
+    return numbered.mapInArrow(Renamed(tuple(names), work), schema)
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """What a worker runs over batches whose columns have lost their names."""
+
+    names: tuple[str, ...]
+    work: Callable[[Batches], Batches]
+
+    def __call__(self, batches: Batches) -> Batches:
+        """The result of the work, batch by batch."""
+        return self.work(batch.rename_columns(list(self.names)) for batch in batches)
