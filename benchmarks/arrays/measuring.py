@@ -165,10 +165,10 @@ def power(w: int) -> str:
     return f"2^{w.bit_length() - 1}" if w >= 2**14 and w.bit_count() == 1 else str(w)
 
 
-def machine() -> Row:
+def machine(packages: Sequence[str] = PACKAGES) -> Row:
     """What the figures depend on."""
     versions = {}
-    for package in PACKAGES:
+    for package in packages:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
@@ -199,7 +199,9 @@ def cpu_name() -> str:
     return names[0] if names else platform.processor() or "unknown"
 
 
-def markdown(report: Row, sections: Mapping[str, Section]) -> str:
+def markdown(
+    report: Row, sections: Mapping[str, Section], title: str = "windrow over arrays"
+) -> str:
     """The report as it is read."""
     about, settings = report["machine"], report["settings"]
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
@@ -217,7 +219,7 @@ def markdown(report: Row, sections: Mapping[str, Section]) -> str:
         "medians, in brackets the smallest and the largest. **Bold** is best, – means that there "
         "is no such function."
     )
-    parts = ["# windrow over arrays", ran, how]
+    parts = [f"# {title}", ran, how]
     if max(about.get("load_before") or 0, about.get("load_after") or 0) > about["cores"]:
         parts.append("**The machine was busy:** more processes wanted to run than there are cores.")
     if not report["finished"]:
@@ -232,11 +234,14 @@ def markdown(report: Row, sections: Mapping[str, Section]) -> str:
 
 
 def measure_all(
-    sections: Mapping[str, Section], settings: Settings, save: Callable[[Row], None]
+    sections: Mapping[str, Section],
+    settings: Settings,
+    save: Callable[[Row], None],
+    packages: Sequence[str] = PACKAGES,
 ) -> Row:
     """Run the sections; what is measured is saved after each, and when the run is interrupted."""
     report: Row = {
-        "machine": machine(),
+        "machine": machine(packages),
         "settings": {"quick": settings.quick, "n": settings.n, "repeats": settings.repeats},
         "sections": {},
         "finished": False,

@@ -380,7 +380,7 @@ def test_times_are_not_taken_where_they_mean_nothing(extent: dict[str, Any]) -> 
         {"until": lambda total, old: total.n - old.n >= 2},
         {"on": lambda value: value == 99},
     ],
-    ids=str,
+    ids=lambda kind: "-".join(kind) if isinstance(kind, dict) else str(kind),
 )
 def test_a_wrong_value_leaves_the_window_as_it_was(extent: dict[str, Any]) -> None:
     timed = "until" not in extent and "on" not in extent
@@ -540,7 +540,7 @@ def test_auto_says_what_runs_and_why() -> None:
             "algorithm='daba' does not go with until=; take flatfat, log_mta, amta or auto",
         ),
     ],
-    ids=str,
+    ids=lambda kind: "-".join(kind) if isinstance(kind, dict) else str(kind),
 )
 def test_mistakes_are_found_before_anything_runs(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):

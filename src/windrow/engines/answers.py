@@ -131,8 +131,6 @@ class Answerer:
         if values is None or hashed_as_itself or name == "CollectDistinct":
             return self._interpreted(aggregation, kind)
         made = self._aggregate(aggregation, values)
-        if name in ("Variance", "StdDev"):
-            made = self._with_too_few(made, aggregation)
         if values.ranked is not None and name in ("Max", "Min"):
             return values.ranked.take(pa.array(made.values, mask=made.missing))
         if name == "Range" and pt.is_date32(source):
@@ -154,14 +152,6 @@ class Answerer:
         )
 
     # -- kinds of answers -------------------------------------------------------------------
-
-    def _with_too_few(self, made: Answers, aggregation: Aggregation) -> Answers:
-        """Variances of too few values as nulls; the compiled path knows them as NaN only."""
-        ddof: int = aggregation.ddof  # type: ignore[attr-defined]
-        if ddof == 0 or not np.isnan(made.values).any():
-            return made
-        few = self._count(Count(aggregation.columns[0])).to_numpy() <= ddof
-        return Answers(made.values, few if made.missing is None else few | made.missing)
 
     def _count(self, aggregation: Aggregation) -> pa.Array:
         nulls = None

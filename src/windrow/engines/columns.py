@@ -148,7 +148,8 @@ def _decimals(
         import decimal
 
         if missing is not None:
-            values = np.where(missing, None, values)
+            values = values.copy()
+            values[missing] = None
         with decimal.localcontext(prec=80):
             made = [None if v is None else decimal.Decimal(v).scaleb(-kind.scale) for v in values]
         return pa.array(made, kind)

@@ -42,10 +42,13 @@ def stretches(
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     where = np.repeat(lo - offsets[:-1], sizes) + np.arange(offsets[-1])
     values = array.take(pa.array(rows[where]))
+    if type(aggregation).__name__ == "Concat":
+        values = values.cast(pa.string())
     empty = pa.array(sizes == 0) if (sizes == 0).any() else None
     kind = pa.ListArray if offsets[-1] < 2**31 else pa.LargeListArray
     ends = pa.array(offsets, pa.int32() if kind is pa.ListArray else pa.int64())
     made = kind.from_arrays(ends, values, mask=empty)
     if type(aggregation).__name__ != "Concat":
         return made
-    return pc.binary_join(made, aggregation.separator)  # type: ignore[attr-defined]
+    separator: Any = aggregation.separator  # type: ignore[attr-defined]
+    return pc.binary_join(made, separator)

@@ -34,7 +34,7 @@ def run_shared(shared: Shared, frame: pl.DataFrame) -> list[pl.DataFrame]:
 
 def _joined(bound: Bound, outcome: Outcome, frame: pl.DataFrame) -> pl.DataFrame:
     base = frame.select(bound.query.partition_by) if bound.hops else frame
-    if outcome.rows is not None:
+    if outcome.rows is not None and base.width:
         base = base[outcome.rows]
     made = [pl.Series(name, pl.from_arrow(array)) for name, array in outcome.columns.items()]
     return base.with_columns(made) if base.width else pl.DataFrame(made)

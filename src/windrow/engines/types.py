@@ -65,6 +65,8 @@ def answer_type(name: str, aggregation: Aggregation, types: Sequence[pa.DataType
     types = [plain(t) for t in types]
     if kind == "Count":
         return pa.int64()
+    if pt.is_null(types[0]) and aggregation.takes != "text":  # nothing but nulls: any type fits
+        types = [pa.int64() if pt.is_null(t) else t for t in types]
     first = types[0]
     _check(name, aggregation, first)
     if kind in COUNTS:

@@ -14,6 +14,7 @@ KERNELS = ("Max", "Min", "Range", "Sum", "Mean", "Variance", "StdDev", "Count", 
 LISTED = ("Collect", "FirstN", "LastN", "Concat")
 PICKED = ("ArgMax", "ArgMin", "First", "Last")
 SKETCHED = ("Bloom", "HyperLogLog", "CountMin", "MomentSketch")
+SLICED = frozenset({"Count", "Sum", "Mean", "Max", "Min", "Range", "Variance", "StdDev"})
 _NUMBERS = {
     "Range": 2, "MaxCount": 2, "MinCount": 2, "ArgMax": 2, "ArgMin": 2, "Sum": 2, "Mean": 3,
     "GeometricMean": 3, "Product": 2, "Variance": 3, "StdDev": 3, "LongestRun": 12,
@@ -29,7 +30,8 @@ def explain(query: Query) -> str:
     windows    [start, start + 1 hour) for every start that is a multiple of 10 minutes
     keys       none: one sequence of windows over all rows
     order      by ts
-    slices     6 a window, 1 a slide (panes): the range is a multiple of the slide: one slice a slide
+    slices     6 a window, 1 a slide (panes, since the range is a multiple of the slide)
+    on Spark   Spark aggregates the slices, and only they are sorted and merged
     peak       Max('load')
                two_stacks, compiled: no subtraction, whatever leaves the window
                ⊕: 3 or fewer a row, 1 a result
@@ -41,6 +43,7 @@ def explain(query: Query) -> str:
         ("keys", f"by {keys}" if keys else "none: one sequence of windows over all rows"),
         ("order", _order(query)),
         ("slices", _slices(query)),
+        ("on Spark", _on_spark(query)),
     ]
     for name in ("where", "having"):
         if getattr(query, name) is not None:
@@ -76,12 +79,25 @@ def _slices(query: Query) -> str:
                 return "cut where windows begin and end"
         strategy, why = choose_slicing(size, slide)
         cut = slices(size, slide, strategy)
-        return (
-            f"{cut.slices_per_window} a window, {cut.slices_per_slide} a slide ({strategy}): {why}"
-        )
+        counts = f"{cut.slices_per_window} a window, {cut.slices_per_slide} a slide"
+        return f"{counts} ({strategy}, since {why.split(':')[0]})"
     if isinstance(window, On):
         return "1 a window: a window begins where the one before ends"
     return "1 a row: a window may begin at any of them"
+
+
+def _on_spark(query: Query) -> str:
+    """The plan for a DataFrame."""
+    window = query.window
+    if isinstance(window, Span) and not window.per_row:
+        names = {type(part).__name__ for part in query.parts.values()}
+        if names <= SLICED:
+            return "Spark aggregates the slices, and only they are sorted and merged"
+    if query.partition_by:
+        return "shuffled by key, sorted, and one pass over each partition"
+    if window.per_row and isinstance(window, Rows | Span) and query.emit == "rstream":
+        return "no key: cut along the order into ranges that run in parallel"
+    return "no key: one pass over a single partition"
 
 
 def _route(query: Query, part: Aggregation) -> tuple[str, str, str]:
@@ -110,6 +126,8 @@ def _route(query: Query, part: Aggregation) -> tuple[str, str, str]:
         why = "its counters can be subtracted" if inverse else "a sketch cannot be subtracted from"
         combines = "1 and 1 inverse a row" if inverse else "3 or fewer a row, 1 a result"
         return f"{algorithm}, compiled: {why}", combines, "1 sketch for each row of the window"
+    if name == "CountDistinct":
+        return "a counter for each distinct value", "1 and 1 inverse a row", "the counters"
     numbers = _NUMBERS.get(name, 1)
     state = f"{numbers} number{'s' * (numbers > 1)} for each row of the window"
     why = "no subtraction, whatever leaves the window"

@@ -23,18 +23,18 @@ from windrow.engines.columns import whole
 from windrow.engines.layout import Asked
 from windrow.engines.partials import PartialColumns
 from windrow.engines.spark.columns import column, ticks
-from windrow.engines.spark.schema import arrow_result
+from windrow.engines.spark.schema import arrow_result, in_arrow
 from windrow.engines.table import spans
 from windrow.engines.walk import Walk
+from windrow.queries.explain import SLICED
 
 SLICE = "windrow_slice"
-_NATIVE = ("Count", "Sum", "Mean", "Max", "Min", "Range", "Variance", "StdDev")
 
 
 def slices_well(bound: Bound) -> bool:
     """Whether Spark can aggregate the slices of this query."""
     kinds = (type(part).__name__ for _, part in bound.query.aggregations)
-    return bound.hops and pt.is_integer(_counted(bound)) and all(kind in _NATIVE for kind in kinds)
+    return bound.hops and pt.is_integer(_counted(bound)) and SLICED.issuperset(kinds)
 
 
 def _counted(bound: Bound) -> pa.DataType:
@@ -58,7 +58,7 @@ def hopping(bound: Bound, frame: Any, schema: Any) -> Any:
     )
     spread = sliced.repartition(*keys) if keys else sliced.coalesce(1)
     walk = Merged(_over_slices(bound, parts), parts, arrow_result(bound, schema))
-    return spread.sortWithinPartitions(*keys, SLICE).mapInArrow(walk, schema)
+    return in_arrow(spread.sortWithinPartitions(*keys, SLICE), walk, schema)
 
 
 def _types(bound: Bound) -> dict[str, pa.DataType]:

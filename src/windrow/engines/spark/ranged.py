@@ -28,7 +28,7 @@ from windrow.engines.partials import PartialColumns
 from windrow.engines.results import columns_of, wanted
 from windrow.engines.spark.columns import column, ticks
 from windrow.engines.spark.cuts import BINS, Cuts, cut_by_count, cut_by_size
-from windrow.engines.spark.schema import arrow_result
+from windrow.engines.spark.schema import arrow_result, in_arrow
 from windrow.engines.walk import Walk
 from windrow.windows.kinds import NOW, UNBOUNDED, Rows, Span
 
@@ -64,7 +64,7 @@ def ranged(bound: Bound, frame: Any, schema: Any, tasks: int) -> Any | None:
         .sortWithinPartitions(*[column(name) for name in bound.query.order_by])
     )
     work = Ranged(bound, arrow_result(bound, schema), cuts, before, middle)
-    return spread.mapInArrow(work, schema)
+    return in_arrow(spread, work, schema)
 
 
 # -- where to cut -------------------------------------------------------------------------------
@@ -142,9 +142,8 @@ def _middles(bound: Bound, frame: Any, at: Any, cuts: Cuts) -> pa.Table:
         .sortWithinPartitions(BIN, *order)
     )
     spark_schema = from_arrow_schema(schema)
-    made = binned.mapInArrow(
-        Binned(parts, to_arrow_schema(spark_schema, timezone="UTC")), spark_schema
-    ).toArrow()
+    work = Binned(parts, to_arrow_schema(spark_schema, timezone="UTC"))
+    made = in_arrow(binned, work, spark_schema).toArrow()
     return made.sort_by(BIN)
 
 

@@ -16,7 +16,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from windrow.engines.binding import Bound
 from windrow.engines.spark.columns import column
-from windrow.engines.spark.schema import analysis_error, arrow_result, result_schema
+from windrow.engines.spark.schema import analysis_error, arrow_result, in_arrow, result_schema
 from windrow.engines.walk import Walk
 from windrow.errors import InvalidArgument, Unsupported
 
@@ -40,7 +40,7 @@ def together(bounds: list[Bound], frame: Any, columns: list[str]) -> Any:
     order = [column(name) for name in first.order_by]
     spread = frame.repartition(*keys) if keys else frame.coalesce(1)
     work = (Interleaved if hops else Beside)(tuple(bounds), arrow_result(bounds[0], schema))
-    return spread.sortWithinPartitions(*keys, *order).mapInArrow(work, schema)
+    return in_arrow(spread.sortWithinPartitions(*keys, *order), work, schema)
 
 
 def _check(bounds: list[Bound], frame: Any) -> None:

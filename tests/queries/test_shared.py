@@ -1,0 +1,237 @@
+"""Queries that run together: each is answered as if it ran alone."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+from unittest.mock import patch
+
+import hypothesis.strategies as st
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+from tests.engines.oracle import same
+from windrow import (
+    ArgMax,
+    Collect,
+    Concat,
+    Count,
+    CountDistinct,
+    First,
+    HyperLogLog,
+    Last,
+    Max,
+    Mean,
+    Min,
+    Query,
+    Range,
+    Shared,
+    StdDev,
+    Sum,
+    aggregation,
+    shared,
+    sliding,
+)
+from windrow.errors import InvalidArgument, Unsupported
+
+PARTS = {
+    "n": Count(),
+    "present": Count("v"),
+    "total": Sum("v"),
+    "mean": Mean("v"),
+    "high": Max("v"),
+    "low": Min("v"),
+    "spread": Range("v"),
+    "deviation": StdDev("v"),
+    "where": ArgMax("v", "name"),
+    "first": First("name"),
+    "last": Last("v"),
+    "names": CountDistinct("name"),
+    "all": Collect("v"),
+    "joined": Concat("name", separator="-"),
+    "about": HyperLogLog("v"),
+    "high_name": Max("name"),
+    "real": Sum("x"),
+    "real_mean": Mean("x"),
+    "own": aggregation("v", lift=lambda v: v * v, combine=lambda a, b: a + b, lower=lambda s: s),
+}
+
+
+def three_at_least(total: Any, old: Any) -> bool:
+    """What leaves three rows."""
+    return bool(total.size - old.size >= 3)
+
+
+PER_ROW: list[dict[str, Any]] = [
+    {"rows": 1}, {"rows": 4}, {"rows": "unbounded"}, {"range": 5}, {"range": 5, "closed": "left"},
+    {"range": "now"}, {"range": "unbounded"}, {"delta": 2.5},
+]  # fmt: skip
+SLIDING: list[dict[str, Any]] = [
+    {"rows": 4, "slide": 2}, {"rows": 5, "slide": 3}, {"rows": "unbounded", "slide": 3},
+    {"range": 6, "slide": 2}, {"range": 5, "slide": 3, "offset": 1}, {"range": 12, "slide": 12},
+    {"on": "v = 3"},
+]  # fmt: skip
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", None]),
+        st.integers(0, 30),
+        st.one_of(st.none(), st.integers(-9, 9)),
+        st.sampled_from("xyz"),
+        st.one_of(st.none(), st.sampled_from([0.5, -1.25, 3.0, 1e8, 0.1])),
+    ),
+    max_size=40,
+)
+
+
+NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.string(): pd.StringDtype()}
+
+
+def table_of(rows: list[Any]) -> pa.Table:
+    """A table of (key, t, v, name, x) rows."""
+    columns = list(zip(*rows, strict=True)) or [[]] * 5
+    types = [pa.string(), pa.int64(), pa.int64(), pa.string(), pa.float64()]
+    arrays = [pa.array(list(c), t) for c, t in zip(columns, types, strict=True)]
+    return pa.table(dict(zip(["key", "t", "v", "name", "x"], arrays, strict=True)))
+
+
+def queries(windows: list[dict[str, Any]], least: int = 2) -> st.SearchStrategy[list[Query]]:
+    """Several queries, over the same or other keys, that have some aggregations in common."""
+    common = st.sets(st.sampled_from(sorted(PARTS)), min_size=1, max_size=5)
+
+    def one(names: set[str]) -> st.SearchStrategy[Query]:
+        return st.builds(
+            lambda window, keys, some, where: sliding(
+                {name: PARTS[name] for name in sorted(some | set(list(names)[:1]))},
+                partition_by=keys, order_by="t", where=where, **window,
+            ),
+            st.sampled_from(windows),
+            st.sampled_from([None, "key", "key", ["key", "name"]]),
+            st.sets(st.sampled_from(sorted(names))),
+            st.sampled_from([None, None, "v > 0"]),
+        )  # fmt: skip
+
+    return common.flatmap(lambda names: st.lists(one(names), min_size=least, max_size=5))
+
+
+def is_exact(name: str) -> bool:
+    """Whether its answer does not depend on how the rows are put together."""
+    part = PARTS[name]
+    return part.exact or (part.exact_on_integers and part.columns[0] == "v")
+
+
+def check(asked: list[Query], table: pa.Table) -> None:
+    """Every query's answers are those that it gives alone."""
+    together = shared(*asked)(table)
+    assert len(together) == len(asked)
+    for query, made in zip(asked, together, strict=True):
+        alone = query(table)
+        assert made.schema == alone.schema
+        assert made.num_rows == alone.num_rows
+        for name in alone.column_names:
+            got, want = made[name].to_pylist(), alone[name].to_pylist()
+            if name not in PARTS or is_exact(name):
+                assert got == want, (query, name)
+            else:
+                assert all(map(same, got, want)), (query, name, got, want)
+
+
+@pytest.mark.parametrize("always", [False, True], ids=["where it pays", "always"])
+@pytest.mark.parametrize(
+    "windows", [PER_ROW, SLIDING, PER_ROW + SLIDING], ids=["a row", "a slide", "mixed"]
+)
+@settings(max_examples=12)
+@given(data=st.data(), rows=ROWS)
+def test_each_is_answered_as_if_it_ran_alone(
+    windows: list[dict[str, Any]], always: bool, data: st.DataObject, rows: Any
+) -> None:
+    asked, table = data.draw(queries(windows)), table_of(rows)
+    if not always:
+        check(asked, table)
+        return
+    with patch("windrow.engines.pool.worth_sharing", lambda *sizes, **more: True):
+        check(asked, table)
+
+
+@settings(max_examples=12)
+@given(asked=queries(PER_ROW + SLIDING), rows=ROWS)
+def test_pandas_and_polars_answer_as_arrow_does(asked: list[Query], rows: Any) -> None:
+    table = table_of(rows)
+    arrow = shared(*asked)(table)
+    for polars, made in zip(shared(*asked)(pl.from_arrow(table)), arrow, strict=True):
+        assert isinstance(polars, pl.DataFrame)
+        assert polars.to_dicts() == made.to_pylist()
+    frame = table.to_pandas(types_mapper=NULLABLE.get)
+    for query, pandas in zip(asked, shared(*asked)(frame), strict=True):
+        assert isinstance(pandas, pd.DataFrame)
+        pd.testing.assert_frame_equal(pandas, query(frame))
+
+
+@given(rows=ROWS, limits=st.lists(st.sampled_from([2, 3, 5]), min_size=2, max_size=3))
+@settings(max_examples=15)
+def test_policies_run_beside_other_windows(rows: Any, limits: list[int]) -> None:
+    asked = [sliding(order_by="t", rows=w, high=Max("v"), n=Count()) for w in limits]
+    asked.append(sliding(order_by="t", until=three_at_least, size=Count()))
+    check(asked, table_of(rows))
+
+
+def test_the_same_query_twice_is_answered_twice() -> None:
+    query = sliding(order_by="t", range=4, slide=2, total=Sum("v"))
+    first, second = shared(query, query)(pa.table({"t": [1, 2, 5], "v": [3, 4, 5]}))
+    assert first.equals(second) and first.num_rows
+
+
+def test_one_query_is_enough() -> None:
+    query = sliding(rows=2, high=Max("v"))
+    table = pa.table({"v": [2, 1, 0]})
+    (made,) = shared(query)(table)
+    assert made.equals(query(table))
+
+
+def test_it_is_a_value() -> None:
+    one, two = sliding(rows=2, high=Max("v")), sliding(rows=4, slide=2, low=Min("v"))
+    both = shared(one, two)
+    assert both == shared(one, two) != shared(two, one)
+    assert pickle.loads(pickle.dumps(both)) == both
+    assert hash(both) == hash(shared(one, two))
+    assert list(both) == [one, two] and len(both) == 2
+    assert repr(both) == f"shared({one!r}, {two!r})"
+    assert isinstance(both, Shared)
+
+
+def test_mistakes_are_errors_before_any_work() -> None:
+    with pytest.raises(InvalidArgument, match="at least one query"):
+        shared()
+    with pytest.raises(InvalidArgument, match=r"Max\(\) is not a query"):
+        shared(Max())  # type: ignore[arg-type]
+    good, bad = sliding(rows=2, high=Max("v")), sliding(rows=2, high=Max("vv"))
+    with pytest.raises(InvalidArgument, match="did you mean 'v'"):
+        shared(good, bad)(pa.table({"v": [1]}))
+
+
+def test_a_stream_of_events_has_no_keys() -> None:
+    with pytest.raises(Unsupported, match="neither keys"):
+        shared(sliding(partition_by="k", rows=2, high=Max("v"))).stream()
+    with pytest.raises(Unsupported, match="no slices of a fixed length"):
+        shared(sliding(order_by="t", range=2, high=Max("v"))).stream()
+
+
+@given(
+    values=st.lists(st.integers(-9, 9), max_size=30),
+    windows=st.lists(st.tuples(st.integers(1, 8), st.integers(1, 8)), min_size=1, max_size=4),
+)
+def test_a_stream_gives_the_answers_of_the_table(
+    values: list[int], windows: list[tuple[int, int]]
+) -> None:
+    asked = [sliding(rows=max(w), slide=min(w), a=Sum("v"), b=Max("v")) for w in windows]
+    together = shared(*asked)
+    got: list[list[Any]] = [[] for _ in asked]
+    stream = together.stream()
+    for value in values:
+        for answer in stream.push({"v": value}):
+            got[answer.query].append(answer.value)
+    tables = together(pa.table({"v": pa.array(values, pa.int64())}))
+    for streamed, table in zip(got, tables, strict=True):
+        assert [dict(answer) for answer in streamed] == table.select(["a", "b"]).to_pylist()

@@ -1,0 +1,52 @@
+"""One Spark session for all Spark tests, and one process for all of them under pytest-xdist."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HERE = Path(__file__).parent
+
+SETTINGS = {
+    "spark.driver.memory": "2g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+}
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of this folder run in one process, so that only one Java machine starts."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A classic session on two threads; a machine without Java is a failure, not a skip."""
+    sql = pytest.importorskip("pyspark.sql", reason="PySpark is not installed: windrow[spark]")
+    # Workers run `python3` from PATH unless told otherwise, and that one may lack windrow.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = sql.SparkSession.builder.master("local[2]").appName("windrow-tests")
+    builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+    for name, value in SETTINGS.items():
+        builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()

@@ -1,0 +1,296 @@
+"""Windows by key against Spark's own window functions, over the same rows in the same job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.spark.frames import agree, alike, frame_of, rivals, rows
+from windrow import (
+    ArgMax,
+    ArgMin,
+    Collect,
+    Count,
+    CountDistinct,
+    First,
+    Last,
+    Max,
+    Mean,
+    Min,
+    StdDev,
+    Sum,
+    Variance,
+    sliding,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession, WindowSpec
+
+# The same in windrow and in Spark; a window without values has no list here, an empty one there.
+SHARED: dict[str, tuple[Any, str]] = {
+    "n": (Count(), "count(*)"),
+    "present": (Count("x"), "count(x)"),
+    **{
+        f"{name}_{c}": (kind(c), f"{sql}({c})")
+        for c in ("x", "i8", "f", "f32", "odd", "m", "wide", "s", "b", "t", "local", "day")
+        for name, kind, sql in (("high", Max, "max"), ("low", Min, "min"))
+    },
+    **{
+        f"{name}_{c}": (kind(c), f"{sql}({c})")
+        for c in ("x", "i8", "f", "f32", "odd", "m", "wide")
+        for name, kind, sql in (("total", Sum, "sum"), ("mean", Mean, "avg"))
+    },
+    **{
+        f"{sql}_{c}": (kind(c, ddof=ddof), f"{sql}({c})")
+        for c in ("x", "f", "odd")
+        for sql, kind, ddof in (
+            ("stddev_samp", StdDev, 1), ("stddev_pop", StdDev, 0),
+            ("var_samp", Variance, 1), ("var_pop", Variance, 0),
+        )
+    },
+    "where": (ArgMax("u", "s"), "max_by(s, u)"),
+    "least": (ArgMin("u", "m"), "min_by(m, u)"),
+    "first": (First("s"), "first(s, true)"),
+    "last": (Last("m"), "last(m, true)"),
+    "first_f": (First("odd"), "first(odd, true)"),
+    "last_b": (Last("b"), "last(b, true)"),
+    "all": (Collect("x"), "collect_list(x)"),
+    "strings": (Collect("s"), "collect_list(s)"),
+    "distinct": (CountDistinct("s"), "size(collect_set(s))"),
+    "distinct_x": (CountDistinct("x"), "size(collect_set(x))"),
+    "product": (Sum("x * f"), "sum(x * f)"),
+    "doubled": (Max("m * 2"), "max(m * 2)"),
+}  # fmt: skip
+PARTS = {name: part for name, (part, _) in SHARED.items()}
+# of rows that share a time, no order is promised
+UNORDERED = ("first", "last", "first_f", "last_b", "all", "strings")
+
+
+@contextmanager
+def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """A setting of the session for a while."""
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, str(before))
+
+
+def over(spec: WindowSpec, names: list[str]) -> dict[str, Any]:
+    """Spark's answers over a frame of its own."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    made = {}
+    for name in names:
+        text = SHARED[name][1]
+        if text.startswith("size("):
+            made[name] = F.size(F.collect_set(text[17:-2]).over(spec)).cast("long")
+            continue
+        made[name] = F.expr(text).over(spec)
+        if text.startswith("collect"):
+            made[name] = F.when(F.size(made[name]) > 0, made[name])
+    return made
+
+
+@pytest.fixture(scope="module")
+def frame(spark: SparkSession) -> DataFrame:
+    return frame_of(spark, rows(500)).repartition(3).cache()
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_rows(frame: DataFrame, size: int) -> None:
+    from pyspark.sql import Window
+
+    query = sliding(PARTS, partition_by=["key", "part"], order_by=["t", "id"], rows=size)
+    spec = Window.partitionBy("key", "part").orderBy("t", "id").rowsBetween(1 - size, 0)
+    table, types = rivals(frame, query, over(spec, list(PARTS)))
+    assert table.num_rows == 500
+    agree(table, list(PARTS))
+    for name in PARTS:
+        ours, theirs = (types[n].simpleString() for n in (name, f"spark_{name}"))
+        assert ours == theirs or name == "doubled", name  # where Spark knows the literal's size
+
+
+@pytest.mark.parametrize(
+    ("column", "size", "preceding"),
+    [
+        ("t", "30 minutes", "INTERVAL 30 MINUTES"),
+        ("local", "2 hours", "INTERVAL 2 HOURS"),
+        ("day", "1 day", "INTERVAL 1 DAY"),
+        ("o", 7, "7"),
+        ("g", 2.0, "2.0D"),
+    ],
+)
+def test_ranges(frame: DataFrame, column: str, size: Any, preceding: str) -> None:
+    """Over times, dates and numbers, with ties, nulls first and NaN last in the order."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = [name for name in PARTS if name not in UNORDERED]
+    parts = {name: PARTS[name] for name in names}
+    query = sliding(parts, partition_by="key", order_by=column, range=size)
+    span = f"RANGE BETWEEN {preceding} PRECEDING AND CURRENT ROW"
+    spec = f"(PARTITION BY key ORDER BY {column} {span})"
+    theirs = {}
+    for name in names:
+        text = SHARED[name][1]
+        inner = text[5:-1] if text.startswith("size(") else text
+        made = F.expr(f"{inner} OVER {spec}")
+        theirs[name] = F.size(made).cast("long") if inner != text else made
+    agree(rivals(frame, query, theirs)[0], names)
+
+
+def test_unbounded_ranges_and_rows_of_one_time(frame: DataFrame) -> None:
+    from pyspark.sql import Window
+
+    names = [name for name in PARTS if name not in UNORDERED]
+    parts = {name: PARTS[name] for name in names}
+    spec = Window.partitionBy("key").orderBy("g")
+    for size, begin in (("unbounded", Window.unboundedPreceding), ("now", 0)):
+        query = sliding(parts, partition_by="key", order_by="g", range=size)
+        agree(rivals(frame, query, over(spec.rangeBetween(begin, 0), names))[0], names)
+
+
+def test_without_a_key(frame: DataFrame) -> None:
+    from pyspark.sql import Window
+
+    query = sliding(PARTS, order_by=["s", "m", "id"], rows=20)  # nulls in both
+    spec = Window.orderBy("s", "m", "id").rowsBetween(-19, 0)
+    table, _ = rivals(frame, query, over(spec, list(PARTS)))
+    agree(table, list(PARTS))
+
+
+def test_count_windows_are_every_nth_row(frame: DataFrame) -> None:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = ["n", "total_x", "mean_m", "where", "all", "high_s"]
+    parts = {name: PARTS[name] for name in names}
+    query = sliding(parts, partition_by="key", order_by=["t", "id"], rows=10, slide=4)
+    spec = Window.partitionBy("key").orderBy("t", "id")
+    theirs = {**over(spec.rowsBetween(-9, 0), names), "number": F.row_number().over(spec)}
+    table, _ = rivals(frame, query, theirs)
+    agree(table, names)
+    numbers = table.column("spark_number").to_pylist()
+    assert numbers and all(number % 4 == 0 for number in numbers)
+    counts = rows(500).group_by("key").aggregate([([], "count_all")]).column("count_all")
+    assert len(numbers) == sum(count // 4 for count in counts.to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("column", "size", "slide", "offset"),
+    [
+        ("t", "1 hour", "20 minutes", None),
+        ("t", "50 minutes", "30 minutes", "7 minutes"),
+        ("local", "10 minutes", "10 minutes", None),
+    ],
+)
+def test_hopping_windows_are_those_of_window(
+    frame: DataFrame, column: str, size: str, slide: str, offset: str | None
+) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = [n for n in PARTS if n not in (*UNORDERED, "distinct", "distinct_x")]
+    query = sliding(
+        {name: PARTS[name] for name in names},
+        partition_by="key", order_by=column, range=size, slide=slide, offset=offset,
+    )  # fmt: skip
+    window = F.window(column, size, slide, offset or "0 seconds")
+    theirs = frame.groupBy("key", window).agg(*[F.expr(SHARED[n][1]).alias(n) for n in names])
+    theirs = theirs.select("key", "window.start", "window.end", *names)
+    made = frame.transform(query)
+    for name, field in zip(made.columns, theirs.schema, strict=True):
+        if name != "doubled":  # Spark knows the exact size of the literal there
+            assert made.schema[name].dataType == field.dataType, name
+    ours = made.toArrow()
+    table = theirs.toArrow().rename_columns(ours.column_names)
+    alike(ours, table, ["key", "window_start"])
+
+
+def test_small_batches_cut_keys_anywhere(spark: SparkSession, frame: DataFrame) -> None:
+    from pyspark.sql import Window
+
+    with setting(spark, "spark.sql.execution.arrow.maxRecordsPerBatch", "7"):
+        query = sliding(PARTS, partition_by="part", order_by=["t", "id"], rows=40)
+        spec = Window.partitionBy("part").orderBy("t", "id").rowsBetween(-39, 0)
+        agree(rivals(frame, query, over(spec, list(PARTS)))[0], list(PARTS))
+
+
+def test_one_row_no_row_and_only_null_keys(spark: SparkSession, frame: DataFrame) -> None:
+    query = sliding(PARTS, partition_by="key", order_by=["t", "id"], rows=3)
+    one = frame.filter("id = 3").transform(query).toArrow()
+    assert one.column("n").to_pylist() == [1]
+    none = frame.filter("id < 0").transform(query)
+    assert none.toArrow().num_rows == 0
+    assert spark.createDataFrame([], frame.schema).transform(query).schema == none.schema
+    nulls = frame.filter("key IS NULL").transform(query).toArrow()
+    assert set(nulls.column("key").to_pylist()) == {None}
+    assert max(nulls.column("n").to_pylist()) == 3
+
+
+def test_a_key_longer_than_a_batch_and_a_window_longer_than_a_piece(spark: SparkSession) -> None:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    frame = spark.range(100_000).select("id", F.expr("id % 2 AS key"), F.expr("id * 7 % 1000 AS v"))
+    spec = Window.partitionBy("key").orderBy("id")
+    query = sliding(partition_by="key", order_by="id", range=80_000, n=Count(), s=Sum("v"))
+    with setting(spark, "spark.sql.execution.arrow.maxRecordsPerBatch", "100"):
+        theirs = F.sum("v").over(spec) - F.coalesce(
+            F.lag(F.sum("v").over(spec), 40_001).over(spec), F.lit(0)
+        )
+        made = frame.withColumn("spark_s", theirs).transform(query)
+        wrong = made.filter("s <> spark_s OR n <> least(id DIV 2 + 1, 40001)")
+        assert wrong.count() == 0
+        assert made.count() == 100_000
+
+
+def test_keys_go_on_from_piece_to_piece(spark: SparkSession) -> None:
+    """Partitions of more rows than are looked at at once, in short batches."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    frame = spark.range(120_000).select(
+        "id", F.expr("id % 3 AS key"), F.expr("timestamp_seconds(id) AS t"),
+        F.expr("nullif(id * 7919 % 1000, 5) AS v"), F.expr("id * 7919 % 120011 AS u"),
+    )  # fmt: skip
+    parts = {"n": Count("v"), "s": Sum("v"), "top": Max("v"), "at": ArgMax("u", "id"),
+             "last": Last("v")}  # fmt: skip
+    texts = {"n": "count(v)", "s": "sum(v)", "top": "max(v)", "at": "max_by(id, u)",
+             "last": "last(v, true)"}  # fmt: skip
+    spec = Window.partitionBy("key").orderBy("t")
+    theirs = {
+        f"spark_{name}": F.expr(text).over(spec.rowsBetween(-9, 0)) for name, text in texts.items()
+    }
+    differs = " OR ".join(f"NOT ({name} <=> spark_{name})" for name in parts)
+    with setting(spark, "spark.sql.execution.arrow.maxRecordsPerBatch", "100"):
+        wide = frame.withColumns(theirs).coalesce(1)
+        for window in (
+            {"rows": 10},
+            {"range": "27 seconds"},
+            {"range": "30 seconds", "closed": "right"},
+        ):
+            query = sliding(parts, partition_by="key", order_by="t", **window)
+            made = wide.transform(query)
+            assert made.agg(F.count("*"), F.count_if(F.expr(differs))).first() == (120_000, 0)
+        hops = {name: part for name, part in parts.items() if name != "last"}
+        query = sliding(
+            hops, partition_by="key", order_by="t", range="90 seconds", slide="1 minute"
+        )
+        window = F.window("t", "90 seconds", "1 minute")
+        grouped = frame.groupBy("key", window).agg(
+            *[F.expr(texts[name]).alias(name) for name in hops]
+        )
+        grouped = grouped.select("key", "window.start", "window.end", *hops)
+        made = frame.transform(query)
+        assert made.exceptAll(grouped).count() == 0 == grouped.exceptAll(made).count()
+
+
+def test_empty_partitions(frame: DataFrame) -> None:
+    spread = frame.filter("key = 'a'").repartition(16)
+    query = sliding(partition_by="key", order_by="id", rows=2, n=Count())
+    counts = spread.transform(query).toArrow().column("n").to_pylist()
+    assert sorted(counts)[:2] == [1, 2] and set(counts[1:]) == {2}

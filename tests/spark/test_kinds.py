@@ -1,0 +1,152 @@
+"""Every kind of window and every aggregation gives on Spark what it gives in memory."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import windrow
+from tests.engines.test_tables import ALL, label
+from tests.spark.frames import alike, frame_of
+from windrow import (
+    ArithmeticMean,
+    Bloom,
+    Collect,
+    Count,
+    CountMin,
+    GeometricMean,
+    Max,
+    MomentSketch,
+    PopulationStdDev,
+    Product,
+    SampleStdDev,
+    Sum,
+    aggregation,
+    sliding,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def longest(state: tuple[str, ...]) -> str | None:
+    """What Numba does not compile: the type of the column comes from the annotation."""
+    return max(state, key=len, default=None)
+
+
+EVERY: dict[str, Any] = {
+    **ALL,
+    "product": Product("w"),
+    "average": ArithmeticMean("w"),
+    "geometric": GeometricMean("w"),
+    "sample": SampleStdDev("v"),
+    "population": PopulationStdDev("v"),
+    "bloom": Bloom("name"),
+    "sketch": CountMin("v"),
+    "median": MomentSketch("w", quantiles=0.5),
+    "quantiles": MomentSketch("w", quantiles=(0.25, 0.75)),
+    "two_columns": aggregation(
+        "v", "w", lift=lambda v, w: (v * w, w), combine=lambda a, b: (a[0] + b[0], a[1] + b[1]),
+        lower=lambda s: s[0] / s[1],
+    ),
+    "several": aggregation(
+        "v", lift=lambda v: (v, 1), combine=lambda a, b: (a[0] + b[0], a[1] + b[1]),
+        lower=lambda s: (s[0], s[1] > 3),
+    ),
+    "interpreted": aggregation(
+        "name", lift=lambda s: (s,), combine=lambda a, b: max(a, b), lower=longest
+    ),
+    "formatted": aggregation("v", lift=str, combine=lambda a, b: f"{a},{b}", lower=str),
+}  # fmt: skip
+
+WINDOWS: list[dict[str, Any]] = [
+    {"rows": 3}, {"rows": 5, "slide": 2}, {"range": 9, "closed": "left"}, {"range": "unbounded"},
+    {"delta": 7.5}, {"on": "v = 3"}, {"on": lambda row: row["name"] == "x"},
+    {"range": 10, "slide": 4}, {"delta": 2.5, "slide": 1.25},
+]  # fmt: skip
+MORE: list[dict[str, Any]] = [
+    {"rows": "unbounded"}, {"rows": "unbounded", "slide": 3}, {"range": 9},
+    {"range": 9, "closed": "neither"}, {"range": "now"}, {"delta": 12, "closed": "right"},
+    {"range": 7, "slide": 7, "offset": 3},
+]  # fmt: skip
+
+
+def table(n: int = 150) -> pa.Table:
+    """Rows with a time of their own each, so that no answer depends on ties."""
+    rng = random.Random(3)
+    return pa.table(
+        {
+            "key": pa.array([rng.choice(["a", "b", None]) for _ in range(n)], pa.string()),
+            "t": pa.array(rng.sample(range(-n, n), n), pa.int64()),
+            "v": pa.array([rng.choice([None, *range(-5, 6)]) for _ in range(n)], pa.int64()),
+            "w": pa.array([rng.choice([0.5, 1.0, 2.0, 4.0]) for _ in range(n)], pa.float64()),
+            "name": pa.array([rng.choice("xyz") for _ in range(n)], pa.string()),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def frame(spark: SparkSession) -> DataFrame:
+    return frame_of(spark, table()).repartition(2).cache()
+
+
+def by(made: pa.Table) -> list[str]:
+    return ["key", "window_start" if "window_start" in made.column_names else "t"]
+
+
+def test_every_aggregation_is_here() -> None:
+    kinds = {type(part).__name__ for part in EVERY.values()}
+    known = {
+        kind.__name__ for name in windrow.__all__
+        if isinstance(kind := getattr(windrow, name), type)
+        and issubclass(kind, windrow.Aggregation) and name not in ("Aggregation", "Together")
+    }  # fmt: skip
+    assert known - kinds == set()
+
+
+@pytest.mark.filterwarnings("ignore::windrow.compiled.interpreted.NotCompiledWarning")
+@pytest.mark.parametrize(
+    "window", [*WINDOWS, *(pytest.param(w, marks=pytest.mark.slow) for w in MORE)], ids=label
+)
+def test_windows(frame: DataFrame, window: dict[str, Any]) -> None:
+    query = sliding(EVERY, partition_by="key", order_by="t", **window)
+    made = frame.transform(query).toArrow()
+    alike(made, query(table()), by(made))
+
+
+@pytest.mark.filterwarnings("ignore::windrow.compiled.interpreted.NotCompiledWarning")
+@pytest.mark.parametrize(
+    "window", [{"rows": 3}, {"range": 9}, {"range": 10, "slide": 4}], ids=label
+)
+def test_no_key(frame: DataFrame, window: dict[str, Any]) -> None:
+    query = sliding(EVERY, order_by="t", **window)
+    made = frame.transform(query).toArrow()
+    alike(made, query(table()), by(made)[1:])
+
+
+def test_policies(frame: DataFrame) -> None:
+    query = sliding(
+        partition_by="key", order_by="t", size=Sum("w"), all=Collect("v"),
+        until=lambda total, old: total.size - old.size >= 7,
+    )  # fmt: skip
+    alike(frame.transform(query).toArrow(), query(table()), ["key", "t"])
+
+
+@pytest.mark.parametrize(
+    "window", [{"rows": 3}, {"range": 9}, {"range": 10, "slide": 4}, {"rows": 4, "slide": 2}],
+    ids=label,
+)  # fmt: skip
+def test_where_having_and_istream(frame: DataFrame, window: dict[str, Any]) -> None:
+    """Also expressions inside aggregations, and `having` that speaks of rows and answers."""
+    query = sliding(
+        partition_by="key", order_by="t", where="w > 0.5 AND name <> 'y'", emit="istream",
+        having="high IS NOT NULL AND n > 1", high=Max("v * 2"), n=Count(), s=Sum("ABS(v) + w"),
+        **window,
+    )  # fmt: skip
+    made = frame.transform(query).toArrow()
+    wanted = query(table())
+    assert 0 < wanted.num_rows < 150
+    alike(made, wanted, by(made))

@@ -1,0 +1,157 @@
+"""Without a key: ranges that run in parallel give what Spark's one partition gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import hypothesis.strategies as st
+import pandas as pd
+import pytest
+from hypothesis import given
+
+from windrow import ArgMax, Concat, Count, Last, Max, Mean, StdDev, Sum, shared, sliding
+from windrow.engines.spark.cuts import cut_by_count, cut_by_size
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PARTS = {
+    "n": Count(), "c": Count("v"), "m": Max("v"), "s": Sum("v"), "d": StdDev("v"),
+    "at": ArgMax("v", "id"), "word": Max("name"),
+}  # fmt: skip
+
+
+@given(
+    edges=st.lists(st.integers(0, 60), min_size=1, max_size=24, unique=True).map(sorted),
+    ranges=st.integers(2, 6),
+    size=st.one_of(st.none(), st.integers(0, 80)),
+)
+def test_every_window_is_halo_middle_and_own(edges: list[int], ranges: int, size: Any) -> None:
+    cuts = cut_by_size(edges, ranges, size, top=70)
+    for t in range(70):
+        b = sum(e <= t for e in edges)
+        p = cuts.owner[b]
+        first = cuts.owner.index(p)
+        begin = 0 if size is None else sum(e <= t - size for e in edges)
+        halo, middle = cuts.halos[p], cuts.middles[p]
+        covered = [*halo, *middle, *range(first, b + 1)]
+        assert covered == list(range(covered[0], b + 1))
+        assert covered[0] <= begin or begin >= first
+        assert not any(x < begin for x in middle), "the middle lies in every window"
+
+
+@given(
+    counts=st.lists(st.integers(0, 9), min_size=2, max_size=30),
+    ranges=st.integers(2, 6),
+    rows=st.integers(1, 200),
+)
+def test_every_window_of_rows_too(counts: list[int], ranges: int, rows: int) -> None:
+    cuts = cut_by_count(list(range(len(counts) - 1)), counts, ranges, rows)
+    bins = [b for b, count in enumerate(counts) for _ in range(count)]
+    for i, b in enumerate(bins):
+        begin = bins[max(0, i + 1 - rows)]
+        p = cuts.owner[b]
+        first = cuts.owner.index(p)
+        inside = [*cuts.halos[p], *cuts.middles[p], *range(first, b + 1)]
+        assert begin in inside
+        assert not any(counts[x] and x < begin for x in cuts.middles[p])
+
+
+@pytest.fixture(scope="module")
+def rows(spark: SparkSession) -> Iterator[DataFrame]:
+    from pyspark.sql import functions as sf
+
+    frame = spark.range(3000).select(
+        "id",
+        sf.when(
+            sf.rand(9) > 0.01, sf.timestamp_seconds((sf.rand(1) * 7200 - 3600).cast("long"))
+        ).alias("ts"),
+        sf.when(sf.rand(5) > 0.1, sf.rand(3)).alias("v"),
+        sf.concat(sf.lit("s"), sf.col("id") % 50).alias("name"),
+    )
+    frame = frame.cache()
+    yield frame
+    frame.unpersist()
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranges of few rows, so that a small frame has several."""
+    ranged = import_module("windrow.engines.spark.ranged")
+    run = import_module("windrow.engines.spark.run")
+    monkeypatch.setattr(ranged, "FEWEST", 400)
+    monkeypatch.setattr(ranged, "BINS", 4)
+    monkeypatch.setattr(run, "_tasks", lambda frame: 6)
+
+
+def spark_own(frame: DataFrame, window: Any) -> pd.DataFrame:
+    from pyspark.sql import functions as sf
+
+    asked = {
+        "n": sf.count(sf.lit(1)), "c": sf.count("v"), "m": sf.max("v"), "s": sf.sum("v"),
+        "d": sf.stddev("v"), "at": sf.max_by("id", "v"), "word": sf.max("name"),
+    }  # fmt: skip
+    columns = [each.over(window).alias(name) for name, each in asked.items()]
+    return frame.select("*", *columns).orderBy("id").toPandas()
+
+
+def ours(frame: DataFrame, query: Any) -> pd.DataFrame:
+    made = frame.transform(query)
+    assert made.rdd.getNumPartitions() > 1, "it runs in parallel"
+    return made.orderBy("id").toPandas()
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("seconds", [10, 3000])
+def test_ranges_by_time(rows: DataFrame, seconds: int) -> None:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sf
+
+    window = Window.orderBy(sf.col("ts").cast("long")).rangeBetween(-seconds, 0)
+    made = ours(rows, sliding(order_by="ts", range=f"{seconds} s", **PARTS))
+    pd.testing.assert_frame_equal(made, spark_own(rows, window), rtol=1e-9)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("size", [30, 2000, "unbounded"])
+def test_ranges_by_rows(rows: DataFrame, size: Any) -> None:
+    from pyspark.sql import Window
+
+    begin = Window.unboundedPreceding if size == "unbounded" else 1 - size
+    placed = rows.where("ts IS NOT NULL")
+    window = Window.orderBy("id").rowsBetween(begin, 0)
+    made = ours(placed, sliding(order_by="id", rows=size, **PARTS))
+    pd.testing.assert_frame_equal(made, spark_own(placed, window), rtol=1e-9)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_does_not_commute(rows: DataFrame) -> None:
+    query = sliding(order_by="id", rows=1500, all=Concat("name"), last=Last("v"))
+    made = ours(rows.where("v IS NOT NULL"), query)
+    frame = rows.where("v IS NOT NULL").orderBy("id").toPandas()
+    pd.testing.assert_frame_equal(made, query(frame))
+
+
+def test_shared_queries_in_one_pass(spark: SparkSession) -> None:
+    from pyspark.sql import functions as sf
+
+    frame = spark.range(600).select((sf.col("id") % 3).alias("k"), "id", sf.rand(3).alias("v"))
+    by_row = [
+        sliding(partition_by="k", order_by="id", rows=10, m=Max("v")),
+        sliding(partition_by="k", order_by="id", range=50, s=Sum("v * 2")),
+    ]
+    made = frame.transform(shared(*by_row)).orderBy("id").toPandas()
+    for query in by_row:
+        alone = frame.transform(query).orderBy("id").toPandas()
+        pd.testing.assert_frame_equal(made[alone.columns], alone)
+    hops = [
+        sliding(partition_by="k", order_by="id", range=60, slide=20, m=Mean("v")),
+        sliding(partition_by="k", order_by="id", range=100, slide=50, a=ArgMax("v", "id")),
+    ]
+    both = frame.transform(shared(*hops)).orderBy("k", "window_start").toPandas()
+    for i, query in enumerate(hops):
+        alone = frame.transform(query).orderBy("k", "window_start").toPandas()
+        mine = both[both["query"] == i][alone.columns].reset_index(drop=True)
+        pd.testing.assert_frame_equal(mine, alone, check_dtype=False)

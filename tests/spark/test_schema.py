@@ -1,0 +1,194 @@
+"""The schema of a result is known before anything runs; columns that ride along come unharmed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from tests.spark.frames import frame_of
+from windrow import (
+    ArgMax,
+    Bloom,
+    Collect,
+    Count,
+    CountDistinct,
+    First,
+    HyperLogLog,
+    LongestRun,
+    Max,
+    Mean,
+    MomentSketch,
+    Range,
+    StdDev,
+    Sum,
+    aggregation,
+    sliding,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+N = 40
+NESTED = pa.table(
+    {
+        "id": pa.array(range(N), pa.int64()),
+        "key": pa.array([i % 3 for i in range(N)], pa.int32()),
+        "list": pa.array([[i, None] if i % 4 else None for i in range(N)], pa.list_(pa.int32())),
+        "struct": pa.array(
+            [{"a": i, "b": [{"c": str(i)}]} if i % 5 else None for i in range(N)],
+            pa.struct([("a", pa.int64()), ("b", pa.list_(pa.struct([("c", pa.string())])))]),
+        ),
+        "map": pa.array(
+            [[("k", i), ("l", None)] for i in range(N)], pa.map_(pa.string(), pa.int64())
+        ),
+        "bytes": pa.array([bytes([i, 0, 255]) for i in range(N)], pa.binary()),
+        "decimal": pa.array([Decimal(i).scaleb(-18) for i in range(N)], pa.decimal128(38, 18)),
+        "date": pa.array([dt.date(1960 + i, 1, 1) for i in range(N)], pa.date32()),
+        "ntz": pa.array([dt.datetime(1960 + i, 1, 1) for i in range(N)], pa.timestamp("us")),
+        "ltz": pa.array(
+            [dt.datetime(1960 + i, 1, 1, tzinfo=dt.UTC) for i in range(N)],
+            pa.timestamp("us", "UTC"),
+        ),
+        "times": pa.array(
+            [[dt.datetime(1960 + i, 1, 1, tzinfo=dt.UTC)] for i in range(N)],
+            pa.list_(pa.timestamp("us", "UTC")),
+        ),
+        "void": pa.nulls(N),
+        "flag": pa.array([i % 2 == 0 for i in range(N)], pa.bool_()),
+        "span": pa.array([dt.timedelta(hours=i) for i in range(N)], pa.duration("us")),
+        "short": pa.array(range(N), pa.int16()),
+    }
+)
+
+
+def test_what_rides_along_is_unharmed(spark: SparkSession) -> None:
+    query = sliding(
+        partition_by="key", order_by="id", rows=3,
+        n=Count(), lists=Collect("list"), structs=First("struct"), at=ArgMax("id", "map"),
+    )  # fmt: skip
+    frame = frame_of(spark, NESTED).repartition(2)
+    made = frame.transform(query)
+    assert made.schema[: len(frame.columns)] == frame.schema
+    table = made.toArrow().sort_by("id")
+    for name in NESTED.column_names:
+        assert table.column(name).to_pylist() == NESTED.column(name).to_pylist(), name
+    wanted = query(NESTED)
+    for name in ("lists", "structs", "at"):
+        assert table.column(name).to_pylist() == wanted.column(name).to_pylist(), name
+
+
+def types_of(spark: SparkSession, query: Any) -> dict[str, str]:
+    fields = frame_of(spark, NESTED).transform(query).schema.fields
+    return {field.name: field.dataType.simpleString() for field in fields}
+
+
+def test_types_are_known_beforehand(spark: SparkSession) -> None:
+    parts: dict[str, tuple[Any, str]] = {
+        "n": (Count(), "bigint"),
+        "distinct": (CountDistinct("bytes"), "bigint"),
+        "about": (HyperLogLog("id"), "bigint"),
+        "high": (Max("short"), "smallint"),
+        "late": (Max("ntz"), "timestamp_ntz"),
+        "latest": (Max("ltz"), "timestamp"),
+        "sum": (Sum("short"), "bigint"),
+        "exact": (Sum("decimal"), "decimal(38,18)"),
+        "mean": (Mean("decimal"), "decimal(38,22)"),
+        "total": (Sum("span"), "interval day to second"),
+        "years": (Range("ntz"), "interval day to second"),
+        "days": (Range("date"), "interval day to second"),
+        "deviation": (StdDev("id"), "double"),
+        "all": (Collect("ntz"), "array<timestamp_ntz>"),
+        "bloom": (Bloom("id"), "binary"),
+        "quantile": (MomentSketch("id", quantiles=0.5), "double"),
+        "quantiles": (MomentSketch("id", quantiles=(0.5, 0.9)), "array<double>"),
+        "run": (
+            LongestRun("id", "ltz"),
+            "struct<start:timestamp,end:timestamp,length:bigint,span:interval day to second>",
+        ),
+        "own": (
+            aggregation("id", lift=float, combine=lambda a, b: a + b, lower=lambda s: s),
+            "double",
+        ),
+    }
+    query = sliding(
+        {name: part for name, (part, _) in parts.items()}, partition_by="key", order_by="id", rows=4
+    )
+    frame = frame_of(spark, NESTED)
+    made = frame.transform(query)
+    found = {name: made.schema[name].dataType.simpleString() for name in parts}
+    assert found == {name: kind for name, (_, kind) in parts.items()}
+    never = {name for name in parts if not made.schema[name].nullable}
+    assert never == {"n", "distinct"}
+    table = made.toArrow().sort_by("id")  # and they are what comes
+    wanted = query(NESTED)
+    for name in parts:
+        assert table.column(name).to_pylist() == wanted.column(name).to_pylist(), name
+
+
+def test_hopping_windows_have_keys_and_ends(spark: SparkSession) -> None:
+    frame = frame_of(spark, NESTED)
+    for order, kind in (("ltz", "timestamp"), ("ntz", "timestamp_ntz"), ("date", "timestamp_ntz")):
+        query = sliding(
+            partition_by="key", order_by=order, range="730 days", slide="365 days", n=Count()
+        )
+        made = frame.transform(query)
+        assert made.columns == ["key", "window_start", "window_end", "n"]
+        assert [f.dataType.simpleString() for f in made.schema] == ["int", kind, kind, "bigint"]
+    query = sliding(partition_by="key", order_by="id", range=10, slide=5, high=Max("short"))
+    types = types_of(spark, query)
+    assert list(types.values()) == ["int", "bigint", "bigint", "smallint"]
+
+
+NAMES = {
+    "a.b": "dots",
+    "a b": "spaces",
+    "back`tick": "backticks",
+    'quo"te': "quotes",
+    "select": "words of SQL",
+    "ÜÄ": "letters",
+    "__windrow_0": "what the engine calls its own",
+    "$x{}": "signs",
+    "window_start": "what hopping windows call their own",
+}
+
+
+def test_names_with_any_characters(spark: SparkSession) -> None:
+    n = 30
+    table = pa.table({name: [(i * 7 + j) % 11 for i in range(n)] for j, name in enumerate(NAMES)})
+    table = table.append_column("the.order", pa.array(range(n)))
+    parts: dict[str, Any] = {f"max of {name}": Max(name) for name in NAMES}
+    parts["sum.of `two`"] = Sum('"a b" + "select"')
+    query = sliding(
+        parts, partition_by=["a.b", "back`tick"], order_by="the.order", rows=3,
+        where='"select" >= 0', having='"max of a b" >= 0',
+    )  # fmt: skip
+    made = frame_of(spark, table).transform(query).toArrow().sort_by("the.order")
+    assert made.to_pylist() == query(table).to_pylist()
+
+
+def test_a_settled_plan_stays_lazy_and_composes(spark: SparkSession) -> None:
+    frame = frame_of(spark, NESTED)
+    query = sliding(partition_by="key", order_by="id", rows=2, s=Sum("id"))
+    again = sliding(partition_by="key", order_by="id", rows=2, top=Max("s"))
+    both = frame.transform(query).filter("flag").transform(again).select("id", "s", "top")
+    wanted = query(NESTED)
+    wanted = again(wanted.filter(wanted.column("flag"))).select(["id", "s", "top"])
+    assert both.toArrow().sort_by("id").to_pylist() == wanted.to_pylist()
+
+
+@pytest.mark.parametrize("large", ["true", "false"])
+def test_strings_of_either_width(spark: SparkSession, large: str) -> None:
+    name = "spark.sql.execution.arrow.useLargeVarTypes"
+    before = str(spark.conf.get(name))
+    spark.conf.set(name, large)
+    try:
+        table = pa.table({"k": ["a", "b", "a"], "t": [1, 2, 3], "s": ["x", None, "y"]})
+        query = sliding(partition_by="k", order_by="t", rows=2, all=Collect("s"), top=Max("s"))
+        made = frame_of(spark, table).transform(query).toArrow().sort_by("t")
+        assert made.to_pylist() == query(table).to_pylist()
+    finally:
+        spark.conf.set(name, before)
