@@ -51,11 +51,19 @@ clean:
 
 .PHONY: bench
 bench: $(READY)
-	@echo "windrow: arrays against their peers (about ten minutes)"
+	@echo "windrow: arrays and tables against their peers (about twenty minutes)"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/bench.txt
 	@$(BIN)/python -m benchmarks.arrays --json docs/benchmarks/arrays.json \
 	  --markdown docs/benchmarks/arrays.md
-	@$(BIN)/python -m benchmarks.readme docs/benchmarks/arrays.json
+	@$(BIN)/python -m benchmarks.tables --json docs/benchmarks/tables.json \
+	  --markdown docs/benchmarks/tables.md
+	@$(BIN)/python -m benchmarks.readme docs/benchmarks/arrays.json docs/benchmarks/tables.json
+
+.PHONY: bench-spark
+bench-spark: $(READY) java
+	@echo "windrow: Spark DataFrames against Spark's own windows"
+	@$(BIN)/python -m benchmarks.spark --json docs/benchmarks/spark.json \
+	  --markdown docs/benchmarks/spark.md
 
 .PHONY: lock
 lock:

@@ -46,7 +46,11 @@ def _joined(bound: Bound, outcome: Outcome, frame: pd.DataFrame) -> pd.DataFrame
     if bound.hops:
         base = base.reset_index(drop=True)
     made = {name: _series(array, base.index) for name, array in outcome.columns.items()}
-    return base.assign(**made) if base.columns.size else pd.DataFrame(made)
+    if not base.columns.size:
+        return pd.DataFrame(made)
+    for name, series in made.items():  # not by assign, which copies the frame first
+        base.insert(base.shape[1], name, series)
+    return base
 
 
 def _type(frame: pd.DataFrame, i: int) -> pa.DataType:
