@@ -413,3 +413,12 @@ def test_other_wrong_values() -> None:
         rolling((X, X), Max(), rows=2)
     with pytest.raises(InvalidValue, match=r"at\[1\] is NaN"):
         rolling(X, Max(), range=1, at=np.array([0, NAN, 1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("closed", "counts"),
+    [("both", [1, 2, 3, 3]), ("right", [1, 2, 3, 3]), ("neither", [0, 1, 2, 2])],
+)
+def test_a_fractional_range_over_whole_times(closed: str, counts: list[int]) -> None:
+    got = rolling(np.ones(4), Count(), range=2.5, at=np.arange(4), closed=closed)
+    assert got.tolist() == counts

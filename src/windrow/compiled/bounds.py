@@ -60,7 +60,7 @@ def check_order(at: NDArray[Any], previous: Any = None) -> None:
         )
 
 
-def extent(range_: Any, at: NDArray[Any], is_time: bool) -> Any:
+def extent(range_: Any, at: NDArray[Any], is_time: bool, closed: str = "both") -> Any:
     """`range` in the unit of `at`."""
     if is_time:
         return nanoseconds(range_, "range")
@@ -71,7 +71,8 @@ def extent(range_: Any, at: NDArray[Any], is_time: bool) -> Any:
     if not range_ > 0:
         raise InvalidArgument(f"range={range_!r} must be larger than 0")
     if at.dtype == np.int64 and float(range_) != int(range_):
-        return int(np.floor(range_))  # between whole numbers there is nothing
+        # between whole numbers there is nothing: "at most 2.5" is 2, "less than 2.5" less than 3
+        return int(np.floor(range_) if closed in ("both", "left") else np.ceil(range_))
     return at.dtype.type(range_)
 
 

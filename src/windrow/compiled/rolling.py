@@ -194,7 +194,7 @@ class _Stream:
         if instant.size != n:
             raise InvalidArgument(f"at has {instant.size} times for {n} values")
         check_order(instant, self.times[-1] if self.times.size else None)
-        size = extent(self.range, instant, np.asarray(at).dtype.kind in "mM")
+        size = extent(self.range, instant, np.asarray(at).dtype.kind in "mM", self.closed)
         if self.size is not None and (size != self.size or instant.dtype != self.times.dtype):
             raise InvalidArgument("state: the times of this batch are of another type than before")
         self.size = size
