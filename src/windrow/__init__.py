@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from windrow.queries.query import sliding as sliding
     from windrow.queries.shared import Shared as Shared
     from windrow.queries.shared import shared as shared
+    from windrow.queries.streaming import streaming as streaming
     from windrow.stores import LmdbStore as LmdbStore
     from windrow.stores import MemoryStore as MemoryStore
     from windrow.stores import RedisStore as RedisStore
@@ -107,6 +108,7 @@ _HOME = {
     "sql": "windrow.queries.cql",
     "Query": "windrow.queries.query",
     "sliding": "windrow.queries.query",
+    "streaming": "windrow.queries.streaming",
     "Shared": "windrow.queries.shared",
     "shared": "windrow.queries.shared",
     **dict.fromkeys(("LmdbStore", "MemoryStore", "RedisStore", "RocksStore"), "windrow.stores"),

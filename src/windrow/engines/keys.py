@@ -61,6 +61,15 @@ def alike(a: pa.Array, b: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(equal | same.to_numpy(zero_copy_only=False))
 
 
+def newest(columns: Sequence[Any], n: int) -> NDArray[np.bool_]:
+    """Which of n rows is the last with the same values in these columns."""
+    key = codes(columns)[0]
+    key = np.zeros(n, np.int64) if key is None else key
+    made = np.zeros(n, np.bool_)
+    made[n - 1 - np.unique(key[::-1], return_index=True)[1]] = True
+    return made
+
+
 def _code(column: Any) -> tuple[NDArray[np.int64], int]:
     array = whole(column)
     if pt.is_dictionary(array.type):

@@ -39,8 +39,18 @@ class Policed:
         self._names = list(dict.fromkeys(n for p in query.parts.values() for n in p.columns))
         self._swag = Amta(self._together)
 
-    def windows(self, laid: Layout, column: Columns, first: int = 0) -> Asked:
-        """The windows of the rows from position `first` on; those before are the window so far."""
+    def windows(
+        self,
+        laid: Layout,
+        column: Columns,
+        first: int = 0,
+        held: NDArray[np.int64] | None = None,
+    ) -> Asked:
+        """The windows of the rows from position `first` on; those before are the window so far.
+
+        Where `held` is not negative, the policy was asked already: the row is in its key's window,
+        or if it is 0, the policy left nothing up to here.
+        """
         rows = _rows(self._names, laid, column)
         lo = np.empty(laid.size - first, np.int64)
         begins = set(laid.starts.tolist())
@@ -48,7 +58,12 @@ class Policed:
         for position in range(first, laid.size):
             if position in begins and position:
                 self._swag, head = Amta(self._together), position
-            head += self._slide(rows(position))
+            if held is not None and held[position] > 0:
+                self._swag.insert(rows(position))
+            elif held is not None and held[position] == 0:
+                head = position + 1
+            else:
+                head += self._slide(rows(position))
             lo[position - first] = head
         hi = np.arange(first + 1, laid.size + 1)
         return Asked(Windows(laid.starts, lo=lo, hi=hi))

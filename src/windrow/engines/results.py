@@ -57,11 +57,11 @@ def wanted(
         passed = satisfies(query.having, table)
     if query.emit != "istream":
         return passed, passed
-    return passed & _news(keys, passed, {n: made[n] for n in query.parts}, before), passed
+    return passed & news(keys, passed, {n: made[n] for n in query.parts}, before), passed
 
 
-def _news(
-    keys: NDArray[Any], passed: NDArray[np.bool_], made: Answers, before: Answers | None
+def news(
+    keys: NDArray[Any], passed: NDArray[np.bool_], made: Answers, before: Answers | None = None
 ) -> NDArray[np.bool_]:
     """Which answers differ from the one before of the same key, or come after none."""
     news = np.ones(keys.size, np.bool_)

@@ -7,12 +7,13 @@ One file a plan:
     hopping    slices aggregated before the shuffle, merged into windows after it
 
     together   several queries in one pass
+    stream     streaming DataFrames: buckets of keys, their state in Spark's store
 
 `run` chooses: slices where Spark can aggregate them, ranges where there is no key, else by key.
 """
 
 from __future__ import annotations
 
-from windrow.engines.spark.run import run, run_shared
+from windrow.engines.spark.run import run, run_shared, run_stream
 
-__all__ = ["run", "run_shared"]
+__all__ = ["run", "run_shared", "run_stream"]

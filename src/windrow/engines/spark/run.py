@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -10,27 +11,33 @@ from pyspark.sql import functions as sf
 
 from windrow.aggregations.base import Aggregation
 from windrow.engines.binding import Bound
+from windrow.engines.spark.columns import unused
 from windrow.engines.spark.hopping import hopping, slices_well
 from windrow.engines.spark.keyed import keyed
 from windrow.engines.spark.ranged import can_range, ranged
 from windrow.engines.spark.schema import analysis_error, bound_to, result_schema
+from windrow.engines.spark.stream import stream
 from windrow.engines.spark.together import together
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.query import Query
 from windrow.queries.shared import Shared
+from windrow.queries.streaming import Streaming
 
 
 def run(query: Query, frame: Any) -> Any:
     """The answers as a DataFrame; nothing runs until Spark is asked for rows.
 
-    Only a query without a key looks at the order column first, to see where it can be cut.
+    Only a query without a key looks at the order column first, to see where it can be cut; and one
+    over a large frame at a sample of its keys, to see whether one of them must be.
     """
+    if frame.isStreaming:
+        return run_stream(Streaming(query), frame)
     columns = frame.columns
     bound, frame = _prepared(query, frame)
     schema = _visible(result_schema(bound, frame), frame.columns, columns)
     if slices_well(bound):
         return hopping(bound, frame, schema)
-    if not bound.query.partition_by and can_range(bound):
+    if can_range(bound):
         made = ranged(bound, frame, schema, _tasks(frame))
         if made is not None:
             return made
@@ -39,24 +46,37 @@ def run(query: Query, frame: Any) -> Any:
 
 def run_shared(shared: Shared, frame: Any) -> Any:
     """The answers of several queries as one DataFrame, in one pass over the rows."""
-    columns, bounds = frame.columns, []
-    if len({query.where for query in shared}) > 1:
+    if frame.isStreaming:
+        return run_stream(Streaming(shared), frame)
+    bounds, columns, frame = _prepared_all(shared, frame)
+    return together(bounds, frame, columns)
+
+
+def run_stream(asked: Streaming, frame: Any) -> Any:
+    """The answers over a streaming DataFrame."""
+    queries = asked.query if isinstance(asked.query, Shared) else [asked.query]
+    bounds, columns, frame = _prepared_all(queries, frame)
+    return stream(asked, bounds, frame, columns)
+
+
+def _prepared_all(queries: Iterable[Query], frame: Any) -> tuple[list[Bound], list[str], Any]:
+    """Queries bound to the same frame, and the columns that it had before expressions joined."""
+    queries, columns, bounds = list(queries), frame.columns, []
+    if len({query.where for query in queries}) > 1:
         raise analysis_error(
             Unsupported("shared queries over a DataFrame run in one pass: give all the same where"),
             frame,
         )
-    for query in shared:
+    for query in queries:
         bound, frame = _prepared(query, frame)
         bounds.append(bound)
-    return together([replace(b, schema=bounds[-1].schema) for b in bounds], frame, columns)
+    return [replace(b, schema=bounds[-1].schema) for b in bounds], columns, frame
 
 
 def _prepared(query: Query, frame: Any) -> tuple[Bound, Any]:
     """The query bound to the frame, which has `where` applied and expressions as columns."""
-    if frame.isStreaming:
-        raise analysis_error(Unsupported("streaming DataFrames are not supported yet"), frame)
     bound = bound_to(query, frame)
-    if not bound.query.order_by:
+    if not bound.query.order_by and not frame.isStreaming:
         raise analysis_error(
             InvalidArgument("rows of a DataFrame have no order of their own: give order_by="), frame
         )
@@ -89,7 +109,8 @@ def _computed(query: Query, frame: Any) -> tuple[Any, Query]:
     for _, part in query.aggregations:
         for text in part.columns:
             if text not in frame.columns and text not in names:
-                names[text] = f"__windrow_{len(frame.columns) + len(names)}"
+                taken = (*frame.columns, *names.values())
+                names[text] = unused(f"__windrow_{len(taken)}", taken)
     if not names:
         return frame, query
     frame = frame.withColumns({new: sf.expr(spark_sql(text)) for text, new in names.items()})

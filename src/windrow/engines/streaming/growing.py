@@ -1,0 +1,138 @@
+"""Windows that only grow, until something closes them: unbounded ones, and `on=`.
+
+What is kept of a key is one partial aggregate, whatever the window has seen:
+
+        a  [aggregate] new new       answered as aggregate ⊕ new, aggregate ⊕ new ⊕ new
+        b  new
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.compiled.segments import Windows
+from windrow.engines.answers import Answerer, SortedColumns
+from windrow.engines.binding import Bound
+from windrow.engines.columns import whole
+from windrow.engines.keys import newest
+from windrow.engines.layout import Layout
+from windrow.engines.partials import PartialColumns
+from windrow.engines.policies import closing_rows
+from windrow.engines.results import columns_of
+from windrow.engines.streaming.answered import Answered
+from windrow.engines.streaming.rows import PLACE, Joined
+from windrow.engines.streaming.waiting import times
+from windrow.windows.kinds import On, Rows, Span
+
+
+class GrowingWindows:
+    """A query whose windows grow: a partial aggregate for each key."""
+
+    def __init__(self, bound: Bound) -> None:
+        self.bounds = [bound]
+        types = {field.name: field.type for field in bound.schema}
+        self._parts = PartialColumns(bound.query.aggregations, types)
+        self._keys = list(bound.query.partition_by)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What is kept of a key: its partial aggregate, and of how many rows; 0 for none."""
+        return pa.schema([*self._parts.fields, pa.field(PLACE, pa.int64())])
+
+    def live(self, held: pa.Table, now: int | None) -> NDArray[np.bool_]:
+        """Which of the aggregates in the store count: the newest of each key."""
+        return newest([held.column(name) for name in self._keys], held.num_rows)
+
+    def step(
+        self, held: pa.Table, new: pa.Table, now: int | None
+    ) -> tuple[list[Answered], NDArray[Any], pa.Table]:
+        """The answers of the new rows; which aggregates stay as they are, and the new ones."""
+        (bound,) = self.bounds
+        joined = Joined(self._keys, held, self._lifted(new))
+        fresh = np.flatnonzero(joined.fresh)
+        begin, end = joined.begins(), joined.ends()
+        nth = self._nth(joined, begin)
+        begin = begin + (nth[begin] == 0)  # behind an aggregate of nothing
+        answered, since = self._windows(bound, new, joined, fresh, begin, nth)
+        lo, hi, place = answered
+        laid = joined.laid()
+        columns = SortedColumns(joined.table.column, laid)
+        made = self._parts.answer(
+            Answerer(columns, Windows(laid.starts, lo=lo, hi=hi)), bound.types
+        )
+        result = Answered(new, joined.order[place] - joined.held, made)
+        # the keys that got rows, and what their windows hold now
+        last = np.unique(end[fresh]) - 1
+        windows = Windows(laid.starts, lo=since[last], hi=last + 1)
+        merged = self._parts.merge(Answerer(columns, windows))
+        nth[last[since[last] > last]] = 0  # closed, and nothing came since
+        keys = {
+            name: joined.table.column(name).take(pa.array(joined.order[last]))
+            for name in self._keys
+        }
+        rows = pa.table({**keys, **merged, PLACE: pa.array(nth[last])})
+        touched = np.zeros(joined.size + 1, np.bool_)
+        touched[end[fresh]] = True
+        stays = ~joined.fresh & ~touched[end]
+        return [result], np.sort(joined.order[stays]), rows.select(held.column_names)
+
+    def _lifted(self, new: pa.Table) -> pa.Table:
+        """Each new row as the aggregate of itself."""
+        n = new.num_rows
+        ends = np.array([0, n], np.int64)
+        alone = np.arange(n)
+        windows = Windows(ends, lo=alone, hi=alone + 1)
+        columns = SortedColumns(columns_of(new), Layout(None, ends, ends, None))
+        keys = {name: new.column(name) for name in self._keys}
+        made = self._parts.make(Answerer(columns, windows))
+        return pa.table({**keys, **made, PLACE: pa.array(np.ones(n, np.int64))})
+
+    def _nth(self, joined: Joined, begin: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of each row among all rows that its key ever had."""
+        seen = np.cumsum(joined.laid().sorted(whole(joined.table.column(PLACE)).to_numpy()))
+        return np.asarray(seen - np.concatenate([[0], seen])[begin], np.int64)
+
+    def _windows(
+        self, bound: Bound, new: pa.Table, joined: Joined, fresh: Any, begin: Any, nth: Any
+    ) -> tuple[tuple[Any, Any, Any], Any]:
+        """The windows to be answered and their rows, and where each row's own window begins."""
+        window = bound.query.window
+        since = begin
+        if isinstance(window, On):
+            closes = np.zeros(joined.size, np.bool_)
+            mask = closing_rows(window, new.column_names, _plain(new.num_rows), columns_of(new))
+            closes[fresh] = mask[joined.order[fresh] - joined.held]
+            place = np.flatnonzero(closes)
+            behind = np.where(closes, np.arange(1, joined.size + 1), 0)
+            since = np.maximum(begin, np.maximum.accumulate(behind))
+            before = np.maximum(begin, np.concatenate([[0], np.maximum.accumulate(behind)[:-1]]))
+            return (before[place], place + 1, place), since
+        if isinstance(window, Rows):
+            place = fresh if window.slide is None else fresh[nth[fresh] % window.slide == 0]
+            return (begin[place], place + 1, place), since
+        assert isinstance(window, Span)
+        at = np.empty(joined.size, np.int64)
+        at[fresh] = times(new, str(bound.order))[joined.order[fresh] - joined.held]
+        return (begin[fresh], self._until(window, joined, fresh, at), fresh), since
+
+    def _until(self, window: Span, joined: Joined, fresh: Any, at: Any) -> Any:
+        """Where the window of each new row ends: behind its own time, or before it."""
+        n = fresh.size
+        if not n:
+            return fresh
+        key = np.searchsorted(joined.starts, fresh, side="right")
+        apart = np.flatnonzero((np.diff(at[fresh]) != 0) | (np.diff(key) != 0)) + 1
+        edges = np.concatenate([[0], apart, [n]])
+        group = np.repeat(np.arange(edges.size - 1), np.diff(edges))
+        if window.closed in ("both", "right"):
+            return fresh[edges[1:] - 1][group] + 1
+        return fresh[edges[:-1]][group]
+
+
+def _plain(n: int) -> Layout:
+    ends = np.array([0, n], np.int64)
+    return Layout(None, ends, ends, None)

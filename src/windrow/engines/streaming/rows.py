@@ -1,0 +1,202 @@
+"""Windows that hold rows: `rows=`, `range=`, `until=`.
+
+What is kept of a key is what its next window may hold: the last w − 1 rows, those within the range
+of the watermark, those that the policy left. New rows follow them, and one pass over both answers
+for the new ones:
+
+        a  [held held held] new new        sorted by key; a window reaches back into what is held,
+        b  [held] new                      and never beyond
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.compiled.segments import Windows
+from windrow.compiled.sorting import order_rows
+from windrow.engines.answers import SortedColumns
+from windrow.engines.binding import Bound
+from windrow.engines.columns import whole
+from windrow.engines.keys import codes
+from windrow.engines.layout import Asked, Layout, span_bounds
+from windrow.engines.policies import Policed
+from windrow.engines.results import columns_of
+from windrow.engines.streaming.answered import Answered
+from windrow.engines.streaming.waiting import times
+from windrow.engines.table import answers
+from windrow.engines.times import reach
+from windrow.windows.kinds import Rows, Span, Until
+
+# How many rows of its key came up to a row: kept where only every so-manieth is answered.
+PLACE = "windrow:place"
+# How many rows a policy left in the window of a row, itself included.
+LENGTH = "windrow:length"
+
+
+class Joined:
+    """Rows that are held and new ones, sorted by key; the held ones come first in each."""
+
+    def __init__(self, keys: Sequence[str], held: pa.Table, new: pa.Table) -> None:
+        self.table = pa.concat_tables([held, new.select(held.column_names)])
+        self.held, self.size = held.num_rows, self.table.num_rows
+        self.key, count = codes([self.table.column(name) for name in keys])
+        order, self.starts = order_rows(self.key, count, [], self.size)
+        self.order = np.arange(self.size) if order is None else order
+        self.fresh = self.order >= self.held
+
+    def laid(self, time: str | None = None) -> Layout:
+        """The sorted rows, with their times if windows are measured along them."""
+        at = times(self.table, time)[self.order] if time is not None else None
+        return Layout(self.order, self.starts, self.starts, at)
+
+    def begins(self) -> NDArray[np.int64]:
+        """For each sorted row, where its key begins."""
+        return np.repeat(self.starts[:-1], np.diff(self.starts))
+
+    def ends(self) -> NDArray[np.int64]:
+        """For each sorted row, where its key ends."""
+        return np.repeat(self.starts[1:], np.diff(self.starts))
+
+
+class RowWindows:
+    """Queries whose windows hold rows, over the same rows in the same order.
+
+    One with a policy is alone: what is held is its window, and no other's.
+    """
+
+    def __init__(self, bounds: Sequence[Bound]) -> None:
+        self.bounds = list(bounds)
+        self._keys = list(bounds[0].query.partition_by)
+        self._policed = isinstance(bounds[0].query.window, Until)
+        self._counts = any(isinstance(b.query.window, Rows) and _slides(b) for b in bounds)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What is kept of a row, besides its key."""
+        names: dict[str, None] = {}
+        for bound in self.bounds:
+            if isinstance(bound.query.window, Span):
+                names[str(bound.order)] = None
+            for part in bound.query.parts.values():
+                names.update(dict.fromkeys(part.columns))
+        kept = self.bounds[0].schema
+        fields = [kept.field(name) for name in names if name not in self._keys]
+        if self._counts or not fields:  # a window of none of the columns still has its rows
+            fields.append(pa.field(PLACE, pa.int64()))
+        if self._policed:
+            fields.append(pa.field(LENGTH, pa.int64()))
+        return pa.schema(fields)
+
+    def live(self, held: pa.Table, now: int | None) -> NDArray[np.bool_]:
+        """Which of the rows in the store are held: chunks have others too, until they go."""
+        joined = Joined(self._keys, held, held.slice(0, 0))
+        stays = np.zeros(joined.size, np.bool_)
+        for bound in self.bounds:
+            stays |= self._keep(bound, joined, now)
+        made = np.empty(joined.size, np.bool_)
+        made[joined.order] = stays
+        return made
+
+    def step(
+        self, held: pa.Table, new: pa.Table, now: int | None
+    ) -> tuple[list[Answered], NDArray[Any], pa.Table]:
+        """The answers of the new rows; which of the held rows stay, and what joins them.
+
+        No row to come is from before `now`. O(held + new).
+        """
+        if PLACE in held.column_names:
+            new = new.append_column(PLACE, self._places(held, new))
+        if self._policed:
+            new = new.append_column(LENGTH, pa.array(np.full(new.num_rows, -1)))
+        joined = Joined(self._keys, held, new)
+        stays = np.zeros(joined.size, np.bool_)
+        answered = []
+        for bound in self.bounds:
+            laid, asked = self._asked(bound, joined)
+            identity = (*self._keys, *(n for n in bound.query.order_by if n in held.column_names))
+            columns = SortedColumns(columns_of(joined.table), laid, identity)
+            made = answers(bound, columns, asked)
+            assert asked.closing is not None and asked.windows.lo is not None
+            rows = joined.order[asked.closing] - joined.held
+            answered.append(Answered(new, rows, made))
+            if self._policed:
+                new = self._with_lengths(new, rows, asked.closing + 1 - asked.windows.lo)
+                joined = Joined(self._keys, held, new)
+            stays |= self._keep(bound, joined, now)
+        rows = np.sort(joined.order[stays])
+        kept = rows[rows < joined.held]
+        added = new.take(pa.array(rows[kept.size :] - joined.held))
+        return answered, kept, added.select(held.column_names)
+
+    def _asked(self, bound: Bound, joined: Joined) -> tuple[Layout, Asked]:
+        """The windows of the new rows."""
+        window = bound.query.window
+        place = np.flatnonzero(joined.fresh)
+        if isinstance(window, Rows):
+            laid = joined.laid()
+            assert window.rows is not None
+            if window.slide is not None:
+                nth = laid.sorted(whole(joined.table.column(PLACE)).to_numpy())
+                place = place[nth[place] % window.slide == 0]
+            lo = np.maximum(joined.begins()[place], place + 1 - window.rows)
+            return laid, Asked(Windows(laid.starts, lo=lo, hi=place + 1), place)
+        if isinstance(window, Until):
+            laid = joined.laid()
+            policed = Policed(bound.query, window.until)
+            left = laid.sorted(whole(joined.table.column(LENGTH)).to_numpy())
+            found = policed.windows(laid, columns_of(joined.table), held=left)
+            assert found.windows.lo is not None
+            lo = found.windows.lo[place]
+            return laid, Asked(Windows(laid.starts, lo=lo, hi=place + 1), place)
+        assert isinstance(window, Span)
+        laid = joined.laid(str(bound.order))
+        lo, hi = span_bounds(window, bound, laid)
+        return laid, Asked(Windows(laid.starts, lo=lo[place], hi=hi[place]), place)
+
+    def _keep(self, bound: Bound, joined: Joined, now: int | None) -> NDArray[np.bool_]:
+        """Which sorted rows the windows of rows to come may hold."""
+        window = bound.query.window
+        if isinstance(window, Span):
+            if now is None:
+                return np.ones(joined.size, np.bool_)
+            size = reach(window, bound.order_type)[0] if window.bounded else 0
+            return np.asarray(times(joined.table, str(bound.order))[joined.order] >= now - size)
+        if isinstance(window, Until):
+            lengths = whole(joined.table.column(LENGTH)).to_numpy()
+            # a row tells for its key that nothing is left
+            last: Any = np.maximum(1, lengths[joined.order[joined.ends() - 1]])
+        else:
+            assert isinstance(window, Rows) and window.rows is not None
+            last = max(window.rows - 1, int(self._counts))
+        return np.asarray(np.arange(joined.size) >= joined.ends() - last)
+
+    def _with_lengths(self, new: pa.Table, rows: Any, lengths: Any) -> pa.Table:
+        made = np.empty(new.num_rows, np.int64)
+        made[rows] = lengths
+        return new.set_column(new.column_names.index(LENGTH), LENGTH, pa.array(made))
+
+    def _places(self, held: pa.Table, new: pa.Table) -> pa.Array:
+        """The number of each new row among all rows that its key ever had."""
+        joined = Joined(self._keys, held.drop_columns([PLACE]), new)
+        before = np.zeros(joined.size + 1, np.int64)
+        before[1:][~joined.fresh] = whole(held.column(PLACE)).to_numpy()[
+            joined.order[~joined.fresh]
+        ]
+        old = np.concatenate([[0], np.cumsum(~joined.fresh)])
+        begin = joined.begins()
+        fresh = np.flatnonzero(joined.fresh)
+        first = begin[fresh] + (old[joined.ends()[fresh]] - old[begin[fresh]])  # of the new ones
+        base = np.where(first > begin[fresh], before[first], 0)
+        made = np.empty(new.num_rows, np.int64)
+        made[joined.order[fresh] - joined.held] = base + fresh - first + 1
+        return pa.array(made)
+
+
+def _slides(bound: Bound) -> bool:
+    window = bound.query.window
+    return isinstance(window, Rows) and window.slide is not None
