@@ -114,7 +114,9 @@ def readings(n: int, keys: int, seed: int, spread: int = 60) -> pa.Table:
     return pa.table(
         {
             "id": pa.array(np.arange(n)),
-            "key": pa.array([f"k{k}" if k else None for k in random.integers(0, keys, n)]),
+            "key": pa.array(
+                [f"k{k}" if k else None for k in random.integers(0, keys, n)], pa.string()
+            ),
             "ts": pa.array(at, pa.timestamp("us", "UTC")),
             "x": pa.array(value, mask=random.random(n) < 0.1),
             "y": pa.array(value / 4.0),

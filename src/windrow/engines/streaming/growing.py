@@ -24,7 +24,7 @@ from windrow.engines.partials import PartialColumns
 from windrow.engines.policies import closing_rows
 from windrow.engines.results import columns_of
 from windrow.engines.streaming.answered import Answered
-from windrow.engines.streaming.rows import PLACE, Joined
+from windrow.engines.streaming.rows import PLACE, Gap, Joined
 from windrow.engines.streaming.waiting import times
 from windrow.windows.kinds import On, Rows, Span
 
@@ -32,8 +32,8 @@ from windrow.windows.kinds import On, Rows, Span
 class GrowingWindows:
     """A query whose windows grow: a partial aggregate for each key."""
 
-    def __init__(self, bound: Bound) -> None:
-        self.bounds = [bound]
+    def __init__(self, bound: Bound, gap: Gap | None = None) -> None:
+        self.bounds, self._gap = [bound], gap
         types = {field.name: field.type for field in bound.schema}
         self._parts = PartialColumns(bound.query.aggregations, types)
         self._keys = list(bound.query.partition_by)
@@ -41,7 +41,8 @@ class GrowingWindows:
     @property
     def schema(self) -> pa.Schema:
         """What is kept of a key: its partial aggregate, and of how many rows; 0 for none."""
-        return pa.schema([*self._parts.fields, pa.field(PLACE, pa.int64())])
+        time = [] if self._gap is None else [self.bounds[0].schema.field(self._gap.time)]
+        return pa.schema([*self._parts.fields, pa.field(PLACE, pa.int64()), *time])
 
     def live(self, held: pa.Table, now: int | None) -> NDArray[np.bool_]:
         """Which of the aggregates in the store count: the newest of each key."""
@@ -52,9 +53,9 @@ class GrowingWindows:
     ) -> tuple[list[Answered], NDArray[Any], pa.Table]:
         """The answers of the new rows; which aggregates stay as they are, and the new ones."""
         (bound,) = self.bounds
-        joined = Joined(self._keys, held, self._lifted(new))
+        joined = Joined(self._keys, held, self._lifted(new), self._gap)
         fresh = np.flatnonzero(joined.fresh)
-        begin, end = joined.begins(), joined.ends()
+        begin = joined.begins()
         nth = self._nth(joined, begin)
         begin = begin + (nth[begin] == 0)  # behind an aggregate of nothing
         answered, since = self._windows(bound, new, joined, fresh, begin, nth)
@@ -66,19 +67,22 @@ class GrowingWindows:
         )
         result = Answered(new, joined.order[place] - joined.held, made)
         # the keys that got rows, and what their windows hold now
-        last = np.unique(end[fresh]) - 1
+        key_end = joined.key_ends()
+        last = np.unique(key_end[fresh]) - 1
         windows = Windows(laid.starts, lo=since[last], hi=last + 1)
         merged = self._parts.merge(Answerer(columns, windows))
         nth[last[since[last] > last]] = 0  # closed, and nothing came since
-        keys = {
-            name: joined.table.column(name).take(pa.array(joined.order[last]))
-            for name in self._keys
-        }
-        rows = pa.table({**keys, **merged, PLACE: pa.array(nth[last])})
+        own = joined.table.select(self._beside()).take(pa.array(joined.order[last]))
+        beside = dict(zip(own.column_names, own.columns, strict=True))
+        rows = pa.table({**beside, **merged, PLACE: pa.array(nth[last])})
         touched = np.zeros(joined.size + 1, np.bool_)
-        touched[end[fresh]] = True
-        stays = ~joined.fresh & ~touched[end]
+        touched[key_end[fresh]] = True
+        stays = ~joined.fresh & ~touched[key_end]
         return [result], np.sort(joined.order[stays]), rows.select(held.column_names)
+
+    def _beside(self) -> list[str]:
+        """The columns of a row that are kept beside its aggregate."""
+        return list(dict.fromkeys([*self._keys, *([self._gap.time] if self._gap else [])]))
 
     def _lifted(self, new: pa.Table) -> pa.Table:
         """Each new row as the aggregate of itself."""
@@ -87,9 +91,9 @@ class GrowingWindows:
         alone = np.arange(n)
         windows = Windows(ends, lo=alone, hi=alone + 1)
         columns = SortedColumns(columns_of(new), Layout(None, ends, ends, None))
-        keys = {name: new.column(name) for name in self._keys}
+        beside = {name: new.column(name) for name in self._beside()}
         made = self._parts.make(Answerer(columns, windows))
-        return pa.table({**keys, **made, PLACE: pa.array(np.ones(n, np.int64))})
+        return pa.table({**beside, **made, PLACE: pa.array(np.ones(n, np.int64))})
 
     def _nth(self, joined: Joined, begin: NDArray[np.int64]) -> NDArray[np.int64]:
         """The number of each row among all rows that its key ever had."""
@@ -115,22 +119,12 @@ class GrowingWindows:
             place = fresh if window.slide is None else fresh[nth[fresh] % window.slide == 0]
             return (begin[place], place + 1, place), since
         assert isinstance(window, Span)
-        at = np.empty(joined.size, np.int64)
-        at[fresh] = times(new, str(bound.order))[joined.order[fresh] - joined.held]
-        return (begin[fresh], self._until(window, joined, fresh, at), fresh), since
-
-    def _until(self, window: Span, joined: Joined, fresh: Any, at: Any) -> Any:
-        """Where the window of each new row ends: behind its own time, or before it."""
-        n = fresh.size
-        if not n:
-            return fresh
+        at = times(new, str(bound.order))[joined.order[fresh] - joined.held]
         key = np.searchsorted(joined.starts, fresh, side="right")
-        apart = np.flatnonzero((np.diff(at[fresh]) != 0) | (np.diff(key) != 0)) + 1
-        edges = np.concatenate([[0], apart, [n]])
-        group = np.repeat(np.arange(edges.size - 1), np.diff(edges))
-        if window.closed in ("both", "right"):
-            return fresh[edges[1:] - 1][group] + 1
-        return fresh[edges[:-1]][group]
+        # a window ends behind the last row of the same time
+        ends = np.append((at[1:] != at[:-1]) | (key[1:] != key[:-1]), True)[: fresh.size]
+        last = fresh[ends][np.cumsum(ends) - ends]
+        return (begin[fresh], last + 1, fresh), since
 
 
 def _plain(n: int) -> Layout:

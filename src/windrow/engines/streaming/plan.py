@@ -12,7 +12,7 @@ from windrow.engines.binding import Bound
 from windrow.engines.streaming.answered import Latest
 from windrow.engines.streaming.growing import GrowingWindows
 from windrow.engines.streaming.hopping import HoppingWindows
-from windrow.engines.streaming.rows import RowWindows
+from windrow.engines.streaming.rows import Gap, RowWindows
 from windrow.windows.kinds import UNBOUNDED, On, Rows, Span, Until
 
 QUERY = "query"
@@ -67,13 +67,17 @@ class Plan:
         made: list[Family] = []
         holds = [b for b in self.bounds if not _grows(b) and not _polices(b)]
         if holds:
-            made.append(RowWindows(holds))
+            made.append(RowWindows(holds, self._gap))
         for bound in self.bounds:
             if _grows(bound):
-                made.append(GrowingWindows(bound))
+                made.append(GrowingWindows(bound, self._gap))
             elif _polices(bound):
-                made.append(RowWindows([bound]))
+                made.append(RowWindows([bound], self._gap))
         return made
+
+    @property
+    def _gap(self) -> Gap | None:
+        return None if self.idle is None or not self.timed else Gap(self.time, self.idle)
 
     @cached_property
     def latest(self) -> dict[int, Latest]:

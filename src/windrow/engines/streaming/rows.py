@@ -11,7 +11,8 @@ for the new ones:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -38,16 +39,34 @@ PLACE = "windrow:place"
 LENGTH = "windrow:length"
 
 
-class Joined:
-    """Rows that are held and new ones, sorted by key; the held ones come first in each."""
+class Gap(NamedTuple):
+    """How long a key may be idle along a column of times: behind such a gap it starts anew."""
 
-    def __init__(self, keys: Sequence[str], held: pa.Table, new: pa.Table) -> None:
+    time: str
+    size: int
+
+
+class Joined:
+    """Rows that are held and new ones, sorted by key; the held ones come first in each.
+
+    a a a a a b b b       rows
+    ├─────────┼─────┤     keys
+    ├───┼─────┼─────┤     stretches: keys, cut where one was idle for too long
+    """
+
+    def __init__(
+        self, keys: Sequence[str], held: pa.Table, new: pa.Table, gap: Gap | None = None
+    ) -> None:
         self.table = pa.concat_tables([held, new.select(held.column_names)])
         self.held, self.size = held.num_rows, self.table.num_rows
-        self.key, count = codes([self.table.column(name) for name in keys])
-        order, self.starts = order_rows(self.key, count, [], self.size)
+        key, count = codes([self.table.column(name) for name in keys])
+        order, self.keys = order_rows(key, count, [], self.size)
         self.order = np.arange(self.size) if order is None else order
         self.fresh = self.order >= self.held
+        self.starts = self.keys
+        if gap is not None and self.size:
+            at = times(self.table, gap.time)[self.order]
+            self.starts = np.union1d(self.keys, np.flatnonzero(np.diff(at) > gap.size) + 1)
 
     def laid(self, time: str | None = None) -> Layout:
         """The sorted rows, with their times if windows are measured along them."""
@@ -55,12 +74,16 @@ class Joined:
         return Layout(self.order, self.starts, self.starts, at)
 
     def begins(self) -> NDArray[np.int64]:
-        """For each sorted row, where its key begins."""
+        """For each sorted row, where its stretch begins."""
         return np.repeat(self.starts[:-1], np.diff(self.starts))
 
     def ends(self) -> NDArray[np.int64]:
-        """For each sorted row, where its key ends."""
+        """For each sorted row, where its stretch ends."""
         return np.repeat(self.starts[1:], np.diff(self.starts))
+
+    def key_ends(self) -> NDArray[np.int64]:
+        """For each sorted row, where its key ends."""
+        return np.repeat(self.keys[1:], np.diff(self.keys))
 
 
 class RowWindows:
@@ -69,8 +92,10 @@ class RowWindows:
     One with a policy is alone: what is held is its window, and no other's.
     """
 
-    def __init__(self, bounds: Sequence[Bound]) -> None:
+    def __init__(self, bounds: Sequence[Bound], gap: Gap | None = None) -> None:
         self.bounds = list(bounds)
+        spans = all(isinstance(b.query.window, Span) for b in bounds)  # whose rows leave anyway
+        self._gap = None if spans else gap
         self._keys = list(bounds[0].query.partition_by)
         self._policed = isinstance(bounds[0].query.window, Until)
         self._counts = any(isinstance(b.query.window, Rows) and _slides(b) for b in bounds)
@@ -82,8 +107,12 @@ class RowWindows:
         for bound in self.bounds:
             if isinstance(bound.query.window, Span):
                 names[str(bound.order)] = None
+            if self._policed:  # a policy that fails tells the row
+                names.update(dict.fromkeys(bound.query.order_by))
             for part in bound.query.parts.values():
                 names.update(dict.fromkeys(part.columns))
+        if self._gap is not None:
+            names[self._gap.time] = None
         kept = self.bounds[0].schema
         fields = [kept.field(name) for name in names if name not in self._keys]
         if self._counts or not fields:  # a window of none of the columns still has its rows
@@ -94,7 +123,7 @@ class RowWindows:
 
     def live(self, held: pa.Table, now: int | None) -> NDArray[np.bool_]:
         """Which of the rows in the store are held: chunks have others too, until they go."""
-        joined = Joined(self._keys, held, held.slice(0, 0))
+        joined = Joined(self._keys, held, held.slice(0, 0), self._gap)
         stays = np.zeros(joined.size, np.bool_)
         for bound in self.bounds:
             stays |= self._keep(bound, joined, now)
@@ -113,7 +142,7 @@ class RowWindows:
             new = new.append_column(PLACE, self._places(held, new))
         if self._policed:
             new = new.append_column(LENGTH, pa.array(np.full(new.num_rows, -1)))
-        joined = Joined(self._keys, held, new)
+        joined = Joined(self._keys, held, new, self._gap)
         stays = np.zeros(joined.size, np.bool_)
         answered = []
         for bound in self.bounds:
@@ -126,7 +155,7 @@ class RowWindows:
             answered.append(Answered(new, rows, made))
             if self._policed:
                 new = self._with_lengths(new, rows, asked.closing + 1 - asked.windows.lo)
-                joined = Joined(self._keys, held, new)
+                joined = Joined(self._keys, held, new, self._gap)
             stays |= self._keep(bound, joined, now)
         rows = np.sort(joined.order[stays])
         kept = rows[rows < joined.held]
@@ -155,6 +184,8 @@ class RowWindows:
             return laid, Asked(Windows(laid.starts, lo=lo, hi=place + 1), place)
         assert isinstance(window, Span)
         laid = joined.laid(str(bound.order))
+        if self._gap is not None:  # what a span holds does not depend on it
+            laid = replace(laid, starts=joined.keys, keys=joined.keys)
         lo, hi = span_bounds(window, bound, laid)
         return laid, Asked(Windows(laid.starts, lo=lo[place], hi=hi[place]), place)
 
@@ -173,7 +204,8 @@ class RowWindows:
         else:
             assert isinstance(window, Rows) and window.rows is not None
             last = max(window.rows - 1, int(self._counts))
-        return np.asarray(np.arange(joined.size) >= joined.ends() - last)
+        ends = joined.ends()
+        return np.asarray((np.arange(joined.size) >= ends - last) & (ends == joined.key_ends()))
 
     def _with_lengths(self, new: pa.Table, rows: Any, lengths: Any) -> pa.Table:
         made = np.empty(new.num_rows, np.int64)
@@ -182,7 +214,10 @@ class RowWindows:
 
     def _places(self, held: pa.Table, new: pa.Table) -> pa.Array:
         """The number of each new row among all rows that its key ever had."""
-        joined = Joined(self._keys, held.drop_columns([PLACE]), new)
+        blank = pa.array(np.zeros(new.num_rows, np.int64))
+        names = dict.fromkeys([*self._keys, PLACE, *([self._gap.time] if self._gap else [])])
+        held = held.select(list(names))
+        joined = Joined(self._keys, held, new.append_column(PLACE, blank), self._gap)
         before = np.zeros(joined.size + 1, np.int64)
         before[1:][~joined.fresh] = whole(held.column(PLACE)).to_numpy()[
             joined.order[~joined.fresh]
