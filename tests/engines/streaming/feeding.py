@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.engines.binding import bind
+from windrow.engines.streaming import log
 from windrow.engines.streaming.bucket import Bucket
 from windrow.engines.streaming.header import Header
+from windrow.engines.streaming.log import Recent
 from windrow.engines.streaming.plan import Plan
 from windrow.queries.query import Query
 
@@ -55,8 +57,10 @@ class Stream:
         self.identity = self.plan.identity(1)[0]
         self.bucket = Bucket(self.plan, self.store, Header(self.identity))
 
-    def restart(self) -> None:
-        """Forget all but the store and the head."""
+    def restart(self, cold: bool = True) -> None:
+        """Forget all but the store and the head, and if it is cold, what the process decoded."""
+        if cold:
+            log._DECODED = Recent(1 << 30)
         logs = len(self.plan.families) + len(self.plan.latest)
         header = Header.decode(self.bucket.header.encode(), logs)
         assert header.identity == self.identity

@@ -55,7 +55,7 @@ def streamed(
         stream.push(rows.slice(at, n))
         at += n
         if random.random() < restarts:
-            stream.restart()
+            stream.restart(cold=random.random() < 0.5)
     return stream
 
 
@@ -262,7 +262,7 @@ def test_idle_keys_leave() -> None:
             rows = pa.table([pa.array([second]), pa.array([key]), at, [1], [1.0]], schema=schema)
             stream.push(rows)
             if restarts:
-                stream.restart()
+                stream.restart(cold=second % 2 == 0)
         made = stream.finish().sort_by("ts")
         assert made.column("e").to_pylist() == [1, 1, 1, 1, 1, 2]
         stream.restart()

@@ -36,7 +36,7 @@ class Header:
         """The head as bytes."""
         pieces = [(p.number, p.rows, p.gone, p.next, p.last) for p in self.waiting]
         chunks = [
-            (i, c.number, c.rows, c.newest, 0) for i, log in enumerate(self.logs) for c in log
+            (i, c.number, c.rows, c.newest, c.stamp) for i, log in enumerate(self.logs) for c in log
         ]
         table = np.array([*pieces, *chunks], np.int64).reshape(-1, 5)
         fixed = _FIXED.pack(
@@ -56,10 +56,10 @@ class Header:
         identity, stamp, done, timer, pieces, chunks = _FIXED.unpack_from(body)
         table = np.frombuffer(body[_FIXED.size :], np.int64).reshape(-1, 5).tolist()
         made: list[list[Chunk]] = [[] for _ in range(logs)]
-        for log, number, rows, newest, _ in table[pieces : pieces + chunks]:
+        for log, number, rows, newest, drawn in table[pieces : pieces + chunks]:
             if log >= logs:
                 break  # another query's: the identity tells
-            made[log].append(Chunk(number, rows, newest))
+            made[log].append(Chunk(number, rows, newest, drawn))
         waiting = [Piece(*row) for row in table[:pieces]]
         done, timer = (None if time == _NEVER else time for time in (done, timer))
         return cls(identity, stamp, done, timer, waiting, made)

@@ -12,6 +12,8 @@ and small ones are merged: both cost no more than the rows that came.
 
 from __future__ import annotations
 
+import os
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -44,11 +46,16 @@ class Entries(Protocol):
 
 @dataclass
 class Chunk:
-    """What is known of a chunk without reading it; `newest` is the latest time it was added to."""
+    """What is known of a chunk without reading it.
+
+    `newest` is when it was last added to. The stamp is drawn anew whenever it is written, so a
+    process that has decoded a chunk of this stamp need not read it again.
+    """
 
     number: int
     rows: int
     newest: int
+    stamp: int = 0
 
 
 class Log:
@@ -142,6 +149,8 @@ class Log:
 
     def _write(self, chunk: Chunk, rows: pa.Table) -> None:
         """A chunk has each key once, with the number of its rows, and the rows by their keys."""
+        chunk.stamp = int.from_bytes(os.urandom(8)) >> 1
+        _DECODED.put(chunk.stamp, rows)
         values = rows.select(self._schema.names)
         if not len(self._keys):
             self.entries.put(self._log, chunk.number, encode(values))
@@ -157,6 +166,13 @@ class Log:
         self.entries.put(self._log, chunk.number, encode(keys, values))
 
     def _read(self, chunk: Chunk) -> pa.Table:
+        rows = _DECODED.get(chunk.stamp)
+        if rows is None:
+            rows = self._decoded(chunk)
+            _DECODED.put(chunk.stamp, rows)
+        return rows
+
+    def _decoded(self, chunk: Chunk) -> pa.Table:
         data = self.entries.get(self._log, chunk.number)
         what = f"chunk {chunk.number} of the stream's state"
         if not len(self._keys):
@@ -167,3 +183,29 @@ class Log:
         full = keys.drop_columns([_COUNT]).take(pa.array(each))
         columns = [*full.columns, *values.columns]
         return pa.Table.from_arrays(columns, schema=pa.schema([*self._keys, *self._schema]))
+
+
+class Recent:
+    """The chunks that this process met last, up to so many bytes."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._size = most, 0
+        self._held: OrderedDict[int, pa.Table] = OrderedDict()
+
+    def get(self, stamp: int) -> pa.Table | None:
+        """The rows of a chunk of this stamp, if they are here."""
+        rows = self._held.get(stamp)
+        if rows is not None:
+            self._held.move_to_end(stamp)
+        return rows
+
+    def put(self, stamp: int, rows: pa.Table) -> None:
+        """Remember the rows of a chunk."""
+        self._held[stamp] = rows
+        self._size += rows.nbytes
+        while self._size > self._most:
+            self._size -= self._held.popitem(last=False)[1].nbytes
+
+
+# Spark hands a bucket from worker to worker: each then reads only what is new to it.
+_DECODED = Recent(256 << 20)

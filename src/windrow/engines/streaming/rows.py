@@ -122,7 +122,12 @@ class RowWindows:
         return pa.schema(fields)
 
     def live(self, held: pa.Table, now: int | None) -> NDArray[np.bool_]:
-        """Which of the rows in the store are held: chunks have others too, until they go."""
+        """Which of the rows in the store count: chunks have others too, until they go.
+
+        Those are older than any window reaches, so only a policy must be told.
+        """
+        if not self._policed:
+            return np.ones(held.num_rows, np.bool_)
         joined = Joined(self._keys, held, held.slice(0, 0), self._gap)
         stays = np.zeros(joined.size, np.bool_)
         for bound in self.bounds:

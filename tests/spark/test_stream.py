@@ -1,0 +1,277 @@
+"""Queries over streaming DataFrames: as over tables, as Spark's own windows, with restarts."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.errors import AnalysisException, StreamingQueryException
+from pyspark.sql import functions as sf
+
+from tests.engines.streaming.feeding import disordered, readings
+from windrow import Collect, Count, Max, Mean, Query, Sum, shared, sliding, sql, streaming
+
+pytestmark = pytest.mark.xdist_group("spark")
+DDL = "id long, key string, ts timestamp, x long, y double"
+CLOSING = 3600 * 10**6
+
+
+class Source:
+    """A directory of Parquet files, each a micro-batch."""
+
+    def __init__(self, spark: Any, path: Path) -> None:
+        self.spark, self.path, self.files = spark, path, 0
+        (path / "in").mkdir(parents=True)
+
+    def add(self, rows: pa.Table) -> None:
+        file = self.path / "in" / f"{self.files:04}.parquet"
+        hidden = file.with_name(f".{file.name}")
+        pq.write_table(rows, hidden)
+        os.utime(hidden, (1e9 + self.files, 1e9 + self.files))
+        hidden.rename(file)
+        self.files += 1
+
+    def close(self, rows: pa.Table) -> None:
+        """A row long after all others, which lets the watermark pass them."""
+        last = rows.column("ts").cast(pa.int64()).to_numpy().max()
+        at = pa.array([int(last) + CLOSING], rows.schema.field("ts").type)
+        self.add(pa.table([pa.array([-1]), pa.array(["end"]), at, [0], [0.0]], rows.schema))
+
+    def frame(self) -> Any:
+        reader = self.spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1)
+        return reader.parquet(str(self.path / "in"))
+
+    def run(self, query: Any, mode: str = "append") -> list[dict[str, Any]]:
+        """All batches that there are; the progress of each."""
+        made = self.frame().transform(query)
+        writer = made.writeStream.outputMode(mode).option(
+            "checkpointLocation", str(self.path / "checkpoint")
+        )
+        if mode == "append":
+            writer = writer.format("parquet").option("path", str(self.path / "out"))
+        else:
+            self.seen: list[Any] = []
+            writer = writer.foreachBatch(lambda df, _: self.seen.append(df.toArrow()))
+        running = writer.trigger(availableNow=True).start()
+        running.awaitTermination()
+        self.schema = made.schema
+        return [dict(p) for p in running.recentProgress]
+
+    def result(self) -> pa.Table:
+        made = self.spark.read.schema(self.schema).parquet(str(self.path / "out"))
+        table: pa.Table = made.toArrow()
+        return table
+
+
+@pytest.fixture
+def source(spark: Any, tmp_path: Path) -> Source:
+    return Source(spark, tmp_path)
+
+
+def told(table: pa.Table) -> list[str]:
+    return sorted(
+        repr({n: round(v, 6) if isinstance(v, float) else v for n, v in row.items()})
+        for row in table.to_pylist()
+        if row.get("key") != "end"
+    )
+
+
+def fed(source: Source, rows: pa.Table, files: int = 3) -> None:
+    size = -(-rows.num_rows // files)
+    for begin in range(0, rows.num_rows, size):
+        source.add(rows.slice(begin, size))
+    source.close(rows)
+
+
+ASKED: dict[str, Callable[[], Query]] = {
+    "rows": lambda: sliding(
+        partition_by="key", order_by="ts", rows=7, lateness="30 seconds",
+        a=Max("x"), c=Collect("id"), m=Mean("y"),
+    ),
+    "range": lambda: sliding(
+        partition_by="key", order_by="ts", range="20 seconds", lateness="30 seconds",
+        where="x > -40", a=Max("x + 1"), c=Collect("id"),
+    ),
+    "no key": lambda: sliding(order_by="ts", range="5 seconds", lateness="30 seconds", a=Sum("x")),
+    "policy": lambda: sliding(
+        partition_by="key", order_by="ts", until=lambda total, old: total.n - old.n >= 3,
+        lateness="30 seconds", n=Count(),
+    ),
+    "hopping": lambda: sliding(
+        partition_by="key", order_by="ts", range="1 minute", slide="7 seconds",
+        lateness="30 seconds", a=Max("x"), c=Collect("id"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_a_stream_answers_as_the_table_with_a_restart(source: Source, kind: str) -> None:
+    rows = disordered(readings(300, 5, seed=3, spread=400), 30_000_000, seed=3)
+    query = ASKED[kind]()
+    for begin in (0, 100):
+        source.add(rows.slice(begin, 100))
+    source.run(query)
+    source.add(rows.slice(200, 100))
+    source.close(rows)
+    progress = source.run(query)
+    made = source.result()
+    assert made.column_names == query(rows).column_names
+    assert told(made) == told(query(rows).select(made.column_names))
+    assert progress[-1]["observedMetrics"]["windrow"].late in (0, None)
+
+
+def test_hopping_windows_are_sparks_own_late_rows_included(source: Source, spark: Any) -> None:
+    rows = readings(400, 4, seed=5, spread=3000)
+    random = np.random.default_rng(5)
+    came = rows.column("ts").cast(pa.int64()).to_numpy() + random.integers(0, 20_000_000, 400)
+    came[random.random(400) < 0.1] += 300_000_000
+    rows = rows.take(pa.array(np.argsort(came, kind="stable")))
+    fed(source, rows, files=5)
+    query = sliding(
+        partition_by="key", order_by="ts", range="2 minutes", slide="30 seconds",
+        lateness="20 seconds", a=Max("x"), s=Sum("x"), n=Count(),
+    )  # fmt: skip
+    progress = source.run(query)
+    late = sum(p["observedMetrics"]["windrow"].late or 0 for p in progress)
+    partly = sum(p["observedMetrics"]["windrow"].partly_late or 0 for p in progress)
+    assert late > 0 and partly > 0
+    own = Source(spark, source.path / "own")
+    for file in sorted((source.path / "in").glob("*.parquet")):
+        own.add(pq.read_table(file))
+    grouped = (
+        own.frame()
+        .withWatermark("ts", "20 seconds")
+        .groupBy("key", sf.window("ts", "2 minutes", "30 seconds"))
+        .agg(sf.max("x").alias("a"), sf.sum("x").alias("s"), sf.count("*").alias("n"))
+        .select("key", "window.start", "window.end", "a", "s", "n")
+        .toDF("key", "window_start", "window_end", "a", "s", "n")
+    )
+    own.run(lambda _: grouped)
+    assert told(source.result()) == told(own.result())
+
+
+def test_late_rows_come_out_marked(source: Source) -> None:
+    rows = readings(60, 2, seed=1, spread=600)
+    source.add(rows.slice(20))
+    source.add(rows.slice(0, 20))
+    source.close(rows)
+    query = sliding(partition_by="key", order_by="ts", rows=2, lateness="1 second", a=Max("x"))
+    progress = source.run(streaming(query, late="too_late"))
+    made = source.result()
+    aside = made.filter(made.column("too_late"))
+    assert sorted(aside.column("id").to_pylist()) == list(range(20))
+    assert sum(p["observedMetrics"]["windrow"].late or 0 for p in progress) == 20
+    rest = made.filter(pa.array(~np.array(made.column("too_late")))).drop_columns(["too_late"])
+    assert told(rest) == told(query(rows.slice(20)).select(rest.column_names))
+
+
+def test_update_tells_windows_as_they_change(source: Source) -> None:
+    rows = readings(200, 3, seed=2, spread=300)
+    fed(source, rows)
+    query = sliding(
+        partition_by="key", order_by="ts", range="1 minute", slide="10 seconds",
+        lateness="1 minute", a=Max("x"), n=Count(),
+    )  # fmt: skip
+    source.run(streaming(query, mode="update"), mode="update")
+    seen = {
+        (row["key"], row["window_start"]): row for table in source.seen for row in table.to_pylist()
+    }
+    assert told(pa.Table.from_pylist(list(seen.values()))) == told(query(rows))
+
+
+def test_rows_as_they_come(source: Source) -> None:
+    rows = readings(200, 3, seed=4)
+    for begin in range(0, 200, 50):
+        source.add(rows.slice(begin, 50))
+    query = sliding(partition_by="key", rows=3, c=Collect("id"))
+    source.run(query)
+    made = source.result()
+    assert told(made) == told(query(rows).select(made.column_names))
+
+
+def test_queries_share_a_stream(source: Source) -> None:
+    rows = disordered(readings(200, 3, seed=6, spread=300), 10_000_000, seed=6)
+    fed(source, rows)
+    common = {"partition_by": "key", "order_by": "ts", "lateness": "10 seconds"}
+    one = sliding(**common, rows=3, a=Max("x"))
+    two = sliding(**common, range="9 seconds", b=Sum("x"))
+    source.run(shared(one, two))
+    made = source.result().drop_columns(["b"])
+    assert told(made) == told(one(rows).select(made.column_names))
+    made = source.result().drop_columns(["a"])
+    assert told(made) == told(two(rows).select(made.column_names))
+
+
+def test_cql_over_a_stream_with_its_own_watermark(source: Source) -> None:
+    rows = readings(150, 3, seed=7, spread=300)
+    fed(source, rows)
+    query = sql(
+        "SELECT key, MAX(x) AS a "
+        "FROM s [PARTITION BY key ORDER BY ts RANGE 1 MINUTE SLIDE 30 SECONDS]"
+    )
+    source.run(lambda frame: frame.withWatermark("ts", "5 seconds").transform(query))
+    made = source.result()
+    assert told(made) == told(query(rows).select(made.column_names))
+
+
+def test_the_state_can_be_read_and_is_refused_by_another_query(source: Source, spark: Any) -> None:
+    rows = readings(60, 2, seed=1)
+    source.add(rows)
+    query = sliding(partition_by="key", rows=3, a=Max("x"))
+    source.run(query)
+    checkpoint = str(source.path / "checkpoint")
+    state = spark.read.format("statestore").option("stateVarName", "query").load(checkpoint)
+    texts = {row["value"]["text"] for row in state.collect()}
+    assert texts == {f"{query!r}\nin 16 buckets of keys"}
+    chunks = spark.read.format("statestore").option("stateVarName", "chunks").load(checkpoint)
+    assert chunks.count() > 0
+    source.add(rows)
+    with pytest.raises(StreamingQueryException, match="holds the state of another query") as caught:
+        source.run(sliding(partition_by="key", rows=5, a=Max("x")))
+    assert "rows=3" in str(caught.value) and "rows=5" in str(caught.value)
+
+
+def refused(source: Source, query: Any, match: str) -> None:
+    with pytest.raises(AnalysisException, match=match) as caught:
+        source.frame().transform(query)
+    assert "The DataFrame's columns are:" in str(caught.value)
+
+
+def test_what_a_stream_cannot_do_is_said_before_it_starts(source: Source) -> None:
+    refused(source, sliding(order_by="ts", rows=3, a=Max("x")), "how late may a row come")
+    refused(
+        source,
+        sliding(order_by="id", range=5, lateness="1 second", a=Max("x")),
+        "order_by='id' is of type bigint, and a stream is ordered by a timestamp",
+    )
+    per_row = sliding(order_by="ts", rows=3, lateness="1 second", a=Max("x"))
+    refused(source, streaming(per_row, mode="update"), "is for hopping windows")
+    refused(source, streaming(per_row, late="x"), "late='x' is the name of another column")
+    marked = source.frame().withWatermark("ts", "9 seconds")
+    with pytest.raises(AnalysisException, match="has a watermark of 9000 ms along 'ts' already"):
+        marked.transform(per_row)
+    two = sliding(order_by="ts", rows=3, lateness="2 seconds", b=Max("x"))
+    refused(source, shared(per_row, two), "need the same lateness")
+
+
+def test_times_have_the_sessions_zone(source: Source) -> None:
+    rows = readings(40, 2, seed=9, spread=60)
+    fed(source, rows)
+    query = sliding(
+        partition_by="key", order_by="ts", range="1 hour", slide="1 hour", lateness="1 second",
+        n=Count(),
+    )  # fmt: skip
+    source.run(query)
+    starts = {row["window_start"] for row in source.result().to_pylist() if row["key"] != "end"}
+    first = datetime.datetime.fromtimestamp(10**9 // 3600 * 3600, datetime.UTC)
+    assert starts == {first}
