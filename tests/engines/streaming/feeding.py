@@ -9,23 +9,22 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.engines.binding import bind
-from windrow.engines.streaming import log
 from windrow.engines.streaming.bucket import Bucket
 from windrow.engines.streaming.header import Header
-from windrow.engines.streaming.log import Recent
+from windrow.engines.streaming.log import DECODED
 from windrow.engines.streaming.plan import Plan
 from windrow.queries.query import Query
 
 
 class Store:
-    """A map of chunks that counts what is written."""
+    """A map of chunks that counts the bytes that are written and read."""
 
     def __init__(self) -> None:
         self.chunks: dict[tuple[int, int], bytes] = {}
         self.written = self.read = 0
 
     def get(self, log: int, number: int) -> bytes:
-        self.read += 1
+        self.read += len(self.chunks[log, number])
         return self.chunks[log, number]
 
     def put(self, log: int, number: int, value: bytes) -> None:
@@ -60,7 +59,7 @@ class Stream:
     def restart(self, cold: bool = True) -> None:
         """Forget all but the store and the head, and if it is cold, what the process decoded."""
         if cold:
-            log._DECODED = Recent(1 << 30)
+            DECODED.clear()
         logs = len(self.plan.families) + len(self.plan.latest)
         header = Header.decode(self.bucket.header.encode(), logs)
         assert header.identity == self.identity

@@ -22,9 +22,11 @@ from windrow.engines.columns import nulls_of, whole
 from windrow.engines.keys import codes
 from windrow.engines.streaming.answered import Answered, passing
 from windrow.engines.streaming.header import Header
+from windrow.engines.streaming.history import History
 from windrow.engines.streaming.hopping import HoppingWindows
 from windrow.engines.streaming.log import Entries, Log
 from windrow.engines.streaming.plan import QUERY, Plan
+from windrow.engines.streaming.sliding import SlidingWindows
 from windrow.engines.streaming.waiting import Waiting, times
 
 _WAITING = 0  # the number of the log in which rows wait; those of what is kept follow
@@ -48,8 +50,11 @@ class Bucket:
         self._waiting = Waiting(entries, _WAITING, plan.rows, plan.time, header.waiting)
         kept = [*plan.families, *plan.latest.values()]
         chunks = header.logs or [[] for _ in kept]
-        self._logs = []
+        self._logs: list[Log | History] = []
         for i, (family, held) in enumerate(zip(kept, chunks, strict=True)):
+            if isinstance(family, SlidingWindows):
+                self._logs.append(family.history(entries, i + 1, plan.key_schema, held))
+                continue
             log = Log(entries, i + 1, plan.key_schema, family.schema, held)
             log.restrict(family.live(log.rows, header.done))
             self._logs.append(log)
@@ -90,7 +95,7 @@ class Bucket:
         first = self._waiting.first
         found = [] if first is None else [first + 1]
         for family, log in zip(self.plan.families, self._logs, strict=False):
-            if isinstance(family, HoppingWindows):
+            if isinstance(family, HoppingWindows) and isinstance(log, Log):
                 closes = family.due(log.rows, self.header.done)
                 found += [] if closes is None else [closes]
         if self.plan.idle is not None:
@@ -141,6 +146,11 @@ class Bucket:
             return
         made: list[Answered] = []
         for family, log in zip(self.plan.families, self._logs, strict=False):
+            if isinstance(family, SlidingWindows):
+                assert isinstance(log, History)
+                made += family.step(log, ready, now)
+                continue
+            assert isinstance(log, Log)
             if isinstance(family, HoppingWindows):
                 slices = ready if self.plan.at_once else family.sliced(ready)
                 made, kept, added = family.step(log.rows, slices, now, self.header.done)
@@ -170,6 +180,7 @@ class Bucket:
         if i not in self.plan.latest:
             return answered.chosen(passing(bound, answered))
         log = self._logs[len(self.plan.families) + list(self.plan.latest).index(i)]
+        assert isinstance(log, Log)
         news, kept, added = self.plan.latest[i].news(log.rows, answered)
         log.replace(kept, added, now or 0)
         return news
@@ -197,7 +208,7 @@ class Bucket:
             return
         before = now - self.plan.idle
         for log in self._logs:
-            if any(chunk.newest < before for chunk in log.chunks):
+            if isinstance(log, Log) and any(chunk.newest < before for chunk in log.chunks):
                 key = codes([log.rows.column(name) for name in self.plan.keys])[0]
                 stays = np.flatnonzero(~log.idle(before, key))
                 if stays.size < log.rows.num_rows:

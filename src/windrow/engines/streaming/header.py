@@ -34,11 +34,13 @@ class Header:
 
     def encode(self) -> bytes:
         """The head as bytes."""
-        pieces = [(p.number, p.rows, p.gone, p.next, p.last) for p in self.waiting]
+        pieces = [(p.number, p.rows, p.gone, p.next, p.last, 0, 0, 0) for p in self.waiting]
         chunks = [
-            (i, c.number, c.rows, c.newest, c.stamp) for i, log in enumerate(self.logs) for c in log
+            (i, c.number, c.rows, c.newest, c.stamp, c.keys, c.low, c.high)
+            for i, log in enumerate(self.logs)
+            for c in log
         ]
-        table = np.array([*pieces, *chunks], np.int64).reshape(-1, 5)
+        table = np.array([*pieces, *chunks], np.int64).reshape(-1, 8)
         fixed = _FIXED.pack(
             self.identity,
             self.stamp,
@@ -54,13 +56,13 @@ class Header:
         """The head that these bytes are of."""
         body = checked(data, "the head of the stream's state")
         identity, stamp, done, timer, pieces, chunks = _FIXED.unpack_from(body)
-        table = np.frombuffer(body[_FIXED.size :], np.int64).reshape(-1, 5).tolist()
+        table = np.frombuffer(body[_FIXED.size :], np.int64).reshape(-1, 8).tolist()
         made: list[list[Chunk]] = [[] for _ in range(logs)]
-        for log, number, rows, newest, drawn in table[pieces : pieces + chunks]:
+        for log, *chunk in table[pieces : pieces + chunks]:
             if log >= logs:
                 break  # another query's: the identity tells
-            made[log].append(Chunk(number, rows, newest, drawn))
-        waiting = [Piece(*row) for row in table[:pieces]]
+            made[log].append(Chunk(*chunk))
+        waiting = [Piece(*row[:5]) for row in table[:pieces]]
         done, timer = (None if time == _NEVER else time for time in (done, timer))
         return cls(identity, stamp, done, timer, waiting, made)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -56,6 +56,9 @@ class Chunk:
     rows: int
     newest: int
     stamp: int = 0
+    keys: int = 0  # of how many keys there is a summary beside it
+    low: int = 0  # the first time in it, and the last
+    high: int = 0
 
 
 class Log:
@@ -122,19 +125,7 @@ class Log:
             for chunk in self.chunks:
                 if 2 * live[chunk.number] <= chunk.rows:
                     self._rewrite([chunk])
-        small = self._small()
-        while len(small) >= _AT_ONCE:
-            self._rewrite(small)
-            small = self._small()
-
-    def _small(self) -> list[Chunk]:
-        """The newest chunks, all of about the same size, that are not sealed."""
-        newest: list[Chunk] = []
-        for chunk in reversed(self.chunks[-_AT_ONCE:]):
-            if chunk.rows >= SEALED or (newest and chunk.rows > _AT_ONCE * newest[0].rows):
-                break
-            newest.insert(0, chunk)
-        return newest
+        merge_small(self.chunks, self._rewrite)
 
     def _rewrite(self, chunks: list[Chunk]) -> None:
         """One chunk in place of neighbours, of their rows that are needed."""
@@ -145,44 +136,69 @@ class Log:
         self._write(last, self.rows.filter(pa.array(place)))
         for chunk in chunks[:-1]:
             self.entries.remove(self._log, chunk.number)
-            self.chunks.remove(chunk)
 
     def _write(self, chunk: Chunk, rows: pa.Table) -> None:
         """A chunk has each key once, with the number of its rows, and the rows by their keys."""
         chunk.stamp = int.from_bytes(os.urandom(8)) >> 1
-        _DECODED.put(chunk.stamp, rows)
-        values = rows.select(self._schema.names)
-        if not len(self._keys):
-            self.entries.put(self._log, chunk.number, encode(values))
-            return
-        made, count = codes([rows.column(name) for name in self._keys.names])
-        order, starts = order_rows(made, count, [], rows.num_rows)
-        counts = np.diff(starts)
-        first = starts[:-1][counts > 0]
-        if order is not None:
-            values, first = values.take(pa.array(order)), order[first]
-        keys = rows.select(self._keys.names).take(pa.array(first))
-        keys = keys.append_column(_COUNT, pa.array(counts[counts > 0], pa.int32()))
-        self.entries.put(self._log, chunk.number, encode(keys, values))
+        DECODED.put(chunk.stamp, rows)
+        self.entries.put(self._log, chunk.number, encode(*by_key(rows, self._keys, self._schema)))
 
     def _read(self, chunk: Chunk) -> pa.Table:
-        rows = _DECODED.get(chunk.stamp)
+        rows = DECODED.get(chunk.stamp)
         if rows is None:
             rows = self._decoded(chunk)
-            _DECODED.put(chunk.stamp, rows)
+            DECODED.put(chunk.stamp, rows)
         return rows
 
     def _decoded(self, chunk: Chunk) -> pa.Table:
         data = self.entries.get(self._log, chunk.number)
         what = f"chunk {chunk.number} of the stream's state"
-        if not len(self._keys):
-            return decode(data, [self._schema], what)[0]
-        counted = self._keys.append(pa.field(_COUNT, pa.int32()))
-        keys, values = decode(data, [counted, self._schema], what)
-        each = np.repeat(np.arange(keys.num_rows), keys.column(_COUNT).to_numpy())
-        full = keys.drop_columns([_COUNT]).take(pa.array(each))
-        columns = [*full.columns, *values.columns]
-        return pa.Table.from_arrays(columns, schema=pa.schema([*self._keys, *self._schema]))
+        return rows_again(data, self._keys, self._schema, what)
+
+
+def by_key(rows: pa.Table, keys: pa.Schema, schema: pa.Schema) -> list[pa.Table]:
+    """Each key once with the number of its rows, and the rows by their keys; O(rows)."""
+    values = rows.select(schema.names)
+    if not len(keys):
+        return [values]
+    made, count = codes([rows.column(name) for name in keys.names])
+    order, starts = order_rows(made, count, [], rows.num_rows)
+    counts = np.diff(starts)
+    first = starts[:-1][counts > 0]
+    if order is not None:
+        values, first = values.take(pa.array(order)), order[first]
+    owners = rows.select(keys.names).take(pa.array(first))
+    return [owners.append_column(_COUNT, pa.array(counts[counts > 0], pa.int32())), values]
+
+
+def rows_again(data: bytes, keys: pa.Schema, schema: pa.Schema, what: str) -> pa.Table:
+    """The rows that `by_key` made the encoded tables of."""
+    if not len(keys):
+        return decode(data, [schema], what)[0]
+    counted = keys.append(pa.field(_COUNT, pa.int32()))
+    owners, values = decode(data, [counted, schema], what)
+    each = np.repeat(np.arange(owners.num_rows), owners.column(_COUNT).to_numpy())
+    full = owners.drop_columns([_COUNT]).take(pa.array(each))
+    return pa.Table.from_arrays(
+        [*full.columns, *values.columns], schema=pa.schema([*keys, *schema])
+    )
+
+
+def merge_small(chunks: list[Chunk], merge: Callable[[list[Chunk]], None]) -> None:
+    """Merge the newest chunks while they are small and about the same; the last stands for all."""
+    while len(small := _small(chunks)) >= _AT_ONCE:
+        merge(small)
+        del chunks[-len(small) : -1]
+
+
+def _small(chunks: list[Chunk]) -> list[Chunk]:
+    """The newest chunks, all of about the same size, that are not sealed."""
+    newest: list[Chunk] = []
+    for chunk in reversed(chunks[-_AT_ONCE:]):
+        if chunk.rows >= SEALED or (newest and chunk.rows > _AT_ONCE * newest[0].rows):
+            break
+        newest.insert(0, chunk)
+    return newest
 
 
 class Recent:
@@ -206,6 +222,11 @@ class Recent:
         while self._size > self._most:
             self._size -= self._held.popitem(last=False)[1].nbytes
 
+    def clear(self) -> None:
+        """Forget all."""
+        self._held.clear()
+        self._size = 0
+
 
 # Spark hands a bucket from worker to worker: each then reads only what is new to it.
-_DECODED = Recent(256 << 20)
+DECODED = Recent(256 << 20)

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
+import pyarrow.types as pt
 
 from windrow.engines.binding import Bound
+from windrow.engines.partials import PartialColumns
 from windrow.engines.streaming.answered import Latest
 from windrow.engines.streaming.growing import GrowingWindows
 from windrow.engines.streaming.hopping import HoppingWindows
 from windrow.engines.streaming.rows import Gap, RowWindows
+from windrow.engines.streaming.sliding import SlidingWindows
 from windrow.windows.kinds import UNBOUNDED, On, Rows, Span, Until
 
 QUERY = "query"
-Family = RowWindows | GrowingWindows | HoppingWindows
+Family = SlidingWindows | RowWindows | GrowingWindows | HoppingWindows
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,10 @@ class Plan:
             return [HoppingWindows(self.bounds, self.update)]
         made: list[Family] = []
         holds = [b for b in self.bounds if not _grows(b) and not _polices(b)]
+        slides = [b for b in holds if self._slides(b)]
+        if slides:
+            made.append(SlidingWindows(slides))
+        holds = [b for b in holds if b not in slides]
         if holds:
             made.append(RowWindows(holds, self._gap))
         for bound in self.bounds:
@@ -74,6 +81,16 @@ class Plan:
             elif _polices(bound):
                 made.append(RowWindows([bound], self._gap))
         return made
+
+    def _slides(self, bound: Bound) -> bool:
+        """Whether chunks of rows are well stood for by aggregates, all short and of one size."""
+        window = bound.query.window
+        if isinstance(window, Rows) and (window.slide is not None or self.idle is not None):
+            return False
+        types = {field.name: field.type for field in bound.schema}
+        fields = PartialColumns(bound.query.aggregations, types).fields
+        reads = any(part.columns for part in bound.query.parts.values())
+        return reads and all(pt.is_primitive(f.type) or pt.is_decimal(f.type) for f in fields)
 
     @property
     def _gap(self) -> Gap | None:
