@@ -1,7 +1,8 @@
-# make demo    the fourteen algorithms at work, side by side
+# make demo    Spark batch and Spark stream, the same answers; writes build/demo/index.html
 # make test    the tests (sets up .venv first)
 # make lint    ruff and mypy
-# make bench   the benchmark against other libraries; renews the table in README.md
+# make bench   the benchmark against other libraries; renews the tables in README.md
+# make bench-papers  the papers' experiments
 # make test-all  the tests with the slow ones
 # make explore   the tests on examples that no run has drawn before
 
@@ -13,8 +14,7 @@ READY  := $(VENV)/.ready
 .PHONY: demo test test-all explore lint format clean java redis
 
 demo: $(READY) java
-	@echo "windrow: one window, fourteen algorithms"
-	@$(BIN)/python examples/one_window.py
+	@$(BIN)/windrow demo --output build/demo
 
 test: $(READY) java redis
 	@echo "windrow: running the tests"
@@ -53,15 +53,23 @@ $(READY): pyproject.toml requirements/dev.txt
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-.PHONY: bench
-bench: $(READY)
-	@echo "windrow: arrays and tables against their peers (about twenty minutes)"
+.PHONY: bench bench-papers bench-targets
+bench: $(READY) java
+	@echo "windrow: against its peers, up to an hour (QUICK=--quick: five minutes); renews README"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/bench.txt
+	@$(BIN)/python -m windrow.bench peers $(QUICK) --output docs/benchmarks/peers
+	@$(BIN)/python -m benchmarks.readme docs/benchmarks/peers
+
+bench-papers: $(READY) java
+	@echo "windrow: the papers' experiments, up to an hour (QUICK=--quick: five minutes)"
+	@$(BIN)/python -m windrow.bench papers $(QUICK) --output docs/benchmarks/papers
+
+bench-targets: $(READY)
+	@echo "windrow: arrays and tables against their own targets (about ten minutes)"
 	@$(BIN)/python -m benchmarks.arrays --json docs/benchmarks/arrays.json \
 	  --markdown docs/benchmarks/arrays.md
 	@$(BIN)/python -m benchmarks.tables --json docs/benchmarks/tables.json \
 	  --markdown docs/benchmarks/tables.md
-	@$(BIN)/python -m benchmarks.readme docs/benchmarks/arrays.json docs/benchmarks/tables.json
 
 .PHONY: bench-spark
 bench-spark: $(READY) java

@@ -10,22 +10,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import arrays, readme, tables
-from benchmarks.arrays import measuring, peers
+from benchmarks import arrays, readme
 from benchmarks.arrays.__main__ import main
 from benchmarks.arrays.accuracy import exact_answers
-from benchmarks.arrays.comparisons import COMPARISONS, OURS, PACKAGES, PEERS, Data
 from benchmarks.arrays.latency import latency_ratio, show_latency
 from benchmarks.arrays.loops import Feed
-from benchmarks.arrays.measuring import Row, Section, Settings, cell, measure
+from benchmarks.arrays.measuring import Section, Settings, cell
 from benchmarks.tables import memory
-from benchmarks.tables import peers as table_peers
 from benchmarks.tables.__main__ import main as tables_main
-from benchmarks.tables.contenders import OURS as OUR_FRAMES
-from benchmarks.tables.contenders import PEERS as TABLE_PEERS
-from benchmarks.tables.contenders import Window, answers_of
-from benchmarks.tables.readings import Frames, readings
 from numpy.typing import NDArray
+
+from windrow.bench import measuring
+from windrow.bench.measuring import Row, measure
+from windrow.bench.peers import tables as table_peers
+from windrow.bench.peers.contenders import OURS as OUR_FRAMES
+from windrow.bench.peers.contenders import PEERS as TABLE_PEERS
+from windrow.bench.peers.contenders import Window, answers_of
+from windrow.bench.peers.frames import Frames, readings
+from windrow.bench.peers.libraries import COMPARISONS, OURS, PACKAGES, PEERS, Data
 
 QUICK = Settings(quick=True, n=3000, repeats=2)
 
@@ -46,33 +48,17 @@ def slowly(seconds: float) -> Callable[[], NDArray[np.float64]]:
     return call
 
 
-def test_a_run_leaves_json_and_markdown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("bottleneck")
-    calls = {name: COMPARISONS["max"][name] for name in (OURS, "bottleneck")}
-    monkeypatch.setattr(peers, "COMPARISONS", {"max": calls})
-    status, raw, text = run(tmp_path, "--only", "peers")
+def test_a_run_leaves_json_and_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, raw, text = run(tmp_path, "--only", "accuracy")
     assert status == 0 and raw["finished"]
     assert {"cpu", "cores", "python", "versions", "when"} <= set(raw["machine"])
     assert set(raw["machine"]["versions"]) == set(PACKAGES)
-    rows = raw["sections"]["peers"]["rows"]
-    assert [row["window"] for row in rows] == [8, 64, 1024]
-    for row in rows:
-        assert set(row["results"]) == {OURS, *PEERS}
-        assert row["results"]["numbagg"] == {"status": "no such function"}
-        for name in (OURS, "bottleneck"):
-            result = row["results"][name]
-            assert result["status"] == "ok"
-            assert len(result["runs_s"]) == 3
-            assert 0 < result["min_s"] <= result["median_s"] <= result["max_s"]
-        expected = row["results"]["bottleneck"]["median_s"] / row["results"][OURS]["median_s"]
-        assert row["ratio"] == pytest.approx(expected)
-    assert "## Against other libraries" in text and "Target: " in text
-    assert text.count("| max |") == len(rows)
+    rows = raw["sections"]["accuracy"]["rows"]
+    assert {row["window"] for row in rows} == {64, 1024}
+    assert "## Accuracy" in text
     out, progress = capsys.readouterr()
     assert out == text
-    assert "peers max 1024" in progress
+    assert "accuracy" in progress
 
 
 @pytest.mark.parametrize("question", COMPARISONS)
@@ -104,18 +90,7 @@ def test_what_fails_or_disagrees_is_shown_and_does_not_win() -> None:
     assert results["wrong"]["status"] == "disagrees" and results["wrong"]["runs_s"]
     assert results["fails"] == {"status": "failed: ValueError: no window so long"}
     assert results["missing"] == {"status": "not installed"}
-    assert peers.ratio(results) is None
     assert cell(results["wrong"], 0.0).endswith("disagrees")
-
-
-def test_a_faster_peer_is_shown_winning() -> None:
-    calls = {OURS: slowly(0.005), "peer": lambda: np.ones(3)}
-    results = measure(calls, repeats=3)
-    found = peers.ratio(results)
-    assert found is not None and found < 1
-    assert cell(results["peer"], results["peer"]["median_s"]).startswith("**")
-    rows = [{"ratio": found}]
-    assert "missed" in arrays.SECTIONS["peers"].verdict(rows)
 
 
 def test_what_is_slow_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,27 +185,20 @@ def test_latency_is_compared_by_the_longest_call() -> None:
 # -- tables ----------------------------------------------------------------------------------
 
 
-def test_a_run_over_tables_leaves_json_and_markdown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for library in ("pandas", "polars", "duckdb"):
-        pytest.importorskip(library)
-    monkeypatch.setattr(table_peers, "QUESTIONS", {"max, mean, argmax": True})
+def test_a_run_over_tables_leaves_json_and_markdown(tmp_path: Path) -> None:
     raw, text = tmp_path / "raw.json", tmp_path / "tables.md"
-    given = ["--quick", "--n", "3000", "--only", "peers", "windows"]
+    given = ["--quick", "--n", "3000", "--only", "windows"]
     assert tables_main([*given, "--json", str(raw), "--markdown", str(text)]) == 0
     report = json.loads(raw.read_text())
-    assert report["finished"] and set(report["machine"]["versions"]) == set(tables.PACKAGES)
-    for row in report["sections"]["peers"]["rows"]:
-        assert {name: r["status"] for name, r in row["results"].items()} == dict.fromkeys(
-            [*OUR_FRAMES, *TABLE_PEERS], "ok"
-        )
-        best = row["results"][row["fastest"]]["median_s"]
-        for name, ratio in row["ratios"].items():
-            assert ratio == pytest.approx(best / row["results"][name]["median_s"])
+    assert report["finished"] and report["sections"]["windows"]["rows"]
     assert "# windrow over tables" in text.read_text()
-    shown = readme.tables(report)
-    assert shown.count("| max, mean, argmax |") == 4
+
+
+def test_a_table_takes_its_place_in_the_readme() -> None:
+    begin, end = (mark.format(readme.PLACES["tables"]) for mark in (readme.BEGIN, readme.END))
+    text = f"before\n{begin}old\n{end}after\n"
+    assert readme.placed(text, "tables", "new\n") == f"before\n{begin}new\n{end}after\n"
+    assert readme.placed(text, "arrays", "new\n") == text
 
 
 @pytest.mark.parametrize("peer", TABLE_PEERS)
@@ -276,7 +244,6 @@ def test_what_is_long_is_measured_on_a_part(monkeypatch: pytest.MonkeyPatch) -> 
     assert "scaled_from" not in results["slow"] and results["slow"]["runs_s"] == [2.0]
     assert results["slower"]["scaled_from"] == 100
     assert results["slower"]["median_s"] == pytest.approx(4.0)
-    assert table_peers.shown(results["slower"], 0.0).endswith("*")
 
 
 @pytest.mark.parametrize("keys", [1, 40])

@@ -1,6 +1,6 @@
-"""How fast `rolling` is over arrays, against its peers and against itself.
+"""How fast `rolling` is over arrays, against its targets; its peers: `windrow bench peers`.
 
-    python -m benchmarks.arrays [--quick] [--only peers own …] [--json FILE] [--markdown FILE]
+    python -m benchmarks.arrays [--quick] [--only own loops …] [--json FILE] [--markdown FILE]
 
 One run measures everything, one contender after the other and then again, so that a disturbance
 of the machine meets all of them. A first call, which may compile, is kept apart from the timed
@@ -11,11 +11,10 @@ case is a line there. Ctrl-C ends the run and keeps what is done.
 
 from __future__ import annotations
 
-from benchmarks.arrays import accuracy, first, latency, loops, own, peers, threads
+from benchmarks.arrays import accuracy, first, latency, loops, own, threads
 from benchmarks.arrays.measuring import Section
 
 SECTIONS: dict[str, Section] = {
-    "peers": peers.SECTION,
     "accuracy": accuracy.SECTION,
     "own": own.SECTION,
     "loops": loops.SECTION,

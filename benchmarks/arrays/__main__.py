@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import arrays
-from benchmarks.arrays.measuring import Row, Settings, markdown, measure_all
+from benchmarks.arrays.measuring import Settings, markdown, measure_all
+from windrow.bench.measuring import Row
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

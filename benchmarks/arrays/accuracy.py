@@ -10,8 +10,9 @@ from decimal import Decimal, localcontext
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.arrays.comparisons import COMPARISONS, OURS, Data
-from benchmarks.arrays.measuring import Row, Section, Settings, failure, power, table
+from benchmarks.arrays.measuring import Section, Settings, power, table
+from windrow.bench.measuring import Row, failure
+from windrow.bench.peers.libraries import COMPARISONS, OURS, Data
 
 ACCURACY = [  # question, window, where the values lie
     (question, w, centre)

@@ -10,7 +10,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.arrays.measuring import Row, Section, Settings, summary, table
+from benchmarks.arrays.measuring import Section, Settings, table
+from windrow.bench.measuring import Row, summary
 
 TARGET = 1.0
 IMPORTS = "import numpy as np, numba"

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.arrays.measuring import Row, Section, Settings, failure, power, table
+from benchmarks.arrays.measuring import Section, Settings, power, table
 from windrow import Bloom, RollingState, rolling
+from windrow.bench.measuring import Row, failure
 
 ALGORITHMS = ("two_stacks", "daba")
 WINDOW = 2**14

@@ -10,18 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.arrays.measuring import (
-    Row,
-    Section,
-    Settings,
-    failure,
-    power,
-    rounds,
-    summary,
-    table,
-    timed,
-)
+from benchmarks.arrays.measuring import Section, Settings, power, table
 from windrow import Max, RollingState, rolling
+from windrow.bench.measuring import Row, failure, rounds, summary, timed
 from windrow.compiled.rolling import COMPILED
 
 WINDOWS = (64, 1024, 16384, 2**20)

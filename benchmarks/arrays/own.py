@@ -10,20 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.arrays.comparisons import OURS, Data
-from benchmarks.arrays.measuring import (
-    Row,
-    Section,
-    Settings,
-    measure,
-    median_of,
-    power,
-    rounds,
-    summary,
-    table,
-    times,
-)
+from benchmarks.arrays.measuring import Section, Settings, power, table, times
 from windrow import aggregation, rolling
+from windrow.bench.measuring import Row, measure, median_of, rounds, summary
+from windrow.bench.peers.libraries import OURS, Data
 
 WINDOWS = (64, 1024)
 TARGET = 100

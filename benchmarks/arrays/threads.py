@@ -7,19 +7,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks.arrays.measuring import (
-    Row,
-    Section,
-    Settings,
-    cell,
-    measure,
-    median_of,
-    power,
-    table,
-    times,
-)
+from benchmarks.arrays.measuring import Section, Settings, cell, power, table, times
 from benchmarks.arrays.own import SPREAD
 from windrow import Aggregation, Max, StdDev, rolling
+from windrow.bench.measuring import Row, measure, median_of
 
 THREADED: dict[str, Callable[[], Aggregation]] = {
     "max": Max,

@@ -1,5 +1,7 @@
-"""Queries over Spark DataFrames against Spark's own windows, in one run.
+"""Spark DataFrames: the same question to windrow, to Spark's own windows, and to Spark's hopping
+`window()`, in one run.
 
-Every case is a job on the same cached rows (key, ts, v) into the noop sink, on all cores. The
-cases of a comparison take turns; what is shown are medians, and ratios of medians.
+The frame is cached, results go to the noop sink, and the peers of a comparison take turns. What
+would take hours is asked about fewer keys or rows, and compared by rows a second. Cores and memory
+are measured in processes of their own.
 """

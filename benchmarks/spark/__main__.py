@@ -14,72 +14,58 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import spark as about
+from benchmarks.spark.alone import measured
 from benchmarks.spark.cases import Case, cases
-
-KEYS = 1000
-
-
-def session(cores: int, memory: str) -> Any:
-    """A local Spark with nothing beside it."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master(f"local[{cores}]").appName("windrow benchmark")
-    for name, value in {
-        "spark.driver.memory": memory,
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": str(2 * cores),
-        "spark.sql.session.timeZone": "UTC",
-    }.items():
-        builder.config(name, value)
-    made = builder.getOrCreate()
-    made.sparkContext.setLogLevel("ERROR")
-    return made
+from benchmarks.spark.goals import goals
+from benchmarks.spark.session import KEYS, data, seconds, session
 
 
-def data(spark: Any, rows: int) -> Any:
-    """Rows of (key, ts, v), a second apart from one to the next of a key."""
-    from pyspark.sql import functions as sf
+class Frames:
+    """The frames that cases run over, each made and cached once."""
 
-    return spark.range(rows).select(
-        (sf.col("id") % KEYS).alias("key"),
-        sf.timestamp_micros(sf.col("id") * (1_000_000 // KEYS)).alias("ts"),
-        sf.rand(1).alias("v"),
-    )
+    def __init__(self, spark: Any, rows: int) -> None:
+        self.spark, self.rows = spark, rows
+        self._made: dict[tuple[int, int | None], tuple[Any, int]] = {}
+
+    def of(self, case: Case) -> tuple[Any, int]:
+        """The frame of a case, and its rows."""
+        rows = min(self.rows, case.rows or self.rows)
+        which = rows, case.keys
+        if which not in self._made:
+            frame = data(self.spark, rows)
+            if case.keys is not None:
+                frame = frame.where(f"key < {case.keys}")
+            frame = frame.cache()
+            self._made[which] = frame, frame.count()
+        return self._made[which]
 
 
-def seconds(spark: Any, case: Case, frame: Any) -> float:
-    """How long a case takes."""
+def took(spark: Any, case: Case, frame: Any) -> float:
+    """How long a case takes, with what runs when a query meets the frame."""
     for name, value in case.settings:
         spark.conf.set(name, value)
     start = time.perf_counter()
-    case.make(frame).write.format("noop").mode("overwrite").save()
+    seconds(case.make(frame))
     return time.perf_counter() - start
 
 
 def measure(spark: Any, wanted: list[Case], rows: int, repeats: int) -> list[dict[str, Any]]:
     """Each case some times, those of a comparison in turns."""
-    results = []
-    frames: dict[int, Any] = {}
+    results, frames = [], Frames(spark, rows)
     for comparison in dict.fromkeys(case.comparison for case in wanted):
         group = [case for case in wanted if case.comparison == comparison]
         runs: dict[str, list[float]] = {case.name: [] for case in group}
         for round_ in range(repeats + 1):  # the first one is to warm up
             for case in random.sample(group, len(group)):
-                n = min(rows, case.rows or rows)
-                if n not in frames:
-                    frames[n] = data(spark, n).cache()
-                    frames[n].count()
-                took = seconds(spark, case, frames[n])
+                took_now = took(spark, case, frames.of(case)[0])
                 if round_:
-                    runs[case.name].append(took)
+                    runs[case.name].append(took_now)
         for case in group:
-            n = min(rows, case.rows or rows)
+            n = frames.of(case)[1]
             median = statistics.median(runs[case.name])
             results.append(
                 {"comparison": comparison, "case": case.name, "rows": n, "seconds": runs[case.name],
-                 "krows_per_s": round(n / median / 1000, 1)}
+                 "krows_per_s": round(n / median / 1000, 2)}
             )  # fmt: skip
             print(
                 f"{comparison}: {case.name}: {results[-1]['krows_per_s']} krows/s", file=sys.stderr
@@ -87,15 +73,36 @@ def measure(spark: Any, wanted: list[Case], rows: int, repeats: int) -> list[dic
     return results
 
 
+def scaled(rows: int, repeats: int) -> dict[str, Any]:
+    """The question without a key on one core and on two, in turns."""
+    runs: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(repeats):
+        for cores in random.sample([1, 2], 2):
+            made = measured(what="no key", cores=cores, rows=rows)
+            runs[cores].append(made["seconds"])
+            print(f"no key, {cores} core(s): {made['seconds']:.1f} s", file=sys.stderr)
+    ratio = statistics.median(runs[1]) / statistics.median(runs[2])
+    return {"cores": runs, "cores_ratio": [ratio]}
+
+
+def bounded(rows: int, heap: str) -> dict[str, Any]:
+    """Twenty million rows of one key, and the memory that they took."""
+    made = measured(what="one key", rows=rows, memory=heap)
+    print(f"one key: {made['megabytes']} MB, {made['seconds']:.1f} s", file=sys.stderr)
+    return {"one_key": made, "gigabytes": [made["megabytes"] / 1024]}
+
+
 def markdown(report: dict[str, Any]) -> str:
-    """The results as a table."""
+    """The results as tables."""
     lines = ["| question | plan | rows | krows/s | windrow is |", "|---|---|---|---|---|"]
     best = {r["comparison"]: r["krows_per_s"] for r in report["results"] if r["case"] == "windrow"}
     for row in report["results"]:
         question, plan, speed = row["comparison"], row["case"], row["krows_per_s"]
         peer = plan != "windrow" and question in best
         ratio = f"{best[question] / speed:.1f}×" if peer else ""
-        lines.append(f"| {question} | {plan} | {row['rows']:,} | {speed} | {ratio} |")
+        lines.append(f"| {question} | {plan} | {row['rows']:,} | {speed:,} | {ratio} |")
+    lines += ["", "| windrow against | asked | measured |", "|---|---|---|"]
+    lines += [f"| {what} | {asked} | {found:.2f} |" for what, asked, found in goals(report)]
     return "\n".join([f"{report['machine']}\n", *lines, ""])
 
 
@@ -108,15 +115,24 @@ def main() -> int:
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--memory", default="8g")
     parser.add_argument("--only", help="comparisons that have this in their name")
+    parser.add_argument("--without", nargs="*", default=[], choices=["cores", "memory"])
+    parser.add_argument("--key-rows", type=int, default=20_000_000, help="of the one key")
+    parser.add_argument("--key-heap", default="800m", help="of Java, for the one key")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
     given = parser.parse_args()
+    report: dict[str, Any] = {}
+    if "memory" not in given.without:
+        report |= bounded(given.key_rows, given.key_heap)
+    if "cores" not in given.without:
+        report |= scaled(given.rows, given.repeats)
     spark = session(given.cores, given.memory)
-    wanted = [c for c in cases(tuple(given.windows)) if (given.only or "") in c.comparison]
+    every = cases(tuple(given.windows), given.rows, KEYS)
+    wanted = [case for case in every if (given.only or "") in case.comparison]
     import numba
     import pyarrow
 
-    report = {
+    report |= {
         "machine": f"{platform.machine()}, {given.cores} cores, "
         f"Python {platform.python_version()}, Spark {spark.version}, "
         f"PyArrow {pyarrow.__version__}, Numba {numba.__version__}",

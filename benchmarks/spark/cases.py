@@ -13,6 +13,10 @@ from pyspark.sql import functions as sf
 from windrow import ArgMax, Max, Mean, StdDev, sliding
 
 TREE = "spark.sql.window.segmentTree.enabled"
+NO_KEY = "max without a key, range of an hour"
+LONG = "max without a key, range of ten hours"
+SEVERAL = "max, mean and argmax, 1024 rows"
+HOPPING = "max, hopping windows of an hour every second"
 
 
 @dataclass(frozen=True)
@@ -23,19 +27,24 @@ class Case:
     name: str
     make: Callable[[DataFrame], DataFrame]
     settings: tuple[tuple[str, str], ...] = ()
-    rows: int | None = None  # at most so many: what takes too long is asked about fewer
+    keys: int | None = None  # of so many keys only: as long windows as with all, in less time
+    rows: int | None = None  # over a frame of at most so many rows
 
 
-def cases(windows: tuple[int, ...]) -> Iterator[Case]:
+def cases(windows: tuple[int, ...], rows: int, keys: int) -> Iterator[Case]:
     """All cases; those of one comparison stand together."""
     yield Case("sort", "shuffle and sort", _sorted)
+    a_key = max(1, rows // keys)
     for w in windows:
-        yield from _rows(f"max, {w} rows", w, {"m": Max("v")}, [sf.max("v")])
+        yield from _rows(f"max, {w} rows", w, {"m": Max("v")}, [sf.max("v")], a_key, keys)
     parts = {"m": Max("v"), "a": Mean("v"), "at": ArgMax("v", "ts")}
     own = [sf.max("v"), sf.avg("v"), sf.max_by("ts", "v")]
-    yield from _rows("max, mean and argmax, 1024 rows", 1024, parts, own)
-    yield from _rows("stddev, 1024 rows", 1024, {"s": StdDev("v")}, [sf.stddev("v")])
-    yield from _without_key()
+    yield from _rows(SEVERAL, 1024, parts, own, a_key, keys)
+    best = {"at": ArgMax("v", "ts")}
+    yield from _rows("argmax, 1024 rows", 1024, best, [sf.max_by("ts", "v")], a_key, keys)
+    yield from _rows("stddev, 1024 rows", 1024, {"s": StdDev("v")}, [sf.stddev("v")], a_key, keys)
+    yield from _without_key(NO_KEY, "1 hour", 3600)
+    yield from _without_key(LONG, "10 hours", 36_000)
     yield from _hopping()
 
 
@@ -50,27 +59,29 @@ def _over(window: Any, columns: list[Column]) -> Callable[[DataFrame], DataFrame
     return make
 
 
-def _rows(name: str, w: int, parts: Any, columns: list[Column]) -> Iterator[Case]:
+def _rows(
+    name: str, w: int, parts: Any, columns: list[Column], a_key: int, keys: int
+) -> Iterator[Case]:
     query = sliding(partition_by="key", order_by="ts", rows=w, **parts)
     window = SparkWindow.partitionBy("key").orderBy("ts").rowsBetween(1 - w, 0)
-    few = max(20_000, 400_000_000 // w)  # Spark's default looks at w rows for each
-    slow = few if len(parts) > 1 else None  # and the tree does not know max_by
+    few = min(keys, max(4, 200_000_000 // (a_key * min(w, a_key))))  # Spark's default is O(w)
+    slow = few if "at" in parts else None  # and so is the tree, as it does not know max_by
     yield Case(name, "windrow", lambda frame: frame.transform(query))
     yield Case(name, "segment tree", _over(window, columns), ((TREE, "true"),), slow)
     yield Case(name, "default", _over(window, columns), ((TREE, "false"),), few)
 
 
-def _without_key() -> Iterator[Case]:
-    name = "max without a key, range of an hour"
-    query = sliding(order_by="ts", range="1 hour", m=Max("v"))
-    seconds = SparkWindow.orderBy(sf.col("ts").cast("double")).rangeBetween(-3600, 0)
+def _without_key(name: str, size: str, seconds: int) -> Iterator[Case]:
+    query = sliding(order_by="ts", range=size, m=Max("v"))
+    window = SparkWindow.orderBy(sf.col("ts").cast("double")).rangeBetween(-seconds, 0)
     yield Case(name, "windrow", lambda frame: frame.transform(query))
-    yield Case(name, "segment tree", _over(seconds, [sf.max("v")]), ((TREE, "true"),))
+    yield Case(name, "segment tree", _over(window, [sf.max("v")]), ((TREE, "true"),))
 
 
 def _hopping() -> Iterator[Case]:
-    name = "max, hopping windows of an hour every second"
     query = sliding(partition_by="key", order_by="ts", range="1 hour", slide="1 second", m=Max("v"))
     window = sf.window("ts", "1 hour", "1 second")
-    yield Case(name, "windrow", lambda frame: frame.transform(query), rows=100_000)
-    yield Case(name, "window()", lambda f: f.groupBy("key", window).agg(sf.max("v")), rows=5_000)
+    yield Case(HOPPING, "windrow", lambda frame: frame.transform(query), rows=100_000)
+    yield Case(
+        HOPPING, "window()", lambda frame: frame.groupBy("key", window).agg(sf.max("v")), rows=500
+    )  # it copies each row 3600 times, by code that is too long to be compiled

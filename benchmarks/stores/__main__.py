@@ -6,12 +6,12 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 
 from benchmarks import stores
-from benchmarks.arrays.measuring import Row, load, machine, say
+from benchmarks.arrays.measuring import say
 from benchmarks.stores import sections
+from windrow.bench.measuring import Row, load, machine
 
 SECTIONS = ("memory", "events")
 
@@ -55,10 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the raw results go")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="where the tables go")
     given = parser.parse_args(arguments)
-    about = machine()
-    about["versions"] = {
-        package: metadata.version(package) for package in ("rocksdict", "lmdb", "redis")
-    }
+    about = machine(("rocksdict", "lmdb", "redis"))
     rows: dict[str, list[Row]] = {}
     for name in given.only or SECTIONS:
         say(name)

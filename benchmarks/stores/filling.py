@@ -8,20 +8,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from pathlib import Path
 
 from benchmarks.stores.contenders import contender
-
-
-def memory() -> dict[str, int]:
-    """Bytes: `private` is this process's own, `resident` has the pages of mapped files as well."""
-    status = dict(
-        line.split(":", 1)
-        for line in Path("/proc/self/status").read_text().splitlines()
-        if ":" in line
-    )
-    sizes = {"private": "RssAnon", "resident": "VmRSS"}
-    return {name: int(status[field].split()[0]) * 1024 for name, field in sizes.items()}
+from windrow.bench.filling import memory
 
 
 def tell(**what: object) -> None:

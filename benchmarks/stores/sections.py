@@ -9,9 +9,10 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-from benchmarks.arrays.measuring import Row, power, say, summary, table
+from benchmarks.arrays.measuring import power, say, table
 from benchmarks.stores.contenders import BASE, STORES, contender
 from windrow.algorithms.base import Aggregator
+from windrow.bench.measuring import Row, summary
 
 MEMORY_TARGET = 64 << 20
 EVENT_TARGET = 10.0

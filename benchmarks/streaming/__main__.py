@@ -120,8 +120,8 @@ def table(report: dict[str, Any]) -> str:
     lines += ["", "| an answer a row, 10,000 keys | krows/s |", "|---|---|"]
     for case in dict.fromkeys(r["case"] for r in results if "case" in r):
         lines.append(f"| {case} | {median(case=case):g} |")
-    lines += ["", "| window, rows | written by a batch of 4,096 rows | kept | raw values | restart |",
-              "|---|---|---|---|---|"]  # fmt: skip
+    head = "| window, rows | written by a batch of 4,096 rows | kept | raw values | restart |"
+    lines += ["", head, "|---|---|---|---|---|"]
     for r in results:
         if r["what"] == "state":
             lines.append(
@@ -158,8 +158,8 @@ def main() -> None:
                 results.append(result)
                 print(json.dumps(result), file=sys.stderr, flush=True)
                 report = {
-                    "machine": f"{os.cpu_count()} cores, {platform.processor() or platform.machine()}, "
-                    f"Spark {spark.version}, Python {platform.python_version()}",
+                    "machine": f"{os.cpu_count()} cores, {platform.machine()}, Spark "
+                    f"{spark.version}, Python {platform.python_version()}",
                     "results": results,
                 }
                 if options.json:

@@ -1,20 +1,17 @@
-"""How fast queries over tables are, against their peers and as tables and windows grow.
+"""How queries over tables cost as tables and windows grow; their peers: `windrow bench peers`.
 
-    python -m benchmarks.tables [--quick] [--only peers growth …] [--json FILE] [--markdown FILE]
+    python -m benchmarks.tables [--quick] [--only rows windows …] [--json FILE] [--markdown FILE]
 
 One run measures everything, in rounds of another order each; a figure is the median of the rounds,
-with the smallest and the largest. Everyone has all cores. What would take longer than LONG seconds
-is measured on a twentieth of the table, with windows as long, and multiplied; the fastest peer is
-then run once over all of it. Ctrl-C ends the run and keeps what is done.
+with the smallest and the largest, on all cores. Ctrl-C ends the run and keeps what is done.
 """
 
 from __future__ import annotations
 
 from benchmarks.arrays.measuring import Section
-from benchmarks.tables import growth, memory, peers
+from benchmarks.tables import growth, memory
 
 SECTIONS: dict[str, Section] = {
-    "peers": peers.SECTION,
     "rows": growth.ROWS,
     "windows": growth.WINDOWS,
     "memory": memory.SECTION,

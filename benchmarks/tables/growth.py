@@ -6,19 +6,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks.arrays.measuring import (
-    Row,
-    Section,
-    Settings,
-    median_of,
-    milliseconds,
-    rounds,
-    summary,
-    table,
-)
-from benchmarks.tables.contenders import Window, query
-from benchmarks.tables.peers import MANY
-from benchmarks.tables.readings import readings
+from benchmarks.arrays.measuring import Section, Settings, milliseconds, table
+from windrow.bench.measuring import Row, median_of, rounds, summary
+from windrow.bench.peers.contenders import Window, query
+from windrow.bench.peers.frames import readings
+from windrow.bench.peers.tables import MANY
 
 SIZES = (10, 100, 1000, 10_000, 100_000)
 AN_EIGHTH_MORE = 1.125  # what a row of the longer table may cost, by one of the shorter

@@ -12,10 +12,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.arrays.measuring import Row, Section, Settings, table
-from benchmarks.tables.contenders import OURS, Window, query
+from benchmarks.arrays.measuring import Section, Settings, table
 from benchmarks.tables.growth import cases
-from benchmarks.tables.readings import Frames, readings
+from windrow.bench.measuring import Row
+from windrow.bench.peers.contenders import OURS, Window, query
+from windrow.bench.peers.frames import Frames, readings
 
 TARGET = 3.0
 ANSWER = 8  # bytes: each of the three is a double or a time

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.tables.readings import Frames
-from windrow import ArgMax, Max, Mean, Query, sliding
+from windrow.aggregations import ArgMax, Max, Mean
+from windrow.aggregations.base import Aggregation
+from windrow.bench.peers.frames import Frames
+from windrow.queries.query import Query, sliding
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,9 @@ class Window:
 
 
 def query(keys: int, window: Window, located: bool) -> Query:
-    extent = {"range": "1 hour"} if window.rows is None else {"rows": window.rows}
-    asked = {"peak": Max("load"), "mean": Mean("load")}
+    """Our own query: max, mean, and where the maximum is."""
+    extent: dict[str, Any] = {"range": "1 hour"} if window.rows is None else {"rows": window.rows}
+    asked: dict[str, Aggregation] = {"peak": Max("load"), "mean": Mean("load")}
     if located:
         asked["worst"] = ArgMax("load", "ts")
     return sliding(asked, partition_by="key" if keys > 1 else None, order_by="ts", **extent)
@@ -103,6 +106,7 @@ def polars_rolling(frames: Frames, window: Window, located: bool) -> Any:
 
 
 def duckdb(frames: Frames, window: Window, located: bool) -> Any:
+    """SQL, all calls over one window."""
     calls = ["max(load) OVER w AS peak", "avg(load) OVER w AS mean"]
     if located:
         calls.append("arg_max(ts, load) OVER w AS worst")
@@ -135,6 +139,7 @@ Contender = Callable[[Frames, Window, bool], Any]
 
 
 def ours(kind: str) -> Contender:
+    """Our query on one kind of frame."""
     return lambda frames, window, located: query(frames.keys, window, located)(
         getattr(frames, kind)
     )

@@ -1,4 +1,4 @@
-"""Against other libraries."""
+"""Tables: queries against pandas, Polars and DuckDB, all cores for everyone."""
 
 from __future__ import annotations
 
@@ -9,45 +9,47 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.arrays.measuring import (
-    Row,
-    Section,
-    Settings,
-    cell,
-    failure,
-    median_of,
-    rounds,
-    say,
-    summary,
-    table,
-    timed,
-    times,
-)
-from benchmarks.tables.contenders import OURS, PEERS, Contender, Window, answers_of
-from benchmarks.tables.readings import Frames, readings
+from windrow.bench.clock import TIME_IS_UP, Clock
+from windrow.bench.experiment import Experiment, Figure
+from windrow.bench.measuring import Row, failure, median_of, rounds, summary, timed
+from windrow.bench.peers.contenders import OURS, PEERS, Contender, Window, answers_of
+from windrow.bench.peers.frames import Frames, given, readings
+from windrow.bench.peers.results import UNIT, point
+from windrow.bench.points import Point, missing
+from windrow.bench.settings import Settings
+from windrow.samples import debs
 
 MANY = 10_000
 LONG = 6.0  # seconds; what would take longer is measured on a part of the table
 SHARE = 20  # of the table
-TARGET = 3.0
 QUESTIONS = {"max, mean, argmax": True, "max, mean": False}
 
 
-def peers(settings: Settings) -> Iterator[Row]:
-    for keys in (1, max(2, MANY * settings.n // 5_000_000)):
-        frames = Frames(readings(settings.n, keys), keys)
+def run(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """One key and many, windows by rows and by time, with the place of the maximum and without."""
+    for keys, frames in _frames(settings):
         part = frames.part(SHARE)
         for window in (Window(rows=1000), Window()):
+            case = f"{keys} keys, {window}" if keys > 1 else f"1 key, {window}"
             for question, located in QUESTIONS.items():
+                if clock.over:
+                    for name in (*OURS, *PEERS):
+                        yield missing(question, name, case, UNIT, TIME_IS_UP)
+                    continue
                 results = measure(frames, part, window, located, settings.repeats)
-                yield {
-                    "question": question,
-                    "case": f"{keys} keys, {window}" if keys > 1 else f"1 key, {window}",
-                    "n": frames.rows,
-                    "results": results,
-                    "fastest": fastest(results),
-                    "ratios": ratios(results),
-                }
+                for name, result in results.items():
+                    yield point(question, name, case, result)
+
+
+def _frames(settings: Settings) -> Iterator[tuple[int, Frames]]:
+    n = settings.size(5_000_000, 500_000)
+    if settings.data:
+        table = given(debs.readings(settings.data))
+        keys = len(table["key"].unique())
+        yield keys, Frames(table, keys)
+        return
+    for keys in (1, max(2, MANY * n // 5_000_000)):
+        yield keys, Frames(readings(n, keys), keys)
 
 
 def measure(frames: Frames, part: Frames, window: Window, located: bool, repeats: int) -> Row:
@@ -81,12 +83,12 @@ def measure(frames: Frames, part: Frames, window: Window, located: bool, repeats
         }
     while (best := fastest(results)) in long:  # whoever is to be beaten is measured in full
         long.remove(best)
-        say(f"  {best} over all rows")
         results[best] = summary([timed(full[best])[0]], first_s=results[best]["first_s"])
     return results
 
 
 def same(a: Any, b: Any) -> bool:
+    """Times to the microsecond, numbers to rounding."""
     if a.dtype.kind == "M":
         return bool(np.array_equal(a.astype("M8[us]"), b.astype("M8[us]")))
     return bool(np.allclose(a, b, rtol=1e-9, atol=1e-9))
@@ -99,49 +101,16 @@ def fastest(results: Row) -> str | None:
     return name if name is not None and math.isfinite(found[name]) else None
 
 
-def ratios(results: Row) -> dict[str, float]:
-    """The fastest peer's time by ours, for each kind of frame: above 1 we win."""
-    peer = fastest(results)
-    if peer is None:
-        return {}
-    mine = {name: median_of(results[name]) for name in OURS if name in results}
-    return {n: median_of(results[peer]) / m for n, m in mine.items() if math.isfinite(m)}
-
-
-def shown(result: Row, best: float) -> str:
-    return cell(result, best) + ("*" if "scaled_from" in result else "")
-
-
-def show(rows: list[Row]) -> str:
-    names = [*OURS, *PEERS]
-    lines = []
-    for row in rows:
-        results = row["results"]
-        best = min(map(median_of, results.values()))
-        cells = [shown(results[name], best) for name in names]
-        won = " / ".join(times(row["ratios"].get(name)) for name in OURS)
-        lines.append([row["question"], row["case"], *cells, won])
-    head = ["", "", *names, "fastest peer / windrow, by frame"]
-    intro = (
-        f"Milliseconds for {rows[0]['n']:,} rows of (key, ts, load) in the order of ts; all cores "
-        f"for everyone. An hour has 1,000 rows of one key, 200 of each of many. * was measured on "
-        f"a {SHARE}th of the rows, with windows as long, and multiplied. Answers are compared. "
-        "`polars` is an expression a column, `over` the key; `polars, rolling` is "
-        "`rolling(…).agg(…)`. pandas finds the argmax by `apply(np.argmax, raw=True)`. Answers of "
-        "pandas, DuckDB and `polars, rolling` are left in their order; ours are beside their rows."
-    )
-    return f"{intro}\n\n{table(head, lines)}"
-
-
-SECTION = Section(
-    "Against other libraries",
-    peers,
-    show,
-    f"{TARGET:g}× as fast as the fastest peer, for max, mean and argmax together",
-    lambda rows: [
-        ratio >= TARGET
-        for row in rows
-        if QUESTIONS[row["question"]]
-        for ratio in row["ratios"].values()
-    ],
+EXPERIMENT = Experiment(
+    "tables",
+    "queries over tables",
+    "5,000,000 rows of (key, ts, load) in the order of ts (500,000 in a quick run), all cores for "
+    "everyone. An hour has 1,000 rows of one key, 200 of each of many. * was measured on a "
+    f"{SHARE}th of the rows, with windows as long, and multiplied. Answers are compared. `polars` "
+    "is an expression a column, `over` the key; `polars, rolling` is `rolling(…).agg(…)`. pandas "
+    "finds the argmax by `apply(np.argmax, raw=True)`. Answers of pandas, DuckDB and `polars, "
+    "rolling` are left in their order; ours are beside their rows.",
+    tuple(Figure(question, question, "keys and window", UNIT) for question in QUESTIONS),
+    run,
+    weight=2.0,
 )

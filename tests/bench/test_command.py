@@ -1,0 +1,124 @@
+"""The command line: what it refuses, what it leaves behind, and what Ctrl-C keeps."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from windrow.bench.command import bench
+from windrow.bench.papers import experiments
+from windrow.bench.peers import KINDS
+
+TINY = ["--quick", "--largest", "16"]
+
+
+def call(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(bench, arguments)
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.output
+
+
+def test_names_are_checked_before_anything_runs(tmp_path: Path) -> None:
+    status, told = call("papers", "--only", "000,0044", "--output", str(tmp_path / "out"))
+    assert status == 2 and "'0044' is unknown" in told and "did you mean" in told
+    status, told = call("peers", "--only", "array", "--output", str(tmp_path / "out"))
+    assert status == 2 and "did you mean 'arrays'" in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_wrong_file_is_told_before_anything_runs(tmp_path: Path) -> None:
+    status, told = call("peers", "--data", str(tmp_path / "no.txt"), "--output", str(tmp_path))
+    assert status == 2 and "there is no file" in told
+    (tmp_path / "wrong.txt").write_text("1 2 3\n")
+    given = ["--data", str(tmp_path / "wrong.txt"), "--output", str(tmp_path / "out")]
+    status, told = call("papers", *given)
+    assert status == 2 and "DEBS 2014" in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_papers_leaves_a_report_and_results(tmp_path: Path) -> None:
+    given = ["--only", "002", *TINY, "--seconds", "4", "--output", str(tmp_path)]
+    status, told = call("papers", *given)
+    assert status == 0
+    assert told.splitlines()[-1] == str(tmp_path / "report.html")
+    assert "002 operations: agrees" in told
+    for name in ("report.html", "report.md", "results.json", "points.csv"):
+        assert (tmp_path / name).stat().st_size > 500
+    raw = json.loads((tmp_path / "results.json").read_text())
+    assert list(raw["experiments"]) == [e.name for e in experiments(("002",))]
+    assert "2^22" in (tmp_path / "report.md").read_text()
+
+
+def test_peers_leaves_the_table_for_the_readme(tmp_path: Path) -> None:
+    pytest.importorskip("bottleneck")
+    given = ["--only", "arrays", "--quick", "--largest", "600", "--output", str(tmp_path)]
+    status, _ = call("peers", *given)
+    assert status == 0
+    text = (tmp_path / "readme-arrays.md").read_text()
+    assert "| max |" in text and "| w = 8 |" in text.replace("|  ", "")
+    raw = json.loads((tmp_path / "results.json").read_text())
+    points = raw["experiments"]["arrays"]["points"]
+    assert {p["series"] for p in points} >= {"windrow", "bottleneck", "pandas"}
+    assert {p["status"] for p in points} == {"ok"}
+
+
+def test_peers_take_a_file_of_values(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    lines = [f"{1377986401 + i} {50 + i % 7}.5 1 {i % 3} 0 0" for i in range(300)]
+    (tmp_path / "plugs.txt").write_text("\n".join(lines))
+    given = ["--only", "tables", *TINY, "--data", str(tmp_path / "plugs.txt")]
+    status, _ = call("peers", *given, "--output", str(tmp_path / "out"))
+    assert status == 0
+    raw = json.loads((tmp_path / "out" / "results.json").read_text())
+    points = raw["experiments"]["tables"]["points"]
+    assert {p["x"] for p in points} == {"3 keys, rows=1000", '3 keys, range="1 hour"'}
+    assert {p["status"] for p in points} == {"ok"}
+    assert "plugs.txt" in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
+def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "windrow.bench", "papers", "--only", "002", "--quick"]
+    with subprocess.Popen(
+        [*command, "--output", str(tmp_path)], stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True,
+    ) as child:  # fmt: skip
+        kept = tmp_path / "points.csv"
+        deadline = time.monotonic() + 60
+        while not kept.exists() or len(kept.read_text().splitlines()) < 5:
+            assert child.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+    assert child.returncode == 130, err
+    assert "interrupted" in err and "Traceback" not in err
+    raw = json.loads((tmp_path / "results.json").read_text())
+    assert not raw["finished"]
+    points = [p for found in raw["experiments"].values() for p in found["points"]]
+    with kept.open() as file:
+        assert len(list(csv.DictReader(file))) == len(points) >= 4
+    assert "interrupted" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.slow  # each starts Java
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("spark", "streaming")])
+def test_the_peers_on_spark(kind: str, tmp_path: Path) -> None:
+    """In a process of its own: a session of the tests must not be stopped."""
+    command = [sys.executable, "-m", "windrow.bench", "peers", "--only", kind, "--quick"]
+    command += ["--largest", "2000", "--output", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    raw = json.loads((tmp_path / "results.json").read_text())
+    points = raw["experiments"][kind]["points"]
+    late = ("not measured: it took longer", "not measured: the time")  # on a busy machine
+    assert all(p["status"] == "ok" or p["status"].startswith(late) for p in points), points
