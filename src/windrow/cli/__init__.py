@@ -1,0 +1,29 @@
+"""The command line: `windrow demo`, `run`, `explain`, and what tells about windrow itself.
+
+    app        the commands by name, each imported when it is called
+    failures   what went wrong, in words, and the exit code
+    terminal   messages and progress, which go to stderr
+    query      CQL, or a file with a query in it, to a query
+    inputs     files by name, format and schema;  tables reads them in process
+    outputs    rows to a file or to stdout, whole or not at all
+    session    Spark, quiet
+    run, explain, algorithms, functions, doctor, completion, demo/: a command each
+
+Results go to stdout, everything else to stderr; the exit code is 0, 1 (failed) or 2 (wrong usage).
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command that the arguments of this process ask for, and exit."""
+    try:
+        from windrow.cli.app import run
+    except ModuleNotFoundError as missing:
+        if missing.name != "click":
+            raise
+        print("the windrow command needs click: pip install 'windrow[cli]'", file=sys.stderr)
+        raise SystemExit(1) from None
+    raise SystemExit(run(sys.argv[1:]))

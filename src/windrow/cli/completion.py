@@ -1,0 +1,42 @@
+"""`windrow completion`: what a shell needs to complete commands and options."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from windrow.cli.failures import Usage
+
+SHELLS = ("bash", "zsh", "fish")
+_WHERE = {
+    "bash": 'eval "$(windrow completion bash)"   # in ~/.bashrc',
+    "zsh": 'eval "$(windrow completion zsh)"    # in ~/.zshrc, after compinit',
+    "fish": "windrow completion fish > ~/.config/fish/completions/windrow.fish",
+}
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS), required=False)
+def completion(shell: str | None) -> None:
+    """Completion for a shell: print the script that turns it on.
+
+    Without a name it is for the shell in $SHELL.
+
+    \b
+    eval "$(windrow completion bash)"       # in ~/.bashrc
+    eval "$(windrow completion zsh)"        # in ~/.zshrc, after compinit
+    windrow completion fish > ~/.config/fish/completions/windrow.fish
+    """
+    shell = shell or Path(os.environ.get("SHELL", "")).name
+    if shell not in SHELLS:
+        raise Usage(f"which shell? Name one of {', '.join(SHELLS)}")
+    from click.shell_completion import get_completion_class
+
+    app = import_module("windrow.cli.app").app
+    kind = get_completion_class(shell)
+    assert kind is not None
+    script = kind(app, {}, "windrow", "_WINDROW_COMPLETE").source()
+    click.echo(f"# {_WHERE[shell]}\n{script}")

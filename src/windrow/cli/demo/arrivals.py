@@ -1,0 +1,87 @@
+"""The readings as a stream delivers them: files one by one, some rows late, a few too late."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from windrow.samples.plugs import in_arrival_order
+from windrow.windows.durations import nanoseconds
+
+CLOSING = -1  # the house, household and plug of the row that comes after all others
+_HOUR = 3_600_000_000
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """A directory of files in their order, and what a stream over them must make of the rows."""
+
+    folder: Path
+    files: int
+    kept: pa.Table
+    late: int
+
+
+def arrive(table: pa.Table, folder: Path, *, files: int, lateness: str) -> Arrivals:
+    """Write the rows in the order of their arrival to that many files, and to one that closes them.
+
+    A micro-batch takes one file. The watermark in it is the newest time of all files before, less
+    the lateness, in milliseconds as Spark keeps it; a row that is older is too late. Rows that are
+    too late are so by more than a window and a file, so that no window is open any more that one
+    of them could still go into. The closing row lies hours beyond the others: every window ends
+    before it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    allowed = nanoseconds(lateness, "lateness") // 1000
+    least = _HOUR + 2 * allowed + _span(table) * 3 // (2 * files)
+    delays = (dt.timedelta(microseconds=least), dt.timedelta(microseconds=2 * least))
+    came = in_arrival_order(table, lateness=lateness, lost_by=delays)
+    times = came.column("ts").cast(pa.int64()).to_numpy()
+    edges = np.linspace(0, len(times), files + 1).astype(int)
+    keeps = np.ones(len(times), bool)
+    newest = None
+    for i, (start, stop) in enumerate(pairwise(edges)):
+        part = slice(start, stop)
+        if newest is not None:
+            keeps[part] = times[part] >= (newest - allowed) // 1000 * 1000
+        newest = max(newest or 0, int(times[part].max(initial=0)))
+        _write(came.slice(start, stop - start), folder, i)
+    beyond = int(times.max(initial=0)) + allowed + 3 * _HOUR
+    _write(_closing(came.schema, beyond), folder, files)
+    return Arrivals(folder, files + 1, came.filter(pa.array(keeps)), int((~keeps).sum()))
+
+
+def _span(table: pa.Table) -> int:
+    """From the first time to the last, in microseconds."""
+    ends = pc.min_max(table.column("ts").cast(pa.int64())).as_py()
+    return int(ends["max"] - ends["min"])
+
+
+def without_closing(table: pa.Table) -> pa.Table:
+    """The answers without those of the closing row."""
+    key = "plug_id" if "plug_id" in table.column_names else "house_id"
+    return table.filter(pa.array(table.column(key).to_numpy() != CLOSING))
+
+
+def _closing(schema: pa.Schema, at: int) -> pa.Table:
+    row = {
+        field.name: pa.array([at if field.name == "ts" else CLOSING]).cast(field.type)
+        for field in schema
+    }
+    return pa.table(row, schema=schema)
+
+
+def _write(table: pa.Table, folder: Path, i: int) -> None:
+    """A file whose time stamp tells Spark its place among the others."""
+    path = folder / f"{i:04}.parquet"
+    parquet.write_table(table, path)
+    stamp = 1_700_000_000 + i
+    os.utime(path, (stamp, stamp))

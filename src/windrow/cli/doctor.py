@@ -1,0 +1,173 @@
+"""`windrow doctor`: what this machine has, what is missing, and the command that brings it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib import import_module, metadata
+from pathlib import Path
+
+import click
+
+from windrow.cli.java import find_java
+from windrow.cli.terminal import coloured
+
+# What each part of windrow needs: the distribution, the oldest version, the first one too new.
+_Package = tuple[str, str, str | None]
+_CORE: tuple[_Package, ...] = (("numpy", "2.0", None), ("numba", "0.65", None))
+_EXTRAS: dict[str, tuple[_Package, ...]] = {
+    "cli": (("click", "8.1", None), ("rich", "13", None), ("jinja2", "3.1", None)),
+    "sql": (("sqlglot", "30.30", "30.31"), ("lark", "1.2", None)),
+    "spark": (("pyspark", "4.1", None), ("pandas", "2.2", "3"), ("pyarrow", "18", None)),
+    "polars": (("polars", "1", None),),
+    "rocksdb": (("rocksdict", "0.3.29", None),),
+    "lmdb": (("lmdb", "1.6", None),),
+    "redis": (("redis", "6", None),),
+}
+_NEEDED_BY_DEMO = ("cli", "sql", "spark")
+_LEAST_MEMORY = 3  # GB: two for Java, one for Python
+_MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "optional": ("·", "dim")}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    state: str  # ok, missing, optional
+    says: str
+    cure: str = ""
+
+
+@click.command()
+@click.option("--spark", is_flag=True, help="Start Spark and send a row through a worker, too.")
+@click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
+def doctor(spark: bool, as_json: bool) -> int:
+    """What is installed, what is missing, and the command that brings it.
+
+    Ends with 0 if `windrow demo` and `windrow run` can work here, and with 1 if they cannot.
+    """
+    found = list(findings())
+    if spark and all(finding.state != "missing" for finding in found):
+        found.append(_try_spark())
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in found], ensure_ascii=False, indent=2))
+    else:
+        _show(found)
+    return int(any(finding.state == "missing" for finding in found))
+
+
+def findings() -> Iterator[Finding]:
+    """All that is looked at, from the ground up; nothing is changed."""
+    version = import_module("windrow").__version__
+    yield Finding("windrow", "ok", f"{version} in {Path(__file__).parents[1]}")
+    python = platform.python_version()
+    state = "ok" if sys.version_info >= (3, 11) else "missing"
+    yield Finding("python", state, f"{python}, {sys.executable}", "install Python 3.11 or newer")
+    for package in _CORE:
+        yield _package(*package, "pip install windrow", needed=True)
+    for extra, packages in _EXTRAS.items():
+        for package in packages:
+            cure = f"pip install 'windrow[{extra}]'"
+            yield _package(*package, cure, needed=extra in _NEEDED_BY_DEMO)
+    java = find_java()
+    if java.serves:
+        yield Finding("java", "ok", f"{java.version}, {java.path}")
+    else:
+        yield Finding("java", "missing", java.problem, java.cure)
+    yield from _workers()
+    yield Finding("cores", "ok", str(_cores()))
+    yield _memory()
+    yield _cache()
+
+
+def _package(name: str, oldest: str, too_new: str | None, cure: str, needed: bool) -> Finding:
+    lacking = "missing" if needed else "optional"
+    try:
+        found = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return Finding(name, lacking, "not installed", cure)
+    if _parts(found) < _parts(oldest):
+        return Finding(name, lacking, f"{found}, and {oldest} or newer is needed", f"{cure} -U")
+    if too_new is not None and _parts(found) >= _parts(too_new):
+        return Finding(name, lacking, f"{found}, and it must be older than {too_new}", cure)
+    return Finding(name, "ok", found)
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    """The numbers of a version: 4.1.0.dev3 is (4, 1, 0)."""
+    numbers = []
+    for part in version.split("."):
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        if not digits:
+            break
+        numbers.append(int(digits))
+    return tuple(numbers)
+
+
+def _workers() -> Iterator[Finding]:
+    """The Python of Spark's workers, if something other than this one is asked for."""
+    chosen = os.environ.get("PYSPARK_PYTHON")
+    if chosen is not None and Path(chosen) != Path(sys.executable):
+        says = f"PYSPARK_PYTHON={chosen}: it must have windrow as well"
+        yield Finding("workers", "optional", says, "unset PYSPARK_PYTHON")
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _memory() -> Finding:
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    except (AttributeError, ValueError, OSError):  # Windows
+        return Finding("memory", "ok", "unknown")
+    if size >= _LEAST_MEMORY:
+        return Finding("memory", "ok", f"{size:.0f} GB")
+    says = f"{size:.1f} GB; Spark asks for 2 GB here"
+    return Finding("memory", "optional", says, "windrow run --conf spark.driver.memory=1g")
+
+
+def _cache() -> Finding:
+    """Where compiled loops are kept: without it each process compiles them again."""
+    from windrow.compiled.cache import cache_dir
+
+    place = cache_dir()
+    if Path(tempfile.gettempdir()) == place.parent and "WINDROW_CACHE_DIR" not in os.environ:
+        says = "its directory cannot be written: each process compiles anew"
+        return Finding("cache", "optional", says, "export WINDROW_CACHE_DIR=/a/directory")
+    return Finding("cache", "ok", str(place))
+
+
+def _try_spark() -> Finding:
+    from windrow.cli.failures import tell
+    from windrow.cli.session import spark_session
+
+    try:
+        with spark_session("local[1]") as spark:
+            rows = spark.range(1).mapInArrow(lambda batches: batches, "id long").count()
+        return Finding("spark", "ok" if rows == 1 else "missing", f"a worker answered {rows} row")
+    except Exception as error:
+        return Finding("spark", "missing", tell(error).message, "windrow run --verbose …")
+
+
+def _show(found: list[Finding]) -> None:
+    for finding in found:
+        mark, colour = _MARKS[finding.state]
+        cure = f"\n{'':12}{coloured(finding.cure, 'cyan', sys.stdout)}"
+        click.echo(
+            f"{coloured(mark, colour, sys.stdout)} {finding.name:<10}{finding.says}"
+            + (cure if finding.cure and finding.state != "ok" else "")
+        )
+    missing = [finding.name for finding in found if finding.state == "missing"]
+    if missing:
+        click.echo(f"\nmissing: {', '.join(missing)}")
+        return
+    click.echo("\nready: windrow demo")

@@ -1,0 +1,114 @@
+"""What a query reads: files by name, their format, and their schema."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from windrow.cli.failures import Usage
+from windrow.errors import did_you_mean
+from windrow.queries.query import Query
+
+FORMATS = ("csv", "json", "parquet")
+STDIN = "-"
+_SUFFIXES = {
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "json"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+}
+_PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
+_NAMED = re.compile(r"([^\W\d]\w*)=(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Input:
+    """Where the rows of a query come from."""
+
+    paths: tuple[str, ...]  # files, directories, addresses such as s3a://…, or - for stdin
+    format: str
+
+    @property
+    def name(self) -> str:
+        """How messages speak of it."""
+        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
+        return f"{self.paths[0]}{more}"
+
+
+def read_inputs(given: tuple[str, ...], query: Query, wanted: str | None) -> Input:
+    """The input of `query` out of ``name=PATH`` options; all mistakes are wrong usage."""
+    source = query.source
+    paths: list[str] = []
+    for text in given:
+        named = _NAMED.fullmatch(text)
+        name, path = named.groups() if named else (source, text)
+        if source is not None and str(name).lower() != source.lower():
+            raise Usage(
+                f"--input {text}: the query reads {source!r}; {did_you_mean(str(name), [source])}"
+            )
+        source = source or name
+        paths += _existing(path)
+    return Input(tuple(paths), wanted or _format(paths))
+
+
+def is_address(path: str) -> bool:
+    """Whether a path belongs to a file system that only Spark knows, such as s3a://…"""
+    return "://" in path
+
+
+def absolute(path: str) -> str:
+    """A path as Spark takes it, whatever directory its Java was started in."""
+    return path if is_address(path) else os.path.abspath(path)
+
+
+def format_of(path: str) -> str | None:
+    """The format that a file's name tells; None if it tells none.
+
+    >>> format_of("plugs.csv.gz"), format_of("plugs.jsonl"), format_of("plugs")
+    ('csv', 'json', None)
+    """
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes if suffix.lower() not in _PACKED]
+    return _SUFFIXES.get(suffixes[-1]) if suffixes else None
+
+
+def files_in(path: str) -> list[str]:
+    """The file itself, or all files below a directory but those whose names hide them."""
+    place = Path(path)
+    if not place.is_dir():
+        return [path]
+    return sorted(
+        str(file)
+        for file in place.rglob("*")
+        if file.is_file()
+        and not any(part.startswith(("_", ".")) for part in file.relative_to(place).parts)
+    )
+
+
+def _existing(path: str) -> list[str]:
+    if path == STDIN or is_address(path) or Path(path).exists():
+        return [path]
+    found = [p for p in sorted(glob.glob(path, recursive=True)) if Path(p).name[0] not in "_."]
+    if not found:
+        raise Usage(f"--input: there is no file or directory {path!r}")
+    return found
+
+
+def _format(paths: list[str]) -> str:
+    """The format of the files, if their names tell one and the same."""
+    told = set()
+    for path in paths:
+        known = format_of(path)
+        if known is None and not is_address(path) and Path(path).is_dir():
+            told |= {format_of(file) for file in files_in(path)[:1000]}
+        else:
+            told.add(known)
+    told.discard(None)
+    if len(told) == 1:
+        return str(told.pop())
+    if told:
+        raise Usage(
+            f"--input: the files are of several formats: {', '.join(sorted(map(str, told)))}"
+        )
+    raise Usage(f"--input: the names tell no format: give --format {'|'.join(FORMATS)}")

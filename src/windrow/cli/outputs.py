@@ -1,0 +1,162 @@
+"""Rows to a file or to stdout: CSV, JSON lines or Parquet.
+
+A file is written under another name beside its own and takes its name when it is whole: whoever
+looks sees the old file or the new one, never half of one.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import math
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from windrow.cli.failures import Failed, Usage
+from windrow.cli.inputs import format_of, is_address
+
+STDOUT = "-"
+_ROWS = 20_000
+
+
+def output_format(path: str, wanted: str | None, as_json: bool = False) -> str:
+    """The format of an output: as asked for, as its name tells, or what suits the place."""
+    if path == STDOUT:
+        made = wanted or ("json" if as_json else "csv")
+        if made == "parquet":
+            raise Usage("--output -: Parquet is written to files only: give --output PATH")
+        return made
+    return wanted or format_of(path) or "parquet"
+
+
+def is_directory(path: str) -> bool:
+    """Whether an output is a directory of files: its name tells no format, or it is one already."""
+    return path.endswith("/") or is_address(path) or Path(path).is_dir() or format_of(path) is None
+
+
+def write_table(table: pa.Table, path: str, kind: str) -> None:
+    """All rows of `table` to a file or to stdout."""
+    if path == STDOUT:
+        writer = Writer(sys.stdout.buffer, kind)
+        writer.write(table)
+        sys.stdout.buffer.flush()
+        return
+    place = Path(path)
+    if is_directory(path):
+        place = place / f"part-0.{'jsonl' if kind == 'json' else kind}"
+        _check_empty(place.parent)
+        place.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(place) as part:
+        if kind == "parquet":
+            from pyarrow import parquet
+
+            parquet.write_table(table, part)
+            return
+        with open(part, "wb") as file:
+            Writer(file, kind).write(table)
+
+
+def write_directory(save: Callable[[str], None], path: str) -> None:
+    """What `save` writes to a directory; it takes its name when all of it is there."""
+    place = Path(path)
+    _check_empty(place)
+    with replacing(place) as part:
+        save(str(part))
+        if place.is_dir():
+            place.rmdir()
+
+
+def _check_empty(place: Path) -> None:
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise Failed(f"--output {place}: it is there already, and not empty")
+
+
+@contextmanager
+def replacing(place: Path) -> Iterator[Path]:
+    """A name beside `place` to write to, which then becomes `place`; on an error it is removed."""
+    if not place.parent.is_dir():
+        raise Failed(f"--output {place}: there is no directory {str(place.parent)!r}")
+    part = place.with_name(f".{place.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, place)
+    finally:
+        if part.is_dir():
+            shutil.rmtree(part)
+        else:
+            part.unlink(missing_ok=True)
+
+
+class Writer:
+    """Rows as text to a file that is open: CSV with one header, or JSON lines."""
+
+    def __init__(self, file: IO[bytes], kind: str) -> None:
+        self._file = file
+        self._kind = kind
+        self._header = True
+
+    def write(self, table: pa.Table) -> None:
+        """More rows."""
+        if self._kind == "json":
+            for start in range(0, table.num_rows, _ROWS):
+                lines = (_line(row) for row in table.slice(start, _ROWS).to_pylist())
+                self._file.write("".join(lines).encode())
+            return
+        from pyarrow import csv
+
+        options = csv.WriteOptions(include_header=self._header, quoting_style="needed")
+        csv.write_csv(_flat(table), self._file, options)
+        self._header = False
+
+
+def _line(row: dict[str, Any]) -> str:
+    return json.dumps(_plain(row), ensure_ascii=False) + "\n"
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """The table with what CSV has no form for as text: lists and structs as JSON."""
+    for i, field in enumerate(table.schema):
+        column = table.column(i)
+        if pt.is_nested(field.type) or pt.is_binary(field.type) or pt.is_large_binary(field.type):
+            texts = [None if v is None else _text(v) for v in column.to_pylist()]
+            table = table.set_column(i, field.name, pa.array(texts, pa.string()))
+        elif pt.is_duration(field.type):
+            texts = [None if v is None else str(v) for v in column.to_pylist()]
+            table = table.set_column(i, field.name, pa.array(texts, pa.string()))
+        elif pt.is_dictionary(field.type):
+            table = table.set_column(i, field.name, column.cast(field.type.value_type))
+    return table
+
+
+def _text(value: Any) -> str:
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: times by ISO 8601, bytes in base 64, NaN as text."""
+    if isinstance(value, dict):
+        return {key: _plain(below) for key, below in value.items()}
+    if isinstance(value, list):
+        return [_plain(below) for below in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, datetime.datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta | Decimal):
+        return str(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value

@@ -1,0 +1,192 @@
+"""`windrow run --local`: every format in and out, and every mistake."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from tests.cli.conftest import Done
+from windrow import sql
+from windrow.cli import outputs
+
+Command = Callable[..., Done]
+PEAK = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug_id ORDER BY ts RANGE 1 HOUR]"
+HOURLY = """
+    SELECT house_id, AVG(load) AS mean, PERCENTILE(load, (0.5, 0.9)) AS shares
+    FROM plugs [PARTITION BY house_id ORDER BY ts RANGE 10 MINUTES SLIDE 1 MINUTE]
+"""
+
+
+def same(made: pa.Table, wanted: pa.Table) -> bool:
+    return bool(made.select(wanted.column_names).cast(wanted.schema).equals(wanted))
+
+
+@pytest.mark.parametrize("name", ["plugs.csv", "plugs.jsonl", "plugs.parquet", "folder"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_formats_in_and_out(
+    windrow: Command, files: Path, plugs: pa.Table, tmp_path: Path, name: str, suffix: str
+) -> None:
+    out = tmp_path / f"out.{suffix}"
+    done = windrow("run", PEAK, "-i", f"plugs={files / name}", "--local", "-o", out)
+    assert (done.code, done.out) == (0, "")
+    assert done.err.startswith(f"1,000 rows in {out} after ")
+    if suffix == "parquet":
+        made = parquet.read_table(out)
+    elif suffix == "csv":
+        made = csv.read_csv(out)
+    else:
+        made = pa.Table.from_pylist([json.loads(line) for line in out.read_text().splitlines()])
+        made = made.set_column(
+            made.column_names.index("ts"), "ts", made["ts"].cast(pa.timestamp("us", "UTC"))
+        )
+    assert same(made, sql(PEAK, plugs=plugs))
+
+
+def test_rows_go_to_stdout(windrow: Command, files: Path, plugs: pa.Table) -> None:
+    given = ("run", PEAK, "-i", str(files / "plugs.parquet"), "--local")
+    done = windrow(*given)
+    assert (done.code, done.err) == (0, "")
+    assert same(csv.read_csv(io.BytesIO(done.out.encode())), sql(PEAK, plugs=plugs))
+    lines = [json.loads(line) for line in windrow(*given, "--json").out.splitlines()]
+    assert [line["peak"] for line in lines] == sql(PEAK, plugs=plugs)["peak"].to_pylist()
+    assert windrow(*given, "--output-format", "json").out == windrow(*given, "--json").out
+
+
+def test_lists_in_answers(windrow: Command, files: Path, plugs: pa.Table) -> None:
+    wanted = sql(HOURLY, plugs=plugs)
+    done = windrow("run", HOURLY, "-i", str(files / "plugs.csv"), "--local", "--json")
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    assert [line["shares"] for line in lines] == wanted["shares"].to_pylist()
+    text = windrow("run", HOURLY, "-i", str(files / "plugs.csv"), "--local").out
+    assert text.splitlines()[1].endswith(']"')
+
+
+def test_a_summary_as_json(windrow: Command, files: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    given = ("run", PEAK, "-i", str(files / "plugs.csv"), "--local", "-o", str(out), "--json")
+    told = windrow(*given).json()
+    assert told["rows"] == 1000 and told["output"] == str(out) and told["format"] == "csv"
+
+
+def test_several_inputs_are_one(windrow: Command, files: Path) -> None:
+    given = [f"--input=plugs={files / 'folder' / f'{i}.csv'}" for i in range(4)]
+    whole = windrow("run", PEAK, "-i", str(files / "plugs.csv"), "--local").out
+    assert windrow("run", PEAK, *given, "--local").out == whole
+    assert windrow("run", PEAK, "-i", str(files / "folder" / "*.csv"), "--local").code == 0
+
+
+def test_a_query_file_and_its_time_column(windrow: Command, files: Path, tmp_path: Path) -> None:
+    path = tmp_path / "q.toml"
+    path.write_text('partition_by = "plug_id"\nrows = 3\n[results]\npeak = "MAX(load)"\n')
+    data = str(files / "plugs.csv")
+    ordered = path.with_name("o.toml")
+    ordered.write_text('order_by = "ts"\n' + path.read_text())
+    done = windrow("run", str(path), "-i", data, "--local", "--time-column", "ts")
+    assert done.code == 0 and done.out == windrow("run", str(ordered), "-i", data, "--local").out
+
+
+def test_output_that_fails_leaves_nothing(
+    windrow: Command, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(outputs.Writer, "write", fail)
+    out = tmp_path / "out.csv"
+    done = windrow("run", PEAK, "-i", str(files / "plugs.csv"), "--local", "-o", str(out))
+    assert (done.code, done.err) == (1, "windrow: No space left on device\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+LOCAL = ("-i", "plugs.csv", "--local")
+MISTAKES: list[tuple[tuple[str, ...], int, str]] = [
+    ((PEAK, "-i", "none.csv", "--local"), 2, "there is no file or directory 'none.csv'"),
+    ((PEAK, "-i", "calls=plugs.csv", "--local"), 2, "the query reads 'plugs'"),
+    ((PEAK, "--local"), 2, "Missing option '--input'"),
+    (("none.toml", *LOCAL), 2, "there is no file 'none.toml'"),
+    ((PEAK.replace("MAX", "MAXX"), *LOCAL), 2, "hint: did you mean MAX?"),
+    ((PEAK.replace("load", "laod"), *LOCAL), 1, "did you mean 'load'?"),
+    ((PEAK.replace("ORDER BY ts", "ORDER BY plug_id, ts"), *LOCAL), 2, "order_by names 2"),
+    ((PEAK, *LOCAL, "--format", "parquet"), 1, "plugs.csv: "),
+    ((PEAK, *LOCAL, "--format", "xml"), 2, "'xml' is not one of 'csv', 'json', 'parquet'"),
+    ((PEAK, *LOCAL, "--schema", "ts"), 2, "--schema"),
+    ((PEAK, *LOCAL, "--schema", "tz TIMESTAMP"), 1, "the input has no column 'tz'"),
+    ((PEAK, *LOCAL, "--time-column", "tss"), 1, "did you mean 'ts'?"),
+    ((PEAK, *LOCAL, "-o", "no/where/out.csv"), 2, "there is no directory 'no/where'"),
+    ((PEAK, *LOCAL, "-o", "folder"), 1, "it is there already, and not empty"),
+    ((PEAK, *LOCAL, "--output-format", "parquet"), 2, "Parquet is written to files only"),
+    ((PEAK, *LOCAL, "--stream"), 2, "--stream is Spark's"),
+    ((PEAK, *LOCAL, "--master", "local[1]"), 2, "--master is Spark's"),
+    ((PEAK, *LOCAL, "--conf", "a=b"), 2, "--conf is Spark's"),
+    ((PEAK, *LOCAL, "--checkpoint", "c"), 2, "--checkpoint goes with --stream"),
+    ((PEAK, *LOCAL, "--once"), 2, "--once goes with --stream"),
+    ((PEAK, *LOCAL, "--every", "1 s"), 2, "--every goes with --stream"),
+    ((PEAK, "-i", "plugs.csv", "--conf", "memory"), 2, "write name=value"),
+    ((PEAK, "-i", "-", "--format", "csv"), 2, "Spark does not read stdin"),
+    ((PEAK, "-i", "s3a://b/a.csv", "--local"), 1, "only Spark reads from there"),
+    ((PEAK, "-i", "plugs.csv", "--stream"), 2, "--stream reads a directory that grows"),
+    ((PEAK, "-i", "folder", "--stream", "-o", "a.csv"), 2, "a.csv is one file"),
+    ((PEAK, "-i", "folder", "--stream", "-o", "out"), 2, "give --checkpoint DIR"),
+    ((PEAK, "-i", "folder", "--stream", "--every", "soon"), 2, "--every"),
+    ((PEAK, "-i", "folder", "--stream", "--once", "--every", "1 s"), 2, "leave --every out"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), MISTAKES)
+def test_mistakes_are_told(
+    windrow: Command,
+    files: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    code: int,
+    message: str,
+) -> None:
+    monkeypatch.chdir(files)
+    done = windrow("run", *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err and done.err.startswith("windrow: ")
+    assert "Traceback" not in done.err
+    told = json.loads(windrow("run", *arguments, "--json").err)["error"]
+    assert told["exit_code"] == code and message in told["message"]
+
+
+def test_a_machine_without_java(
+    windrow: Command, files: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from pyspark.sql import SparkSession
+
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    done = windrow("run", PEAK, "-i", str(files / "plugs.csv"))
+    assert done.code == 1 and "there is none on PATH: " in done.err and "--local" in done.err
+
+
+def test_a_fault_of_windrow_itself_shows_its_traceback(
+    windrow: Command, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr("windrow.cli.run._run_local", fail)
+    done = windrow("run", PEAK, "-i", str(files / "plugs.csv"), "--local")
+    assert done.code == 1
+    assert "windrow: RuntimeError: out of luck" in done.err and "Traceback" in done.err
+
+
+def test_an_interrupt_is_no_traceback(
+    windrow: Command, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("windrow.cli.run._run_local", interrupt)
+    done = windrow("run", PEAK, "-i", str(files / "plugs.csv"), "--local")
+    assert (done.code, done.err.strip()) == (1, "windrow: interrupted")
