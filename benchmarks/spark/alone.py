@@ -88,13 +88,14 @@ def main() -> int:
     parser.add_argument("--what", choices=WHAT, required=True)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--range", default="1 hour", help="of all rows' ten hours")
     parser.add_argument("--memory", default="4g")
     given = parser.parse_args()
     one_key = given.what == "one key"
     with Memory() as memory:
         spark = session(given.cores, given.memory)
         keys = {"partition_by": "key"} if one_key else {}
-        query = sliding(**keys, order_by="ts", range="1 hour", m=Max("v"))
+        query = sliding(**keys, order_by="ts", range=given.range, m=Max("v"))
         seconds(data(spark, 200_000, 1).transform(query))
         frame = data(spark, given.rows, 1)
         if not one_key:

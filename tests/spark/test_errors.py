@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.spark.frames import frame_of
-from windrow import Collect, Count, Max, Sum, aggregation, sliding
+from windrow import Collect, Count, Last, Max, Sum, aggregation, sliding
 from windrow.errors import InvalidArgument, InvalidValue, Unsupported
 
 if TYPE_CHECKING:
@@ -133,3 +133,21 @@ def test_a_predicate_that_fails_names_the_row(frame: DataFrame) -> None:
     said = failing(frame, rows=None, on=lambda row: 1 // row["whole"] > 0, all=Collect("whole"))
     assert "ZeroDivisionError" in said
     assert "'plug': 2" in said and "'whole': 0" in said
+
+
+def test_a_policy_that_fails_names_the_key(frame: DataFrame) -> None:
+    def policy(total: Any, old: Any) -> bool:
+        return 1 // (total.last - 3) > 5
+
+    said = failing(frame, rows=None, until=policy, last=Last("whole"))
+    assert "ZeroDivisionError" in said
+    assert "policy, at the row {'plug': 2, 'ts': datetime.datetime(" in said
+    assert "'whole': 3}" in said
+
+
+@pytest.mark.parametrize("window", [{"rows": 3}, {"range": "9 us"}, {"rows": 3, "having": "s > 0"}])
+def test_a_sum_that_overflows_names_the_key(frame: DataFrame, window: dict[str, Any]) -> None:
+    large = frame.selectExpr("plug", "ts", "whole", "IF(whole = 4, 9223372036854775807, 9) AS big")
+    said = failing(large, **{"rows": None, **window}, s=Sum("big"))
+    assert "OverflowError" in said
+    assert "at the row {'plug': 1" in said

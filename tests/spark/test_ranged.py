@@ -79,10 +79,11 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges of few rows, so that a small frame has several."""
-    ranged = import_module("windrow.engines.spark.ranged")
+    strands = import_module("windrow.engines.spark.strands")
     run = import_module("windrow.engines.spark.run")
-    monkeypatch.setattr(ranged, "FEWEST", 400)
-    monkeypatch.setattr(ranged, "BINS", 4)
+    monkeypatch.setattr(strands, "FEWEST", 400)
+    monkeypatch.setattr(strands, "SAMPLE", 1.0)
+    monkeypatch.setattr(strands, "BINS", 4)
     monkeypatch.setattr(run, "_tasks", lambda frame: 6)
 
 

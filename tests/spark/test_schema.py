@@ -192,3 +192,50 @@ def test_strings_of_either_width(spark: SparkSession, large: str) -> None:
         assert made.to_pylist() == query(table).to_pylist()
     finally:
         spark.conf.set(name, before)
+
+
+def test_names_of_our_own_columns_are_free(spark: SparkSession) -> None:
+    """A frame may have the names that hidden columns would get."""
+    from pyspark.sql import functions as sf
+
+    names = ["windrow_made", "windrow_slice", "windrow_tag", "__windrow_7", "__windrow_8", "v"]
+    frame = spark.range(30).select("id", *[(sf.col("id") % 7).alias(name) for name in names])
+    rows = sliding(partition_by="windrow_made", order_by="id", rows=3, s=Sum("v * 2"), n=Count())
+    made = frame.transform(rows)
+    assert made.columns == ["id", *names, "s", "n"]
+    table = frame.toArrow()
+    assert made.toArrow().sort_by("id").to_pydict() == rows(table).to_pydict()
+    hops = sliding(partition_by="windrow_slice", order_by="id", range=9, slide=3, n=Count())
+    made = frame.transform(hops)
+    by = [("windrow_slice", "ascending"), ("window_start", "ascending")]
+    assert made.toArrow().sort_by(by).to_pydict() == hops(table).sort_by(by).to_pydict()
+
+
+def test_a_range_along_decimals(spark: SparkSession) -> None:
+    from pyspark.sql import functions as sf
+
+    frame = spark.range(60).select(
+        "id",
+        sf.expr("CAST(id % 3 AS INT)").alias("key"),
+        sf.expr("CAST((id * 37 % 50) / 8 - 2 AS DECIMAL(12, 3))").alias("price"),
+    )
+    made = frame.withColumn(
+        "theirs",
+        sf.expr(
+            "count(1) OVER (PARTITION BY key ORDER BY price "
+            "RANGE BETWEEN 1.125 PRECEDING AND CURRENT ROW)"
+        ),
+    ).transform(sliding(partition_by="key", order_by="price", range=1.125, n=Count()))
+    assert made.columns == ["id", "key", "price", "theirs", "n"]
+    table = made.toArrow()
+    assert table.column("n").to_pylist() == table.column("theirs").to_pylist()
+
+
+def test_limits_and_filters_stay_behind_the_answers(spark: SparkSession) -> None:
+    """What Spark moves through a function of rows would change which rows a window holds."""
+    frame = spark.range(0, 40, 1, 1).selectExpr("id", "id DIV 10 AS t", "id % 2 AS k")
+    made = frame.transform(sliding(partition_by="k", order_by="t", range=1, n=Count()))
+    assert {row["n"] for row in made.limit(3).collect()} == {5}
+    assert {row["n"] for row in made.where("t = 2").collect()} == {10}
+    assert made.where("k = 1").groupBy("k").agg({"n": "max"}).collect()[0][1] == 10
+    assert made.select("id").count() == 40

@@ -37,6 +37,7 @@ class Policed:
         self._together = Together(**query.parts)
         self._policy = policy
         self._names = list(dict.fromkeys(n for p in query.parts.values() for n in p.columns))
+        self._identity = (*query.partition_by, *query.order_by)
         self._swag = Amta(self._together)
 
     def windows(
@@ -63,19 +64,21 @@ class Policed:
             elif held is not None and held[position] == 0:
                 head = position + 1
             else:
-                head += self._slide(rows(position))
+                head += self._slide(rows(position), laid, column, position)
             lo[position - first] = head
         hi = np.arange(first + 1, laid.size + 1)
         return Asked(Windows(laid.starts, lo=lo, hi=hi))
 
-    def _slide(self, row: Record) -> int:
-        """Take a row in, let the oldest go, and say how many went."""
+    def _slide(self, row: Record, laid: Layout, column: Columns, position: int) -> int:
+        """Take the row at a position in, let the oldest go, and say how many went."""
         try:
             gone = leaving(self._swag, self._policy, row)
         except WindrowError:
             raise
         except Exception as error:
-            error.add_note(f"in until={named(self._policy)}, at the row {dict(row)!r}")
+            at = int(laid.rows(np.array([position]))[0])
+            known = {name: decoded(column(name))[at].as_py() for name in self._identity}
+            error.add_note(f"in until={named(self._policy)}, at the row {known | row!r}")
             raise
         self._swag.insert(row)
         self._swag.evict(gone)

@@ -162,8 +162,15 @@ class Walk:
 
     def _result(self, table: pa.Table, laid: Layout, asked: Asked) -> pa.Table:
         bound = self.bound
-        identity = (*bound.query.partition_by, *bound.query.order_by)
-        made = self._answers(bound, SortedColumns(columns_of(table), laid, identity), asked)
+        named = (*bound.query.partition_by, *bound.query.order_by)
+        identity = [name for name in named if name in table.column_names]
+        columns = SortedColumns(columns_of(table), laid, identity)
+        try:
+            made = self._answers(bound, columns, asked)
+        except OverflowError as error:
+            place = self._overflowing(columns, asked)
+            error.add_note(f"at the row {columns.described(place)!r}")
+            raise
         beside = asked.beside(laid)
         if len(asked.windows) < beside.size:  # rows from where the tail is answered on
             beside = beside[beside.size - len(asked.windows) :]
@@ -176,6 +183,22 @@ class Walk:
         else:
             rows = rows.take(pa.array(beside))
         return pa.table({**dict(zip(rows.column_names, rows.columns, strict=True)), **made})
+
+    def _overflowing(self, columns: SortedColumns, asked: Asked) -> int:
+        """The last position of a window that cannot be answered: found by halves, O(n log n)."""
+        lo, hi = asked.windows.bounds()
+        low, high = 0, hi.size
+        while high - low > 1:
+            half = slice(low, (low + high) // 2)
+            opens, key = (None if a is None else a[half] for a in (asked.opens, asked.key))
+            windows = Windows(asked.windows.starts, lo=lo[half], hi=hi[half])
+            try:
+                self._answers(self.bound, columns, Asked(windows, opens=opens, key=key))
+            except OverflowError:
+                high = half.stop
+            else:
+                low = half.stop
+        return int(hi[low]) - 1
 
     def _filtered(
         self, rows: pa.Table, table: pa.Table, laid: Layout, beside: Any, made: Any

@@ -93,9 +93,12 @@ def _on_spark(query: Query) -> str:
         names = {type(part).__name__ for part in query.parts.values()}
         if names <= SLICED:
             return "Spark aggregates the slices, and only they are sorted and merged"
+    cut = window.per_row and isinstance(window, Rows | Span) and query.emit == "rstream"
+    cut = cut and (isinstance(window, Span) or len(query.order_by) < 2)
     if query.partition_by:
-        return "shuffled by key, sorted, and one pass over each partition"
-    if window.per_row and isinstance(window, Rows | Span) and query.emit == "rstream":
+        each = "shuffled by key, sorted, and one pass over each partition"
+        return f"{each}; a key with most rows is cut along the order into ranges" if cut else each
+    if cut:
         return "no key: cut along the order into ranges that run in parallel"
     return "no key: one pass over a single partition"
 

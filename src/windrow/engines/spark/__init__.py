@@ -9,7 +9,9 @@ One file a plan:
     together   several queries in one pass
     stream     streaming DataFrames: buckets of keys, their state in Spark's store
 
-`run` chooses: slices where Spark can aggregate them, ranges where there is no key, else by key.
+`run` chooses: slices where Spark can aggregate them, ranges where there is no key or `hot` finds
+keys with most of the rows, else by key. `strands` and `cuts` say where ranges begin; `hop` takes
+rows to Python and answers back.
 """
 
 from __future__ import annotations

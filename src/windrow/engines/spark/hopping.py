@@ -22,7 +22,7 @@ from windrow.engines.binding import Bound
 from windrow.engines.columns import whole
 from windrow.engines.layout import Asked
 from windrow.engines.partials import PartialColumns
-from windrow.engines.spark.columns import column, ticks
+from windrow.engines.spark.columns import column, ticks, unused
 from windrow.engines.spark.schema import arrow_result, in_arrow
 from windrow.engines.table import spans
 from windrow.engines.walk import Walk
@@ -49,16 +49,16 @@ def hopping(bound: Bound, frame: Any, schema: Any) -> Any:
     """The answers over a DataFrame, a row for each window that holds a row."""
     parts = PartialColumns(bound.query.aggregations, _types(bound))
     keys = [column(name) for name in bound.query.partition_by]
-    at = ticks(bound, frame)
+    at, start = ticks(bound, frame), unused(SLICE, frame.columns)
     sliced = (
         frame.where(at.isNotNull())
-        .withColumn(SLICE, _slice_of(at, *_sizes(bound)))
-        .groupBy(*keys, SLICE)
-        .agg(*[_native(field, bound).alias(field.name) for field in parts.fields])
+        .withColumn(start, _slice_of(at, *_sizes(bound)))
+        .groupBy(*keys, start)
+        .agg(*[native(field, bound).alias(field.name) for field in parts.fields])
     )
     spread = sliced.repartition(*keys) if keys else sliced.coalesce(1)
-    walk = Merged(_over_slices(bound, parts), parts, arrow_result(bound, schema))
-    return in_arrow(spread.sortWithinPartitions(*keys, SLICE), walk, schema)
+    walk = Merged(_over_slices(bound, parts, start), parts, arrow_result(bound, schema))
+    return in_arrow(spread.sortWithinPartitions(*keys, start), walk, schema)
 
 
 def _types(bound: Bound) -> dict[str, pa.DataType]:
@@ -82,7 +82,7 @@ def _slice_of(at: Any, size: int, slide: int, offset: int) -> Any:
     return start if not rest else sf.when(into >= rest, start + rest).otherwise(start)
 
 
-def _native(field: pa.Field, bound: Bound) -> Any:
+def native(field: pa.Field, bound: Bound) -> Any:
     """A partial column as Spark computes it; its name says what it holds, and of which column."""
     _, what, name = field.name.split(":", 2)
     if what == "rows":
@@ -106,11 +106,11 @@ def _native(field: pa.Field, bound: Bound) -> Any:
     return made[what]
 
 
-def _over_slices(bound: Bound, parts: PartialColumns) -> Bound:
+def _over_slices(bound: Bound, parts: PartialColumns, start: str) -> Bound:
     """The same windows, measured along the slices."""
     keys = [bound.schema.field(name) for name in bound.query.partition_by]
-    schema = pa.schema([*keys, pa.field(SLICE, bound.hop_type), *parts.fields])
-    return replace(bound, query=bound.query.replace(order_by=(SLICE,)), schema=schema)
+    schema = pa.schema([*keys, pa.field(start, bound.hop_type), *parts.fields])
+    return replace(bound, query=bound.query.replace(order_by=(start,)), schema=schema)
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,11 @@ class Merged:
     def _table(self, batch: pa.RecordBatch) -> pa.Table:
         """A batch with the slices' starts as times."""
         table = pa.Table.from_batches([batch])
-        kind = self.bound.hop_type
-        starts = whole(table.column(SLICE)).cast(pa.int64())
+        kind, start = self.bound.hop_type, str(self.bound.order)
+        starts = whole(table.column(start)).cast(pa.int64())
         if pt.is_timestamp(kind):
             starts = starts.view(pa.timestamp("us", kind.tz))
-        return table.set_column(table.column_names.index(SLICE), SLICE, starts.cast(kind))
+        return table.set_column(table.column_names.index(start), start, starts.cast(kind))
 
     def _answers(self, bound: Bound, columns: SortedColumns, asked: Asked) -> dict[str, pa.Array]:
         made = self.parts.answer(Answerer(columns, asked.windows), bound.types)

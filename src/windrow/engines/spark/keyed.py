@@ -8,15 +8,19 @@ once a key, and a key may be longer than memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
+from windrow.aggregations.custom import Custom
 from windrow.engines.binding import Bound
+from windrow.engines.results import satisfies
 from windrow.engines.spark.columns import column
+from windrow.engines.spark.hop import KEPT, Tables, beside
 from windrow.engines.spark.schema import arrow_result, in_arrow
 from windrow.engines.walk import Walk
+from windrow.windows.kinds import Rows
 
 
 def keyed(bound: Bound, frame: Any, schema: Any) -> Any:
@@ -25,8 +29,46 @@ def keyed(bound: Bound, frame: Any, schema: Any) -> Any:
     keys = [column(name) for name in query.partition_by]
     order = [column(name) for name in query.order_by]
     spread = frame.repartition(*keys) if keys else frame.coalesce(1)
-    walk = Walked(bound, arrow_result(bound, schema))
-    return in_arrow(spread.sortWithinPartitions(*keys, *order), walk, schema)
+    ready = spread.sortWithinPartitions(*keys, *order)
+    if query.window.per_row and query.emit == "rstream":
+        work, filtered = Answered(bound), query.having is not None
+        return beside(ready, read(bound), work, schema, filtered=filtered)
+    return in_arrow(ready, Walked(bound, arrow_result(bound, schema)), schema)
+
+
+def read(bound: Bound) -> list[str]:
+    """The columns that a worker reads for an answer a row; one at least.
+
+    Spark has sorted by the order columns: only spans, policies and messages look at them again.
+    """
+    query = bound.query
+    parts = query.parts.values()
+    if not isinstance(query.window, Rows) or query.having or _runs_functions(bound):
+        return list(bound.needed)
+    names = [*query.partition_by, *(text for part in parts for text in part.columns)]
+    return list(dict.fromkeys(names)) or list(query.order_by[:1])
+
+
+def _runs_functions(bound: Bound) -> bool:
+    return any(isinstance(part, Custom) for part in bound.query.parts.values())
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a worker runs for an answer a row, over rows sorted by key and order."""
+
+    bound: Bound
+
+    def __call__(self, tables: Tables) -> Tables:
+        """The answers, as long as the rows altogether."""
+        every = replace(self.bound, query=self.bound.query.replace(having=None))
+        return map(self._kept, Walk(every).run(tables))
+
+    def _kept(self, made: pa.Table) -> pa.Table:
+        having, answers = self.bound.query.having, made.select(list(self.bound.query.parts))
+        if having is None:
+            return answers
+        return answers.append_column(KEPT, [satisfies(having, made)])
 
 
 @dataclass(frozen=True)

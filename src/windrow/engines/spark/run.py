@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from windrow.aggregations.base import Aggregation
 from windrow.engines.binding import Bound
-from windrow.engines.spark.columns import unused
+from windrow.engines.spark.columns import along_decimals, unused
 from windrow.engines.spark.hopping import hopping, slices_well
 from windrow.engines.spark.keyed import keyed
 from windrow.engines.spark.ranged import can_range, ranged
@@ -75,6 +75,7 @@ def _prepared_all(queries: Iterable[Query], frame: Any) -> tuple[list[Bound], li
 
 def _prepared(query: Query, frame: Any) -> tuple[Bound, Any]:
     """The query bound to the frame, which has `where` applied and expressions as columns."""
+    query, frame = along_decimals(query, frame)
     bound = bound_to(query, frame)
     if not bound.query.order_by and not frame.isStreaming:
         raise analysis_error(
