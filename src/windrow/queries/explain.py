@@ -6,7 +6,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.custom import Custom
 from windrow.algorithms import choose
 from windrow.queries.query import Query
-from windrow.windows.kinds import On, Rows, Span, Until, named
+from windrow.windows.kinds import UNBOUNDED, On, Rows, Span, Until, named
 from windrow.windows.slicing import choose_slicing, slices
 
 # what a window of rows has a kernel of its own for, and how many ⊕ that makes of a row
@@ -52,6 +52,7 @@ def explain(query: Query) -> str:
         lines.append(("emits", "an answer when it differs from the one before"))
     if query.lateness is not None:
         lines.append(("lateness", f"{query.lateness}: later rows are counted and dropped"))
+        lines.append(("on a stream", _on_a_stream(query)))
     for name, part in query.aggregations:
         algorithm, combines, state = _route(query, part)
         lines += [(name, repr(part)), ("", algorithm), ("", f"⊕: {combines}")]
@@ -101,6 +102,21 @@ def _on_spark(query: Query) -> str:
     if cut:
         return "no key: cut along the order into ranges that run in parallel"
     return "no key: one pass over a single partition"
+
+
+def _on_a_stream(query: Query) -> str:
+    """What waits, and what is kept in the state store."""
+    window = query.window
+    if isinstance(window, Span) and not window.per_row:
+        if all(part.commutative for part in query.parts.values()):
+            return "rows enter slices as they come; kept is an aggregate a key and slice"
+        return "rows wait for the watermark; kept is an aggregate a key and slice"
+    grows = isinstance(window, Span) and window.range == UNBOUNDED
+    if grows or isinstance(window, On) or (isinstance(window, Rows) and window.rows is None):
+        return "rows wait for the watermark; kept is an aggregate a key"
+    if isinstance(window, Until):
+        return "rows wait for the watermark; kept are the rows of the window"
+    return "rows wait for the watermark; kept are rows, and aggregates of those between"
 
 
 def _route(query: Query, part: Aggregation) -> tuple[str, str, str]:
