@@ -16,6 +16,17 @@ rows to Python and answers back.
 
 from __future__ import annotations
 
-from windrow.engines.spark.run import run, run_shared, run_stream
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windrow.engines.spark.run import run, run_shared, run_stream
 
 __all__ = ["run", "run_shared", "run_stream"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load `run` when it is asked for: a worker that makes events needs none of it."""
+    if name in __all__:
+        return getattr(import_module("windrow.engines.spark.run"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,149 @@
+"""What a running stream says of itself: a listener that hands each batch's figures to a feed.
+
+    Spark ──▶ ProgressListener ──▶ Feed     progress_terminal   lines or a live table
+                  Progress                  progress_metrics    Prometheus
+
+It works on classic sessions and on Connect, for any streaming query, windrow's own or not; what
+windrow counts itself is read from the observed metrics named `windrow`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+OBSERVED = "windrow"  # the name under which a query's own counters are observed
+PATIENCE = 5.0  # seconds that the news of a query's end may take
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One micro-batch of a query; what Spark does not tell is None."""
+
+    query: str
+    batch: int
+    seconds: float
+    rows_in: int
+    in_per_second: float
+    done_per_second: float
+    rows_out: int | None
+    state_rows: int
+    state_bytes: int
+    dropped: int  # by Spark's own operators, behind the watermark
+    late: int  # counted by windrow: too late for all of their windows
+    partly_late: int  # too late for some of them
+    watermark: dt.datetime | None
+
+    @property
+    def out_per_second(self) -> float | None:
+        """Rows that the sink got, for each second that the batch took."""
+        if self.rows_out is None or not self.seconds:
+            return None
+        return self.rows_out / self.seconds
+
+    @classmethod
+    def of(cls, told: Any) -> Progress:
+        """From Spark's `StreamingQueryProgress`."""
+        out = told.sink.numOutputRows
+        operators = told.stateOperators
+        return cls(
+            query=told.name or str(told.id),
+            batch=told.batchId,
+            seconds=told.batchDuration / 1000,
+            rows_in=told.numInputRows,
+            in_per_second=_finite(told.inputRowsPerSecond),
+            done_per_second=_finite(told.processedRowsPerSecond),
+            rows_out=None if out is None or out < 0 else out,
+            state_rows=sum(operator.numRowsTotal for operator in operators),
+            state_bytes=sum(operator.memoryUsedBytes for operator in operators),
+            dropped=sum(operator.numRowsDroppedByWatermark for operator in operators),
+            late=_observed(told.observedMetrics, "late"),
+            partly_late=_observed(told.observedMetrics, "partly_late"),
+            watermark=_instant((told.eventTime or {}).get("watermark")),
+        )
+
+
+class Feed(Protocol):
+    """Whoever wants to know; called from the listener's thread, one call at a time."""
+
+    def progress(self, news: Progress) -> None:
+        """A micro-batch is done."""
+
+    def ended(self, query: str, error: str | None) -> None:
+        """A query has ended, by itself or with an error."""
+
+
+class ProgressListener(StreamingQueryListener):
+    """Keeps the newest progress of each query, and passes all of it on to the feeds."""
+
+    def __init__(self, *feeds: Feed) -> None:
+        self.feeds = feeds
+        self.latest: dict[str, Progress] = {}
+        self.running: dict[str, str] = {}  # a run's id → what its query is called
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+        """Learn the query's name: its end will come with an id only."""
+        self.running[str(event.runId)] = event.name or str(event.id)
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        """Pass a batch's figures on."""
+        news = Progress.of(event.progress)
+        self.running.setdefault(str(event.progress.runId), news.query)  # it began before us
+        self.latest[news.query] = news
+        for feed in self.feeds:
+            feed.progress(news)
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        """Nothing came, so nothing changed."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """Pass the end on."""
+        query = self.running.get(str(event.runId), str(event.id))
+        for feed in self.feeds:
+            feed.ended(query, event.exception)
+        self.running.pop(str(event.runId), None)
+
+
+@contextmanager
+def listening(spark: Any, *feeds: Feed) -> Iterator[ProgressListener]:
+    """Listen to all streams of a session; what has ended is heard to its end."""
+    listener = ProgressListener(*feeds)
+    spark.streams.addListener(listener)
+    try:
+        yield listener
+        _hear_out(spark, listener)
+    finally:
+        spark.streams.removeListener(listener)
+
+
+def _hear_out(spark: Any, listener: ProgressListener) -> None:
+    """Wait for news that is still on its way: Spark sends it after the fact."""
+    active = {str(query.runId) for query in spark.streams.active}
+    deadline = time.monotonic() + PATIENCE
+    while set(listener.running) - active and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _finite(number: float) -> float:
+    return number if math.isfinite(number) else 0.0
+
+
+def _observed(metrics: Any, name: str) -> int:
+    """A counter of windrow's; a batch in which nothing was counted has none, or null."""
+    row = (metrics or {}).get(OBSERVED)
+    return int(getattr(row, name, None) or 0)
+
+
+def _instant(text: str | None) -> dt.datetime | None:
+    """A watermark; the beginning of 1970 is how Spark says that there is none yet."""
+    if text is None:
+        return None
+    instant = dt.datetime.fromisoformat(text)
+    return instant if instant.timestamp() else None

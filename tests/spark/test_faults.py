@@ -1,0 +1,208 @@
+"""Streams that are killed, again and again: what they wrote in the end is what a table gives.
+
+The stream is a process of its own (`streaming_job.py`); SIGKILL takes it, its Java machine and
+its workers at any moment, in the midst of a micro-batch or of a commit. Its sink is files with
+Spark's log of them, so that a row is there exactly once if state, offsets and results agree.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="PySpark is not installed: windrow[spark]")
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyspark
+
+from tests.spark.frames import alike
+from windrow.engines.spark.events import register_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[2]
+PROC = Path("/proc")
+MODULE = "tests.spark.streaming_job"
+PATIENCE = 300.0
+KEYS = {"rows": ["id"], "hops": ["key", "window_start"]}  # what no two rows have in common
+FINAL = {  # by the watermark
+    "rows": lambda table, mark: pc.less(table.column("ts"), mark),
+    "hops": lambda table, mark: pc.less_equal(table.column("window_end"), mark),
+}
+
+pytestmark = pytest.mark.skipif(not PROC.is_dir(), reason="finds processes in /proc")
+
+
+class Job:
+    """A running stream: what it says, and an end for it."""
+
+    def __init__(self, where: Path, *arguments: Any, **environment: str) -> None:
+        self.errors = where / "errors.txt"
+        command = [sys.executable, "-m", MODULE, str(where)]
+        with self.errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                [*command, *map(str, arguments)],
+                env={
+                    **os.environ,
+                    "PYSPARK_PYTHON": sys.executable,
+                    "PYSPARK_DRIVER_PYTHON": sys.executable,
+                    "PYTHONPATH": str(ROOT),
+                    **environment,
+                },
+                cwd=where, stdout=subprocess.PIPE, stderr=errors, text=True,
+                start_new_session=True,  # its workers leave its group, but not its session
+            )  # fmt: skip
+        self.said: list[str] = []
+        self._news = threading.Condition()
+        self._reader = threading.Thread(target=self._listen, daemon=True)
+        self._reader.start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with self._news:
+                self.said.append(line.strip())
+                self._news.notify_all()
+
+    def wait_for(self, word: str, times: int = 1) -> str:
+        """The line that begins with `word`, when it has come so many times; at once for none."""
+        deadline = time.monotonic() + PATIENCE
+        with self._news:
+            while time.monotonic() < deadline:
+                found = [line for line in self.said if line.startswith(word)]
+                if len(found) >= times:
+                    return found[times - 1] if times else ""
+                if not self._reader.is_alive():
+                    break
+                self._news.wait(0.5)
+        raise AssertionError(f"no {word!r}: {self.said}\n{self.errors.read_text()[-5000:]}")
+
+    def kill(self) -> None:
+        """All processes of the session at once, and none is left."""
+        while left := processes(self.process.pid):
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+            self.process.poll()  # takes the dead one off the list
+        self.process.wait()
+        self._reader.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@contextmanager
+def job(where: Path, *arguments: Any, **environment: str) -> Iterator[Job]:
+    made = Job(where, *arguments, **environment)
+    try:
+        yield made
+    finally:
+        made.kill()
+
+
+def processes(session: int) -> list[int]:
+    """The living processes of a session."""
+    found = []
+    for entry in PROC.iterdir():
+        if entry.name.isdecimal():
+            try:
+                stat = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it ended meanwhile
+            if int(stat[3]) == session and stat[0] != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+def executors(session: int) -> list[int]:
+    def command(pid: int) -> str:
+        try:
+            return (PROC / str(pid) / "cmdline").read_text()
+        except OSError:
+            return ""
+
+    return [pid for pid in processes(session) if "CoarseGrainedExecutorBackend" in command(pid)]
+
+
+def unfinished(where: Path) -> bool:
+    """Whether a micro-batch was begun and not committed."""
+    return any(
+        newest(where / f"{name}-log/offsets") > newest(where / f"{name}-log/commits")
+        for name in KEYS
+    )
+
+
+def newest(log: Path) -> int:
+    numbers = [int(path.name) for path in log.glob("*") if path.name.isdecimal()]
+    return max(numbers, default=-1)
+
+
+def same_as_a_table(spark: SparkSession, where: Path, rows: int, marks: dict[str, str]) -> None:
+    """Every result that is final by the watermark is there once, no other is, and all are right."""
+    from tests.spark.streaming_job import QUERIES, events
+
+    register_events(spark)
+    for name, keys in KEYS.items():
+        got = spark.read.parquet(str(where / name)).toArrow()
+        want = events(spark.read, rows).transform(QUERIES[name]).toArrow()
+        mark = pa.scalar(dt.datetime.fromisoformat(marks[name]), pa.timestamp("us", "UTC"))
+        final = want.filter(FINAL[name](want, mark))
+        assert final.num_rows > 0.5 * want.num_rows
+        alike(got, final, keys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [20])
+def test_a_driver_killed_at_random_loses_and_doubles_nothing(
+    kills: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = 3000 * kills  # more than are read before the last run
+    chance = random.Random(kills)
+    in_midst = 0
+    for _ in range(kills):
+        with job(tmp_path, "--rows", rows, "--batch", 500) as running:
+            running.wait_for("running")
+            running.wait_for("batch", times=chance.choice([0, 1, 1, 2, 2]))  # machines differ
+            time.sleep(chance.uniform(0, 3))
+        in_midst += unfinished(tmp_path)
+    assert in_midst > 0  # else nothing was tried
+    with job(tmp_path, "--rows", rows, "--batch", rows, "--end") as last:
+        marks = json.loads(last.wait_for("done").removeprefix("done "))
+    same_as_a_table(spark, tmp_path, rows, marks)
+
+
+@pytest.mark.slow
+def test_an_executor_killed_in_mid_run_loses_and_doubles_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    home = tmp_path / "spark"  # workers write beside what they run
+    home.mkdir()
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        (home / entry.name).symlink_to(entry)
+    cluster = ["--master", "local-cluster[2,1,1024]", "--tasks", 2]
+    rows = ["--rows", 8000, "--batch", 1000, "--end"]
+    with job(tmp_path, *cluster, *rows, SPARK_HOME=str(home)) as running:
+        running.wait_for("batch", times=3)
+        before = executors(running.process.pid)
+        assert len(before) == 2
+        os.kill(before[0], signal.SIGKILL)
+        marks = json.loads(running.wait_for("done").removeprefix("done "))
+        after = len([line for line in running.said if line.startswith("batch")])
+    assert after > 3  # it was in mid-run
+    same_as_a_table(spark, tmp_path, 8000, marks)
