@@ -17,6 +17,7 @@ class DefaultSource(DataSource):
         return "windrow-events"
 
     def __new__(cls, options: Mapping[str, str]) -> Any:
+        """The source itself."""
         from windrow.engines.spark.events import Events
 
         return Events(options)

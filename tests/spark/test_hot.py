@@ -45,7 +45,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key of a thousand rows is hot, and ranges are short."""
     strands = import_module("windrow.engines.spark.strands")
     hot = import_module("windrow.engines.spark.hot")
-    run = import_module("windrow.engines.spark.run")
+    run = import_module("windrow.engines.spark.choosing")
     monkeypatch.setattr(hot, "ROWS", 1000)
     monkeypatch.setattr(hot, "SAMPLE", 1.0)
     monkeypatch.setattr(strands, "FEWEST", 300)

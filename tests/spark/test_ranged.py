@@ -80,7 +80,7 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges of few rows, so that a small frame has several."""
     strands = import_module("windrow.engines.spark.strands")
-    run = import_module("windrow.engines.spark.run")
+    run = import_module("windrow.engines.spark.choosing")
     monkeypatch.setattr(strands, "FEWEST", 400)
     monkeypatch.setattr(strands, "SAMPLE", 1.0)
     monkeypatch.setattr(strands, "BINS", 4)

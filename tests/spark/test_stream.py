@@ -134,9 +134,9 @@ def test_hopping_windows_are_sparks_own_late_rows_included(source: Source, spark
     rows = readings(400, 4, seed=5, spread=3000)
     random = np.random.default_rng(5)
     came = rows.column("ts").cast(pa.int64()).to_numpy() + random.integers(0, 20_000_000, 400)
-    came[random.random(400) < 0.1] += 300_000_000
+    came += np.where(random.random(400) < 0.3, random.integers(0, 2 * 10**9, 400), 0)
     rows = rows.take(pa.array(np.argsort(came, kind="stable")))
-    fed(source, rows, files=5)
+    fed(source, rows, files=8)
     query = sliding(
         partition_by="key", order_by="ts", range="2 minutes", slide="30 seconds",
         lateness="20 seconds", a=Max("x"), s=Sum("x"), n=Count(),

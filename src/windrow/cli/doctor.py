@@ -23,7 +23,7 @@ _CORE: tuple[_Package, ...] = (("numpy", "2.0", None), ("numba", "0.65", None))
 _EXTRAS: dict[str, tuple[_Package, ...]] = {
     "cli": (("click", "8.1", None), ("rich", "13", None), ("jinja2", "3.1", None)),
     "sql": (("sqlglot", "30.30", "30.31"), ("lark", "1.2", None)),
-    "spark": (("pyspark", "4.1", None), ("pandas", "2.2", "3"), ("pyarrow", "18", None)),
+    "spark": (("pyspark", "4.2", None), ("pandas", "2.2", "3"), ("pyarrow", "18", None)),
     "polars": (("polars", "1", None),),
     "rocksdb": (("rocksdict", "0.3.29", None),),
     "lmdb": (("lmdb", "1.6", None),),

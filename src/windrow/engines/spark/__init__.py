@@ -9,7 +9,7 @@ One file a plan:
     together   several queries in one pass
     stream     streaming DataFrames: buckets of keys, their state in Spark's store
 
-`run` chooses: slices where Spark can aggregate them, ranges where there is no key or `hot` finds
+`choosing` takes slices where Spark can aggregate them, ranges where there is no key or `hot` finds
 keys with most of the rows, else by key. `strands` and `cuts` say where ranges begin; `hop` takes
 rows to Python and answers back.
 """
@@ -20,13 +20,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windrow.engines.spark.run import run, run_shared, run_stream
+    from windrow.engines.spark.choosing import run, run_shared, run_stream
 
 __all__ = ["run", "run_shared", "run_stream"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load `run` when it is asked for: a worker that makes events needs none of it."""
+    """Load the plans when they are asked for: a worker that makes events needs none of them."""
     if name in __all__:
-        return getattr(import_module("windrow.engines.spark.run"), name)
+        return getattr(import_module("windrow.engines.spark.choosing"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

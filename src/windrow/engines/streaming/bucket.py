@@ -92,6 +92,8 @@ class Bucket:
         """The watermark at which something is to be done, whether or not rows come."""
         if not self.plan.timed:
             return None
+        if self.plan.at_once is not None:  # which windows are told depends on every watermark
+            return max(1, (self.header.done or 0) + 1)
         first = self._waiting.first
         found = [] if first is None else [first + 1]
         for family, log in zip(self.plan.families, self._logs, strict=False):
@@ -125,15 +127,20 @@ class Bucket:
     def _enter(
         self, family: HoppingWindows, rows: pa.Table, now: int | None, outcome: Outcome
     ) -> pa.Table:
-        """The slices of rows that came, less those of which no window is open."""
+        """The slices of rows that came, less those of which no window is open.
+
+        Windows that end by `now` are told behind this step, so rows of this step still enter them,
+        as with Spark's own.
+        """
+        told = now if self.header.done is None else self.header.done  # None: the first step ever
         slices = rows
         if self.plan.presliced is None:
-            if now is not None:
-                rows = self._without(rows, family.too_late(rows, now), outcome)
+            if told is not None:
+                rows = self._without(rows, family.too_late(rows, told), outcome)
             slices = family.sliced(rows)
-        if now is None:
+        if told is None:
             return slices
-        over, late = family.lateness(slices, now)
+        over, late = family.lateness(slices, told)
         outcome.late += late.lost
         outcome.partly += late.partly
         return slices.filter(pa.array(~over))
@@ -217,8 +224,8 @@ class Bucket:
     def _sign(self, now: int | None) -> None:
         """The head of what is kept now."""
         header = self.header
-        if self.plan.timed and now is not None:
-            header.done = now if header.done is None else max(header.done, now)
+        if self.plan.timed:
+            header.done = max(_NEVER if header.done is None else header.done, now or _NEVER)
         header.stamp = os.urandom(16)
         header.waiting = self._waiting.pieces
         header.logs = [log.chunks for log in self._logs]

@@ -27,7 +27,7 @@ class Header:
 
     identity: bytes
     stamp: bytes = bytes(16)
-    done: int | None = None  # windows up to here are answered
+    done: int | None = None  # windows up to here are answered; None before the first step
     timer: int | None = None  # when the store calls again
     waiting: list[Piece] = field(default_factory=list)
     logs: list[list[Chunk]] = field(default_factory=list)
