@@ -20,7 +20,7 @@ from windrow import Max, Mean, sliding
 Result = dict[str, Any]
 RATIOS = (1, 10, 60, 600, 3600)
 # At these ratios Spark's own windows take minutes for a few thousand rows.
-SPARKS = {1: 100_000, 10: 100_000, 60: 50_000, 600: 4_000}
+SPARKS = {1: 500_000, 10: 500_000, 60: 100_000, 600: 4_000}
 
 
 def hopping(spark: Any, path: Path, rows: int, repeats: int, ratios: Any) -> Iterator[Result]:
@@ -134,7 +134,7 @@ def table(report: dict[str, Any]) -> str:
 def main() -> None:
     """Measure, print as it goes, and write the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.streaming", description=__doc__)
-    parser.add_argument("--rows", type=int, default=250_000, help="of a micro-batch")
+    parser.add_argument("--rows", type=int, default=500_000, help="of a micro-batch")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--ratios", type=int, nargs="*", default=RATIOS)
     parser.add_argument("--windows", type=int, nargs="*", default=(12, 14, 16, 18, 20))
