@@ -77,6 +77,12 @@ bench-spark: $(READY) java
 	@$(BIN)/python -m benchmarks.spark --json docs/benchmarks/spark.json \
 	  --markdown docs/benchmarks/spark.md
 
+.PHONY: bench-streaming
+bench-streaming: $(READY) java
+	@echo "windrow: streams against Spark's own windows, and what state costs"
+	@$(BIN)/python -m benchmarks.streaming --json docs/benchmarks/streaming.json \
+	  --markdown docs/benchmarks/streaming.md
+
 .PHONY: lock
 lock:
 	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv"; exit 2; }
