@@ -58,8 +58,8 @@ _PACKED = 1 << 18
 
 def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]) -> Any:
     """The answers of queries over a streaming DataFrame, in which expressions are columns."""
-    bounds, frame = _watermarked(bounds, frame)
     _check(asked, bounds, frame)
+    frame = _watermarked(bounds, frame)
     idle = None if asked.idle is None else nanoseconds(asked.idle, "idle") // 1000
     plan = Plan(
         tuple(bounds),
@@ -93,11 +93,11 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
 # -- what a stream must have --------------------------------------------------------------------
 
 
-def _watermarked(bounds: Sequence[Bound], frame: Any) -> tuple[list[Bound], Any]:
+def _watermarked(bounds: Sequence[Bound], frame: Any) -> Any:
     """The frame with a watermark along the order column, as late as the queries allow."""
     query = bounds[0].query
     if not query.order_by:
-        return list(bounds), frame
+        return frame
     name = query.order_by[0]
     field = frame.schema[name]
     if field.dataType.typeName() not in ("timestamp", "timestamp_ntz"):
@@ -120,7 +120,7 @@ def _watermarked(bounds: Sequence[Bound], frame: Any) -> tuple[list[Bound], Any]
                 ),
                 frame,
             )
-        return list(bounds), frame
+        return frame
     if len(delays) > 1:
         raise analysis_error(
             InvalidArgument(f"queries over one stream need the same lateness, got {wanted}"), frame
@@ -133,7 +133,7 @@ def _watermarked(bounds: Sequence[Bound], frame: Any) -> tuple[list[Bound], Any]
             ),
             frame,
         )
-    return list(bounds), frame.withWatermark(name, f"{delays.pop()} milliseconds")
+    return frame.withWatermark(name, f"{delays.pop()} milliseconds")
 
 
 def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
