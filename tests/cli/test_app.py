@@ -83,7 +83,7 @@ VERSION = windrow.__version__
         (("completion", "tcsh"), "'bash', 'zsh', 'fish'"),
         (("explain", "SELECT"), "SELECT"),
         (("demo", "--rows", "many"), "'many' is not a valid integer"),
-        (("demo", "--rows", "10"), "--rows 10: it takes 40,000 or more"),
+        (("demo", "--rows", "10"), "--rows 10: it takes 60,000 or more"),
     ],
 )
 def test_wrong_usage_is_told_without_a_traceback(

@@ -103,7 +103,7 @@ def test_ranks_are_those_of_the_values() -> None:
 # -- arrivals --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rows", [40_000, 90_000])
+@pytest.mark.parametrize("rows", [60_000, 90_000])
 def test_rows_are_kept_or_too_late_for_every_window(tmp_path: Path, rows: int) -> None:
     table = readings(rows)
     came = arrive(table, tmp_path / "in", files=6, lateness=LATENESS)
@@ -262,7 +262,7 @@ def near(colours: set[tuple[int, ...]], wanted: tuple[int, int, int]) -> bool:
 @pytest.mark.slow
 def test_the_demo_itself(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "windrow.cli", "demo", "--rows", "40000", "--json", "-o", "out"],
+        [sys.executable, "-m", "windrow.cli", "demo", "--rows", "60000", "--json", "-o", "out"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -271,7 +271,7 @@ def test_the_demo_itself(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     told = json.loads(done.stdout)
-    assert told["agree"] is True and told["rows"] == 40_000
+    assert told["agree"] is True and told["rows"] == 60_000
     assert all(q["stream_agrees"] and q["spark_agrees"] for q in told["queries"])
     assert {q["stream_rows_late"] for q in told["queries"]} == {told["rows_late"]}
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [

@@ -35,15 +35,15 @@ def arrive(table: pa.Table, folder: Path, *, files: int, lateness: str) -> Arriv
 
     A micro-batch takes one file. The watermark in it is the newest time of all files before, less
     the lateness, in milliseconds as Spark keeps it; a row that is older is too late. Rows that are
-    too late are so by more than a window and a file, so that no window is open any more that one
-    of them could still go into. The closing row lies hours beyond the others: every window ends
-    before it.
+    too late are so by more than a window and two files: no window is open any more that one of
+    them could still go into (hopping windows go by the watermark of the micro-batch before). The
+    closing row lies hours beyond the others: every window ends before it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     allowed = nanoseconds(lateness, "lateness") // 1000
-    least = _HOUR + 2 * allowed + _span(table) * 3 // (2 * files)
+    least = _HOUR + 2 * allowed + _span(table) * 5 // (2 * files)
     delays = (dt.timedelta(microseconds=least), dt.timedelta(microseconds=2 * least))
-    came = in_arrival_order(table, lateness=lateness, lost_by=delays)
+    came = in_arrival_order(table, lateness=lateness, lost=0.002, lost_by=delays)
     times = came.column("ts").cast(pa.int64()).to_numpy()
     edges = np.linspace(0, len(times), files + 1).astype(int)
     keeps = np.ones(len(times), bool)

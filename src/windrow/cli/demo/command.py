@@ -14,7 +14,7 @@ import click
 from windrow.cli.failures import Usage
 from windrow.cli.terminal import Steps, say
 
-_LEAST = 40_000  # rows: fewer cover too short a time for a row to be too late
+_LEAST = 60_000  # rows: fewer cover too short a time for a row to be too late
 
 
 @click.command()
