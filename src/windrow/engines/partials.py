@@ -16,7 +16,7 @@ one column) send it once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,11 +69,14 @@ class PartialColumns:
         return list({f.name: f for part in self.parts.values() for f in part.fields}.values())
 
     def make(self, answerer: Answerer) -> dict[str, pa.Array]:
-        """The columns for windows over rows, in the order of the windows.
-
-        With a window a row, every row travels by itself.
-        """
+        """The columns for windows over rows, in the order of the windows."""
         return self._columns(answerer, merging=False)
+
+    def lift(self, column: Callable[[str], Any], n: int) -> dict[str, pa.Array]:
+        """The columns for n rows, each travelling by itself."""
+        ends, alone = np.array([0, n], np.int64), np.arange(n)
+        columns = SortedColumns(column, Layout(None, ends, ends, None))
+        return self.make(Answerer(columns, Windows(ends, lo=alone, hi=alone + 1)))
 
     def merge(self, answerer: Answerer) -> dict[str, pa.Array]:
         """The same columns for windows over rows of partial columns, which the answerer reads."""

@@ -143,8 +143,7 @@ class Ranged:
         numbers = self.middle.column(BIN).to_numpy() - strand.bin
         between = self.middle.filter(pa.array((numbers >= bins.start) & (numbers < bins.stop)))
         whole = parts.merge(over_rows(between, [0], [between.num_rows]))
-        alone = np.arange(n)
-        lifted = pa.table(parts.make(over_rows(rows, alone, alone + 1)))
+        lifted = pa.table(parts.lift(rows.column, n))
         sequence = pa.concat_tables([lifted.slice(0, halo), pa.table(whole), lifted.slice(halo)])
         made = parts.answer(over_rows(sequence.combine_chunks(), lo, hi + 1), self.bound.types)
         columns = dict(zip(rows.column_names, rows.columns, strict=True))

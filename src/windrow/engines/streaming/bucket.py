@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from windrow.engines.columns import nulls_of, whole
 from windrow.engines.keys import codes
 from windrow.engines.streaming.answered import Answered, passing
-from windrow.engines.streaming.header import Header
+from windrow.engines.streaming.header import NEVER, Header
 from windrow.engines.streaming.history import History
 from windrow.engines.streaming.hopping import HoppingWindows
 from windrow.engines.streaming.log import Entries, Log
@@ -30,7 +30,6 @@ from windrow.engines.streaming.sliding import SlidingWindows
 from windrow.engines.streaming.waiting import Waiting, times
 
 _WAITING = 0  # the number of the log in which rows wait; those of what is kept follow
-_NEVER = -(2**62)
 
 
 @dataclass
@@ -78,7 +77,7 @@ class Bucket:
             rows = self._enter(self.plan.at_once, rows, now, outcome)
         elif self.plan.timed:
             rows = self._in_time(rows, now, outcome)
-            ready = self._waiting.before(_NEVER if now is None else now)
+            ready = self._waiting.before(NEVER if now is None else now)
             if rows.num_rows:
                 self._waiting.add(rows)
             rows = ready
@@ -102,7 +101,7 @@ class Bucket:
                 found += [] if closes is None else [closes]
         if self.plan.idle is not None:
             found += [c.newest + self.plan.idle + 1 for log in self._logs for c in log.chunks]
-        done = _NEVER if self.header.done is None else self.header.done
+        done = NEVER if self.header.done is None else self.header.done
         return min((time for time in found if time > done), default=None)
 
     # -- rows that came ---------------------------------------------------------------------
@@ -225,7 +224,7 @@ class Bucket:
         """The head of what is kept now."""
         header = self.header
         if self.plan.timed:
-            header.done = max(_NEVER if header.done is None else header.done, now or _NEVER)
+            header.done = max(NEVER if header.done is None else header.done, now or NEVER)
         header.stamp = os.urandom(16)
         header.waiting = self._waiting.pieces
         header.logs = [log.chunks for log in self._logs]

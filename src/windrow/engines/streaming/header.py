@@ -18,7 +18,8 @@ from windrow.engines.streaming.waiting import Piece
 from windrow.errors import InvalidArgument
 
 _FIXED = struct.Struct("<16s16sqqII")
-_NEVER = -(2**63)
+_NONE = -(2**63)
+NEVER = -(2**62)  # a watermark before all times
 
 
 @dataclass
@@ -44,8 +45,8 @@ class Header:
         fixed = _FIXED.pack(
             self.identity,
             self.stamp,
-            _NEVER if self.done is None else self.done,
-            _NEVER if self.timer is None else self.timer,
+            _NONE if self.done is None else self.done,
+            _NONE if self.timer is None else self.timer,
             len(pieces),
             len(chunks),
         )
@@ -63,7 +64,7 @@ class Header:
                 break  # another query's: the identity tells
             made[log].append(Chunk(*chunk))
         waiting = [Piece(*row[:5]) for row in table[:pieces]]
-        done, timer = (None if time == _NEVER else time for time in (done, timer))
+        done, timer = (None if time == _NONE else time for time in (done, timer))
         return cls(identity, stamp, done, timer, waiting, made)
 
 

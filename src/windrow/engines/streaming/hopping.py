@@ -25,10 +25,11 @@ from windrow.engines.layout import Layout
 from windrow.engines.partials import PartialColumns
 from windrow.engines.results import columns_of
 from windrow.engines.streaming.answered import Answered
+from windrow.engines.streaming.header import NEVER
+from windrow.engines.streaming.history import COUNT
 from windrow.engines.streaming.waiting import times
 
-SLICE, COUNT = "windrow:slice", "windrow:rows"
-_NEVER = -(2**62)
+SLICE = "windrow:slice"
 
 
 class Hop(NamedTuple):
@@ -159,7 +160,7 @@ class HoppingWindows:
 
         Windows that ended by `done` were answered before.
         """
-        now = _NEVER if now is None else now
+        now = NEVER if now is None else now
         new = new.select(held.column_names)
         touched = np.zeros(held.num_rows, np.bool_)
         if new.num_rows:

@@ -98,7 +98,7 @@ class RowWindows:
         self._gap = None if spans else gap
         self._keys = list(bounds[0].query.partition_by)
         self._policed = isinstance(bounds[0].query.window, Until)
-        self._counts = any(isinstance(b.query.window, Rows) and _slides(b) for b in bounds)
+        self._counts = any(map(_slides, bounds))
 
     @property
     def schema(self) -> pa.Schema:
@@ -200,8 +200,8 @@ class RowWindows:
         if isinstance(window, Span):
             if now is None:
                 return np.ones(joined.size, np.bool_)
-            size = reach(window, bound.order_type)[0] if window.bounded else 0
-            return np.asarray(times(joined.table, str(bound.order))[joined.order] >= now - size)
+            at = times(joined.table, str(bound.order))[joined.order]
+            return np.asarray(at >= now - span_size(bound))
         if isinstance(window, Until):
             lengths = whole(joined.table.column(LENGTH)).to_numpy()
             # a row tells for its key that nothing is left
@@ -235,6 +235,13 @@ class RowWindows:
         made = np.empty(new.num_rows, np.int64)
         made[joined.order[fresh] - joined.held] = base + fresh - first + 1
         return pa.array(made)
+
+
+def span_size(bound: Bound) -> int:
+    """How far windows by range reach back."""
+    window = bound.query.window
+    assert isinstance(window, Span)
+    return int(reach(window, bound.order_type)[0]) if window.bounded else 0
 
 
 def _slides(bound: Bound) -> bool:

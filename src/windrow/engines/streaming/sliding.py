@@ -29,9 +29,9 @@ from windrow.engines.results import columns_of
 from windrow.engines.streaming.answered import Answered
 from windrow.engines.streaming.history import COUNT, History, too_much
 from windrow.engines.streaming.log import Chunk, Entries
+from windrow.engines.streaming.rows import Joined, span_size
 from windrow.engines.streaming.waiting import times
 from windrow.engines.table import answers
-from windrow.engines.times import reach
 from windrow.windows.kinds import Rows, Span
 
 # Aggregates are used if so many more rows lie in whole chunks than among those that are looked at.
@@ -85,7 +85,7 @@ class SlidingWindows:
             crossed, inside = held.by_count(window.rows)
         else:
             assert isinstance(window, Span)
-            crossed, inside = held.by_time(times(new, str(bound.order)), _size(bound))
+            crossed, inside = held.by_time(times(new, str(bound.order)), span_size(bound))
         looked_at = held.counts[crossed].sum() + new.num_rows
         if held.counts[inside].sum() < _WORTH * looked_at:
             crossed, inside = crossed | inside, np.zeros_like(inside)
@@ -112,27 +112,20 @@ class SlidingWindows:
 
     def _from_rows(self, bound: Bound, rows: pa.Table, new: pa.Table) -> Answered:
         """Answers over the rows themselves."""
-        table = pa.concat_tables([rows, new.select(rows.column_names)])
-        n = rows.num_rows
-        key, count = codes([table.column(name) for name in self._keys])
-        order, starts = order_rows(key, count, [], table.num_rows)
-        order = np.arange(table.num_rows) if order is None else order
-        place = np.flatnonzero(order >= n)
+        joined = Joined(self._keys, rows, new)
+        place = np.flatnonzero(joined.fresh)
         window = bound.query.window
-        at = None
         if isinstance(window, Span):
-            at = times(table, str(bound.order))[order]
-        laid = Layout(order, starts, starts, at)
-        if isinstance(window, Span):
+            laid = joined.laid(str(bound.order))
             lo, hi = (each[place] for each in span_bounds(window, bound, laid))
         else:
             assert isinstance(window, Rows) and window.rows is not None
-            begin = np.repeat(starts[:-1], np.diff(starts))[place]
-            lo, hi = np.maximum(begin, place + 1 - window.rows), place + 1
-        identity = (*self._keys, *(n for n in bound.query.order_by if n in table.column_names))
-        columns = SortedColumns(columns_of(table), laid, identity)
-        asked = Asked(Windows(starts, lo=lo, hi=hi), place)
-        return Answered(new, order[place] - n, answers(bound, columns, asked))
+            laid = joined.laid()
+            lo, hi = np.maximum(joined.begins()[place], place + 1 - window.rows), place + 1
+        identity = (*self._keys, *(n for n in bound.query.order_by if n in rows.column_names))
+        columns = SortedColumns(columns_of(joined.table), laid, identity)
+        asked = Asked(Windows(laid.starts, lo=lo, hi=hi), place)
+        return Answered(new, joined.order[place] - joined.held, answers(bound, columns, asked))
 
     def _from_aggregates(
         self, bound: Bound, history: History, held: Held, inside: Any, rows: pa.Table,
@@ -175,9 +168,7 @@ class SlidingWindows:
     def _lifted(self, rows: pa.Table) -> pa.Table:
         """Each row as the aggregate of itself."""
         n = rows.num_rows
-        ends, alone = np.array([0, n], np.int64), np.arange(n)
-        columns = SortedColumns(columns_of(rows), Layout(None, ends, ends, None))
-        made = self._parts.make(Answerer(columns, Windows(ends, lo=alone, hi=alone + 1)))
+        made = self._parts.lift(columns_of(rows), n)
         keys = {name: rows.column(name) for name in self._keys}
         return pa.table({**keys, COUNT: pa.array(np.ones(n, np.int64)), **made})
 
@@ -193,7 +184,7 @@ class SlidingWindows:
                 live |= held.after() < window.rows - 1
             else:
                 highs = np.array([chunk.high for chunk in held.chunks], np.int64)
-                least = -(2**62) if now is None else now - _size(bound)
+                least = -(2**62) if now is None else now - span_size(bound)
                 live |= (highs >= least)[held.chunk]
         left = np.zeros(len(held.chunks), np.int64)
         np.add.at(left, held.chunk[live], held.counts[live])
@@ -206,13 +197,6 @@ class SlidingWindows:
             if i is not None and 2 * left[i] <= chunk.rows:
                 rows = history.rows(chunk)
                 history.shrink(chunk, rows.filter(held.among(rows, held.of(i), live)))
-
-
-def _size(bound: Bound) -> int:
-    """How far windows by range reach back."""
-    window = bound.query.window
-    assert isinstance(window, Span)
-    return int(reach(window, bound.order_type)[0]) if window.bounded else 0
 
 
 class Held:
