@@ -56,6 +56,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "any": _small,
     "hashable": st.one_of(_small, st.text(max_size=2), st.tuples(_small, _small)),
     "number": st.one_of(_small, _numbers),
+    "summable": st.one_of(_small, _numbers),
+    "measurable": st.one_of(_small, _numbers, st.just(math.nan)),
     "ordered": st.one_of(_small, _numbers, st.just(math.nan)),
     "text": st.text(max_size=3),
     "ordered pair": st.tuples(st.one_of(_small, st.floats(-3, 3)), _integers),

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tests.compiled.test_segments import segments
 from windrow.compiled import segmentation
-from windrow.compiled.segments import hop_bounds, segment_bounds
+from windrow.compiled.bounds import segment_bounds
+from windrow.compiled.hops import hop_bounds
 from windrow.errors import InvalidArgument, InvalidValue
 
 NAN = math.nan

@@ -20,7 +20,6 @@ from windrow import (
 )
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class
-from windrow.compiled.monoids import monoid
 from windrow.compiled.rolling import COMPILED
 
 AFFINE = aggregation(  # neither commutative nor selective, without a neutral element of its own
@@ -33,7 +32,7 @@ AFFINE = aggregation(  # neither commutative nor selective, without a neutral el
     ),
 )
 EXAMPLES = [example for cls in CLASSES for example in cls._examples()]
-BUILT_IN = [agg for agg in EXAMPLES if monoid(agg, "float64", False)]
+BUILT_IN = [agg for agg in EXAMPLES if agg.algebra("float64")]
 
 
 def pow_mod(base: int, exponent: int) -> int:

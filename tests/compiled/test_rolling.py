@@ -33,7 +33,7 @@ from windrow import (
     aggregation,
     rolling,
 )
-from windrow.compiled.interpreted import NotCompiledWarning
+from windrow.compiled.routes import NotCompiledWarning
 from windrow.errors import InvalidArgument, InvalidValue, Unsupported
 
 NAN = np.nan

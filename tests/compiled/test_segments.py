@@ -46,14 +46,12 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.kinds import OrderedPairs
 from windrow.aggregations.momentsketch import Moments
 from windrow.compiled import segmentation
-from windrow.compiled.interpreted import NotCompiledWarning
-from windrow.compiled.segments import (
-    Answers,
-    Windows,
-    aggregate,
-    positions_of_ends,
-    segment_bounds,
-)
+from windrow.compiled.answers import Answers
+from windrow.compiled.bounds import segment_bounds
+from windrow.compiled.routes import NotCompiledWarning
+from windrow.compiled.segmentation import Windows
+from windrow.compiled.segmented import positions_of_ends
+from windrow.compiled.segments import aggregate
 from windrow.errors import InvalidArgument, InvalidValue
 
 NAN = math.nan

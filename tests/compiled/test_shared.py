@@ -37,7 +37,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.kinds import OrderedPairs
 from windrow.compiled import shared
 from windrow.compiled.answers import Answers, merged
-from windrow.compiled.interpreted import NotCompiledWarning
+from windrow.compiled.routes import NotCompiledWarning
 from windrow.compiled.segments import Windows, aggregate
 from windrow.compiled.shared import aggregate_shared, worth_sharing
 from windrow.errors import InvalidArgument, InvalidValue

@@ -24,8 +24,8 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.hashing import hash64
 from windrow.aggregations.hyperloglog import estimate
 from windrow.aggregations.momentsketch import Moments
-from windrow.compiled import rows
-from windrow.compiled.sketches import RowsLoop
+from windrow.compiled import headed
+from windrow.compiled.routes import traced
 from windrow.errors import Unsupported
 
 Array = np.ndarray[Any, Any]
@@ -108,7 +108,7 @@ def assert_identical(a: Array, b: Array) -> None:
 @example(-(2**63))
 @example(2**63 - 1)
 def test_integers_hash_as_in_the_interpreter(value: int) -> None:
-    assert int(rows.hash_int64(np.int64(value))) == hash64(value)
+    assert int(headed.hash_int64(np.int64(value))) == hash64(value)
 
 
 @given(st.floats() | st.integers(-(2**63), 2**63 - 1).map(float))
@@ -125,7 +125,7 @@ def test_integers_hash_as_in_the_interpreter(value: int) -> None:
 @example(float(np.nextafter(2.0**63, 0)))
 @example(float(np.nextafter(-(2.0**63), -math.inf)))
 def test_floats_hash_as_in_the_interpreter(value: float) -> None:
-    assert int(rows.hash_float64(value)) == hash64(value)
+    assert int(headed.hash_float64(value)) == hash64(value)
 
 
 # -- answers ----------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_the_estimate_is_the_interpreters() -> None:
         ranks = np.minimum(rng.geometric(0.5, 2**14) - 1, 51)
         ranks[:full] = 51
         histogram = np.bincount(ranks, minlength=52)
-        assert math.isclose(rows.estimate(histogram), estimate(histogram), rel_tol=1e-12)
+        assert math.isclose(headed.estimate(histogram), estimate(histogram), rel_tol=1e-12)
 
 
 def test_objects_are_those_of_the_interpreter(integers: Array) -> None:
@@ -298,10 +298,13 @@ def test_times_and_strings_stay_with_the_interpreter() -> None:
         assert rolling(values, DISTINCT, rows=3).tolist() == [1, 2, 2]
 
 
-def test_numbers_are_compiled(integers: Array, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran = []
-    real = RowsLoop._run
-    monkeypatch.setattr(RowsLoop, "_run", lambda self, *a: (ran.append(self.name), real(self, *a)))
-    for sketch in SKETCHES:
-        rolling(integers, sketch, rows=3)
-    assert ran == ["two_stacks", "two_stacks", "subtract_on_evict", "two_stacks"]
+def test_numbers_are_compiled(integers: Array) -> None:
+    with traced() as ran:
+        for sketch in SKETCHES:
+            rolling(integers, sketch, rows=3)
+    assert [way for _, way in ran] == [
+        "two_stacks",
+        "two_stacks",
+        "subtract_on_evict",
+        "two_stacks",
+    ]

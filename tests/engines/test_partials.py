@@ -52,7 +52,7 @@ from windrow.compiled.segmentation import Windows
 from windrow.engines.answers import Answerer, SortedColumns
 from windrow.engines.layout import Layout
 from windrow.engines.partials import PartialColumns, part_of
-from windrow.engines.types import answer_type
+from windrow.engines.types import result_type
 from windrow.errors import Unsupported
 
 Array = np.ndarray[Any, Any]
@@ -179,7 +179,7 @@ def kind_of(agg: Aggregation) -> Any:
         return pa.int64()
     if isinstance(agg, Custom):
         return pa.float64() if agg.columns == ("whole", "short") else None
-    return answer_type("x", agg, [TYPES[c] for c in agg.columns])
+    return result_type("x", agg, [TYPES[c] for c in agg.columns])
 
 
 def assert_same(agg: Aggregation, got: pa.Array, expected: pa.Array) -> None:
@@ -277,7 +277,7 @@ def test_a_sketch_of_one_value_sends_its_head_only() -> None:
 def test_blocks_of_sketches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"whole": np.arange(300) % 50})
     part = part_of("x", Bloom("whole", bits=128), [pa.int64()])
-    monkeypatch.setattr("windrow.engines.states._BLOCK", 1)  # 64 windows at a time
+    monkeypatch.setattr("windrow.engines.partials._BLOCK", 1)  # 64 windows at a time
     (made,) = part.make(reading(table, between(np.arange(301))))
     partial = pa.table({part.names[0]: made})
     rows = Windows(np.array([0, 300]), rows=7)

@@ -7,19 +7,65 @@ Two things are the same for every aggregation and live here, so that a subclass 
 it computes. *Columns*: ``Max("load")`` takes rows and picks its column, ``Max()`` takes plain
 values. *Nulls*: a null lifts to the identity, so it takes a place in the window and changes no
 result.
+
+A class says everything about itself, and no engine asks what it is called. Where its state is a
+tuple of numbers it names the `fields`, the kind of the `result`, and three plain functions, which
+then run in the interpreter and compiled, on every engine:
+
+    class Spread(Aggregation):
+        takes = "number"
+        fields = {"low": "value", "high": "value"}
+        result = "difference"
+
+        @staticmethod
+        def unit(x):            # the state of one value
+            return x, x
+
+        @staticmethod
+        def plus(a, b):         # ⊕, the older part first
+            return min(a[0], b[0]), max(a[1], b[1])
+
+        @staticmethod
+        def answer(state):
+            return state[1] - state[0]
 """
 
 from __future__ import annotations
 
 import functools
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
+from windrow.aggregations.algebra import (
+    Algebra,
+    Listing,
+    Result,
+    RowAlgebra,
+    SqlName,
+    output_kinds,
+)
 from windrow.errors import InvalidArgument, InvalidValue, Unsupported, did_you_mean
 
 State = Any
-Takes = Literal["any", "hashable", "number", "ordered", "text", "pair", "ordered pair"]
+Takes = Literal[
+    "any",  # anything at all
+    "hashable",
+    "number",
+    "summable",  # numbers, decimals, durations
+    "ordered",
+    "measurable",  # what has an order and can be subtracted: numbers, decimals, times, durations
+    "text",
+    "ordered pair",  # a measure with an order, and an argument that rides along
+]
+
+_NOTHING_NAMED: Mapping[str, Any] = MappingProxyType({})
+# A subclass that changes one of these has other states, or other results, than its base.
+_FUNCTIONS = frozenset(
+    {"lift", "checked", "unit", "plus", "minus", "answer", "combine", "lower", "skips"}
+)
+# What says of the states how they are made outside of the interpreter.
+_STATEMENTS = frozenset({"fields", "algebra", "rows", "listing", "kernel", "spark_fields"})
 
 _NULL_TYPES = frozenset({"NAType", "NaTType"})
 
@@ -37,7 +83,7 @@ def is_null(value: object) -> bool:
     return value is None or type(value).__name__ in _NULL_TYPES
 
 
-class Aggregation(ABC):
+class Aggregation:
     """Base of all aggregations; see the module's text for the contract.
 
     Subclasses state their algebra, which decides which algorithms may run them:
@@ -47,11 +93,29 @@ class Aggregation(ABC):
     - `selective`: a ⊕ b is always a or b;
     - `exact`: combining in any grouping gives the same state, bit for bit. A sum of floats is
       not exact, a sum of integers is (`exact_on_integers`);
-    - `bounded`: a state's size does not grow with the window.
+    - `bounded`: a state's size does not grow with the window;
+
+    what they take and give, in the kinds of `windrow.aggregations.algebra`:
+
+    - `takes`, and how many columns (`arity`; `column_names` says what they are);
+    - `result`: its kind, or the kinds of its named parts; `empty`: that of no value at all;
+    - `least`: how many values a window needs for a result;
+
+    and their states:
+
+    - `fields`: the numbers of a state, if it is a tuple of them. Then `unit`, `plus` and `answer`
+      are static functions, and `minus` if it is invertible (`algebra` for more than one form);
+    - `rows`, `listing`: for states that are rows of an array, or lists;
+    - `kernel`: "module:function" that answers all windows at once, where speed pays for it;
+    - `spark_fields`: an expression of Spark's SQL for each field, `{0}` being the column;
+    - `functions`: plain functions of the user's, for which compiling finds out the rest;
+    - `summed`: whether the first field is a sum that an int64 may not hold.
     """
 
     takes: ClassVar[Takes] = "any"
     arity: ClassVar[int] = 1
+    column_names: ClassVar[tuple[str, ...]] = ("column",)
+    column_optional: ClassVar[bool] = False
     commutative: bool = False
     invertible: bool = False
     selective: bool = False
@@ -59,6 +123,31 @@ class Aggregation(ABC):
     exact_on_integers: bool = True
     bounded: bool = True
     identity: State = None
+
+    result: Result | None = None  # None: only running tells
+    empty: Any = None
+    least: int = 1
+    sql_names: ClassVar[Mapping[str, SqlName]] = _NOTHING_NAMED
+
+    fields: ClassVar[Mapping[str, str]] = _NOTHING_NAMED
+    kernel: ClassVar[str] = ""
+    spark_fields: ClassVar[Mapping[str, str]] = _NOTHING_NAMED
+    listing: Listing | None = None
+    functions: Mapping[str, Callable[..., Any]] | None = None  # whose types only compiling tells
+    unary_inverse: bool = False  # among them, an inverse of one state alone
+    summed: ClassVar[bool] = False
+    parts: Mapping[str, Aggregation] | None = None  # of several that share one window
+    plus: ClassVar[Callable[[State, State], State]]
+    answer: ClassVar[Callable[..., Any]]
+    minus: ClassVar[Callable[[State, State], State] | None] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let a class that changes a function state anew how its states are made."""
+        super().__init_subclass__(**options)
+        own = cls.__dict__.keys()
+        if own & _FUNCTIONS:
+            for name in _STATEMENTS - own:
+                setattr(cls, name, Aggregation.__dict__[name])
 
     def __init__(self, *columns: str) -> None:
         if any(not isinstance(column, str) for column in columns):
@@ -76,29 +165,102 @@ class Aggregation(ABC):
         """The state of a window that holds `value` alone; a null gives the identity."""
         if self.columns:
             value = self.pick(value)
-        return self.identity if self.skips(value) else self.unit(value)
+        if self.skips(value):
+            return self.identity
+        value = self.checked(value)
+        return self.unit(*value) if self.arity > 1 else self.unit(value)
 
-    @abstractmethod
-    def unit(self, value: Any) -> State:
-        """`lift` for a plain value that is not null."""
+    def checked(self, value: Any) -> Any:
+        """A value that is not null as `unit` takes it, or an error that says what is wrong."""
+        return value
 
-    @abstractmethod
+    def unit(self, *values: Any) -> State:
+        """The state of a value that is not null; of a pair's two parts."""
+        raise NotImplementedError(f"{type(self).__name__} has no unit")
+
     def combine(self, a: State, b: State) -> State:
         """⊕: the state of two adjacent parts of a window, `a` the older."""
+        if a is None:
+            return b
+        if b is None:
+            return a
+        return self.plus(a, b)
 
-    @abstractmethod
     def lower(self, state: State) -> Any:
-        """The answer that a state stands for; null (None) for the identity, unless it counts."""
+        """The result that a state stands for; `empty` for the identity."""
+        return self.empty if state is None else self.answer(state, *self.constants)
 
     def inverse(self, total: State, old: State) -> State:
         """`total` without its oldest part `old`: the b of ``total = old ⊕ b``."""
-        raise Unsupported(f"{self!r} is not invertible: nothing can be subtracted from its state")
+        if self.minus is None:
+            raise Unsupported(
+                f"{self!r} is not invertible: nothing can be subtracted from its state"
+            )
+        if old is None:
+            return total
+        left = self.minus(total, old)
+        return None if self.is_empty(left) else left
+
+    def is_empty(self, state: State) -> bool:
+        """Whether nothing is left in a state that was subtracted from."""
+        return False
 
     def fold(self, states: Iterable[State]) -> State:
         """The ⊕ of many states, oldest first: n−1 combines."""
         rest = iter(states)
         first = next(rest, self.identity)
         return functools.reduce(self.combine, rest, first)
+
+    # -- states outside of the interpreter --------------------------------------------------
+
+    @property
+    def constants(self) -> tuple[Any, ...]:
+        """What `answer` takes besides the state."""
+        return ()
+
+    @property
+    def counts_nulls(self) -> bool:
+        """Whether a null is a value like any other."""
+        return False
+
+    def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
+        """States of numbers for values of type `dtype` ("int64" or "float64"); None if there are none.
+
+        `subtracting` asks for states that can be subtracted from without a trace.
+        """
+        if not self.fields or self.result is None:
+            return None
+        return Algebra(
+            tuple(self.fields.items()),
+            output_kinds(self.result),
+            type(self).unit,
+            type(self).plus,
+            type(self).answer,
+            type(self).minus,
+            self.constants,
+        )
+
+    def rows(self, dtype: str) -> RowAlgebra | None:
+        """States that are rows of an array, for values of type `dtype`; None if there are none."""
+        return None
+
+    def from_row(self, row: Any) -> State:
+        """The interpreter's state that a row stands for, which `RowAlgebra.answer` wrote."""
+        raise NotImplementedError(f"{type(self).__name__} has no rows")
+
+    @property
+    def state_names(self) -> str:
+        """What goes before the names of fields: aggregations of other origin share no numbers."""
+        cls = type(self)
+        return "" if self._is_built_in() else f"{cls.__module__}.{cls.__qualname__} "
+
+    @property
+    def sql_name(self) -> str | None:
+        """The name in SQL; None for an aggregation of the user's own."""
+        return type(self).__name__.upper() if self._is_built_in() else None
+
+    def _is_built_in(self) -> bool:
+        return type(self).__module__.startswith("windrow.aggregations.")
 
     # -- values -----------------------------------------------------------------------------
 

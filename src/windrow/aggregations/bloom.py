@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from windrow.aggregations.algebra import HEAD, RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.hashing import hash64
 from windrow.errors import InvalidArgument
@@ -89,6 +90,7 @@ class Bloom(Aggregation):
 
     takes = "hashable"
     commutative = True
+    result = "bytes"
     identity = 0  # a value sets at least one bit, so this is the empty window and no other
 
     def __init__(self, *columns: str, bits: int = 16384, hashes: int = 5) -> None:
@@ -112,6 +114,27 @@ class Bloom(Aggregation):
 
     def lower(self, state: int) -> BloomFilter | None:
         return BloomFilter(state, self.bits, self.hashes) if state else None
+
+    def rows(self, dtype: str) -> RowAlgebra:
+        words = self.bits // 64
+        return RowAlgebra(
+            source="from windrow.compiled.headed import *",
+            dtype="uint64",
+            width=HEAD + words,
+            read=f"hash_{dtype}",
+            unit="bloom_unit",
+            plus="bloom_plus",
+            answer="bloom_answer",
+            copy="head_copy",
+            out_dtype="uint64",
+            out_width=words,
+            outputs=("object",),
+            constants=(self.bits, self.hashes),
+            head=8 * HEAD,
+        )
+
+    def from_row(self, row: Any) -> int:
+        return int.from_bytes(row.astype("<u8").tobytes(), "little")
 
 
 _DEFAULTS = {"bits": 16384, "hashes": 5}

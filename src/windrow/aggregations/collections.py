@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from windrow.aggregations.algebra import Listing, SqlName
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.ordering import is_nan, plain
 from windrow.errors import InvalidValue
@@ -21,6 +22,9 @@ class Collect(Aggregation):
     invertible = True
     bounded = False
     identity: Any = ()
+    result = "list"
+    sql_names = dict.fromkeys(("COLLECT_LIST", "ARRAY_AGG"), SqlName())
+    listing = Listing()
 
     def unit(self, value: Any) -> Any:
         return (value,)
@@ -50,6 +54,8 @@ class Concat(Collect):
     """
 
     takes = "text"
+    result = "text"
+    sql_names = dict.fromkeys(("STRING_AGG", "LISTAGG"), SqlName())
 
     def __init__(self, *columns: str, separator: str = "") -> None:
         super().__init__(*columns)
@@ -58,10 +64,14 @@ class Concat(Collect):
     def parameters(self) -> dict[str, Any]:
         return {"separator": self.separator} if self.separator else {}
 
-    def unit(self, value: Any) -> Any:
+    @property
+    def listing(self) -> Listing | None:  # type: ignore[override]
+        return Listing(separator=self.separator)
+
+    def checked(self, value: Any) -> Any:
         if not isinstance(value, str):
             raise InvalidValue(f"{self!r} takes strings, not {type(value).__name__} {value!r}")
-        return (value,)
+        return value
 
     def lower(self, state: Any) -> Any:
         return self.separator.join(state) if state else None
@@ -73,6 +83,9 @@ class CollectDistinct(Aggregation):
     takes = "hashable"
     bounded = False
     identity: Any = {}  # noqa: RUF012  # a state, and no state is ever changed
+    result = "list"
+    sql_names = {"COLLECT_SET": SqlName()}
+    listing = Listing(distinct=True)
 
     def unit(self, value: Any) -> Any:
         value = plain(value)
@@ -98,6 +111,11 @@ class CountDistinct(CollectDistinct):
     """How many distinct values; exact, so its state is all of them. HyperLogLog estimates it."""
 
     commutative = True
+    result = "int64"
+    empty = 0
+    sql_names = {}
+    listing = Listing(distinct=True, counted=True)
+    kernel = "windrow.compiled.segmented:distinct_counts"
 
     def lower(self, state: Any) -> Any:
         return len(state)

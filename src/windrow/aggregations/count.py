@@ -18,21 +18,37 @@ class Count(Aggregation):
     (2, 1)
     """
 
+    column_optional = True
     commutative = True
     invertible = True
-    identity = 0
+    result = "int64"
+    empty = 0
+    fields = {"count": "int64"}
+    kernel = "windrow.compiled.segmented:counts"
+    spark_fields = {"count": "count({0})"}
+
+    @property
+    def counts_nulls(self) -> bool:
+        return not self.columns
 
     def skips(self, value: Any) -> bool:
-        return bool(self.columns) and super().skips(value)
+        return not self.counts_nulls and super().skips(value)
 
-    def unit(self, value: Any) -> int:
-        return 1
+    @staticmethod
+    def unit(value: Any) -> Any:
+        return (1,)
 
-    def combine(self, a: int, b: int) -> int:
-        return a + b
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        return (a[0] + b[0],)
 
-    def inverse(self, total: int, old: int) -> int:
-        return total - old
+    @staticmethod
+    def minus(total: Any, old: Any) -> Any:
+        return (total[0] - old[0],)
 
-    def lower(self, state: int) -> int:
-        return state
+    @staticmethod
+    def answer(state: Any) -> Any:
+        return state[0]
+
+    def is_empty(self, state: Any) -> bool:
+        return bool(state[0] == 0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.aggregations.algebra import HEAD, RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.hashing import hash64, mix64
 from windrow.errors import InvalidArgument
@@ -100,6 +101,7 @@ class CountMin(Aggregation):
     takes = "hashable"
     commutative = True
     invertible = True
+    result = "bytes"
 
     def __init__(self, *columns: str, epsilon: float = 0.001, delta: float = 0.01) -> None:
         super().__init__(*columns)
@@ -152,6 +154,30 @@ class CountMin(Aggregation):
             return None
         table = self._table(state) if isinstance(state, tuple) else state
         return CountMinSketch(table, self.width, self.depth)
+
+    def rows(self, dtype: str) -> RowAlgebra:
+        counters = self.width * self.depth
+        return RowAlgebra(
+            source="from windrow.compiled.headed import *",
+            dtype="int64",
+            width=HEAD + counters,
+            read=f"hash_{dtype}",
+            unit="count_unit",
+            plus="count_plus",
+            minus="count_minus",
+            answer="count_answer",
+            copy="head_copy",
+            out_dtype="int64",
+            out_width=counters,
+            outputs=("object",),
+            constants=(self.width, self.depth),
+            head=8 * HEAD,
+        )
+
+    def from_row(self, row: Any) -> Counters:
+        table: Counters = row.copy()
+        table.flags.writeable = False
+        return table
 
 
 def _plus(table: Counters, other: Counters | tuple[int, ...], sign: int) -> Counters:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, State, is_null
@@ -17,6 +17,7 @@ class Custom(Aggregation):
 
     exact = False
     exact_on_integers = False
+    sql_name = None
 
     def __init__(
         self,
@@ -50,8 +51,19 @@ class Custom(Aggregation):
         """A row is null when any of its columns is."""
         return any(map(is_null, value)) if self.arity > 1 else is_null(value)
 
-    def unit(self, value: Any) -> State:
-        return self.lift_function(*value) if self.arity > 1 else self.lift_function(value)
+    @property
+    def functions(self) -> Mapping[str, Callable[..., Any]] | None:  # type: ignore[override]
+        given = {
+            "lift": self.lift_function,
+            "combine": self.combine_function,
+            "lower": self.lower_function,
+        }
+        if self.inverse_function is not None:
+            given["inverse"] = self.inverse_function
+        return given
+
+    def unit(self, *values: Any) -> State:
+        return self.lift_function(*values)
 
     def combine(self, a: State, b: State) -> State:
         if not self.has_identity:  # None then stands for the window that holds nothing
@@ -76,15 +88,9 @@ class Custom(Aggregation):
         return self.lower_function(state)
 
     def parameters(self) -> dict[str, Any]:
-        given: dict[str, Any] = {
-            "lift": self.lift_function,
-            "combine": self.combine_function,
-            "lower": self.lower_function,
-        }
+        given: dict[str, Any] = {**(self.functions or {})}
         if self.has_identity:
             given["identity"] = self.identity
-        if self.inverse_function is not None:
-            given["inverse"] = self.inverse_function
         for flag in ("commutative", "selective", "exact"):
             if getattr(self, flag):
                 given[flag] = True

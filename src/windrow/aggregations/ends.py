@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from windrow.aggregations.algebra import Listing, SqlName
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument
 
@@ -12,22 +13,34 @@ class First(Aggregation):
     """The oldest value that is not null."""
 
     selective = True
+    result = "value"
+    sql_names = {"FIRST_VALUE": SqlName()}
+    fields = {"first": "value"}
+    kernel = "windrow.compiled.segmented:firsts"
 
-    def unit(self, value: Any) -> Any:
-        return (value,)  # boxed: a state must differ from every other, even for equal values
+    @staticmethod
+    def unit(value: Any) -> Any:
+        return (value,)
 
-    def combine(self, a: Any, b: Any) -> Any:
-        return b if a is None else a
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        return a
 
-    def lower(self, state: Any) -> Any:
-        return None if state is None else state[0]
+    @staticmethod
+    def answer(state: Any) -> Any:
+        return state[0]
 
 
 class Last(First):
     """The newest value that is not null."""
 
-    def combine(self, a: Any, b: Any) -> Any:
-        return a if b is None else b
+    sql_names = {"LAST_VALUE": SqlName()}
+    fields = {"last": "value"}
+    kernel = "windrow.compiled.segmented:lasts"
+
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        return b
 
 
 class FirstN(Aggregation):
@@ -41,6 +54,7 @@ class FirstN(Aggregation):
     """
 
     identity = ()
+    result = "list"
 
     def __init__(self, *columns: str, n: int) -> None:
         super().__init__(*columns)
@@ -55,6 +69,10 @@ class FirstN(Aggregation):
     def _examples(cls) -> list[Aggregation]:
         return [cls(n=1), cls(n=3)]
 
+    @property
+    def listing(self) -> Listing | None:  # type: ignore[override]
+        return Listing(first=self.n)
+
     def unit(self, value: Any) -> Any:
         return (value,)
 
@@ -68,6 +86,10 @@ class FirstN(Aggregation):
 
 class LastN(FirstN):
     """The n newest values, oldest first, as a list."""
+
+    @property
+    def listing(self) -> Listing | None:  # type: ignore[override]
+        return Listing(last=self.n)
 
     def combine(self, a: Any, b: Any) -> Any:
         missing = self.n - len(b)

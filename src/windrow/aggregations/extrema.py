@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from windrow.aggregations.algebra import SqlName
 from windrow.aggregations.kinds import Ordered, OrderedPairs
 from windrow.aggregations.ordering import less, plain, same
 from windrow.errors import InvalidValue
@@ -20,85 +21,99 @@ class Max(Ordered):
 
     commutative = True
     selective = True
+    result = "value"
+    fields = {"max": "value"}
+    kernel = "windrow.compiled.segmented:maxima"
+    spark_fields = {"max": "max({0})"}
 
-    def unit(self, value: Any) -> Any:
-        return plain(value)
+    @staticmethod
+    def unit(value: Any) -> Any:
+        return (value,)
 
-    def combine(self, a: Any, b: Any) -> Any:
-        if a is None:
-            return b
-        if b is None:
-            return a
-        return b if less(a, b) else a
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        return b if less(a[0], b[0]) else a
 
-    def lower(self, state: Any) -> Any:
-        return state
+    @staticmethod
+    def answer(state: Any) -> Any:
+        return state[0]
 
 
 class Min(Max):
     """The smallest value; NaN only if there is nothing else."""
 
-    def combine(self, a: Any, b: Any) -> Any:
-        if a is None:
-            return b
-        if b is None:
-            return a
-        return b if less(b, a) else a
+    fields = {"min": "value"}
+    kernel = "windrow.compiled.segmented:minima"
+    spark_fields = {"min": "min({0})"}
+
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        return b if less(b[0], a[0]) else a
 
 
 class Range(Ordered):
     """The largest value minus the smallest."""
 
+    takes = "measurable"
     commutative = True
+    result = "difference"
+    fields = {"min": "value", "max": "value"}
+    kernel = "windrow.compiled.segmented:ranges"
+    spark_fields = {**Min.spark_fields, **Max.spark_fields}
 
-    def unit(self, value: Any) -> Any:
+    def checked(self, value: Any) -> Any:
         value = plain(value)
         if isinstance(value, str | bytes):
             raise InvalidValue(f"{self!r} takes what can be subtracted, not {value!r}")
+        return value
+
+    @staticmethod
+    def unit(value: Any) -> Any:
         return value, value
 
-    def combine(self, a: Any, b: Any) -> Any:
-        if a is None:
-            return b
-        if b is None:
-            return a
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
         low = b[0] if less(b[0], a[0]) else a[0]
         high = b[1] if less(a[1], b[1]) else a[1]
         return low, high
 
-    def lower(self, state: Any) -> Any:
-        return None if state is None else state[1] - state[0]
+    @staticmethod
+    def answer(state: Any) -> Any:
+        return state[1] - state[0]
 
 
 class MaxCount(Ordered):
     """How often the largest value occurs."""
 
     commutative = True
+    result = "int64"
+    fields = {"max": "value", "max_count": "int64"}
 
-    def unit(self, value: Any) -> Any:
-        return plain(value), 1
+    @staticmethod
+    def unit(value: Any) -> Any:
+        return value, 1
 
-    def combine(self, a: Any, b: Any) -> Any:
-        if a is None:
-            return b
-        if b is None:
-            return a
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
         if same(a[0], b[0]):
             return a[0], a[1] + b[1]
-        return b if self.beats(b[0], a[0]) else a
+        return b if less(a[0], b[0]) else a
 
-    def beats(self, challenger: Any, holder: Any) -> bool:
-        return less(holder, challenger)
-
-    def lower(self, state: Any) -> Any:
-        return None if state is None else state[1]
+    @staticmethod
+    def answer(state: Any) -> Any:
+        return state[1]
 
 
 class MinCount(MaxCount):
     """How often the smallest value occurs."""
 
-    def beats(self, challenger: Any, holder: Any) -> bool:
-        return less(challenger, holder)
+    fields = {"min": "value", "min_count": "int64"}
+
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        if same(a[0], b[0]):
+            return a[0], a[1] + b[1]
+        return b if less(b[0], a[0]) else a
 
 
 class ArgMax(OrderedPairs):
@@ -113,28 +128,31 @@ class ArgMax(OrderedPairs):
     """
 
     selective = True
+    result = "argument"
+    sql_names = dict.fromkeys(("MAX_BY", "ARG_MAX"), SqlName(turned=True))
+    fields = {"max": "value", "argmax": "argument"}
+    kernel = "windrow.compiled.segmented:places_of_maxima"
 
-    def unit(self, value: Any) -> Any:
-        measure, argument = value
-        return plain(measure), argument
+    @staticmethod
+    def unit(measure: Any, argument: Any) -> Any:
+        return measure, argument
 
-    def combine(self, a: Any, b: Any) -> Any:
-        if a is None:
-            return b
-        if b is None:
-            return a
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
         return b if less(a[0], b[0]) else a
 
-    def lower(self, state: Any) -> Any:
-        return None if state is None else state[1]
+    @staticmethod
+    def answer(state: Any) -> Any:
+        return state[1]
 
 
 class ArgMin(ArgMax):
     """The argument that came with the smallest measure; the first of them on ties."""
 
-    def combine(self, a: Any, b: Any) -> Any:
-        if a is None:
-            return b
-        if b is None:
-            return a
+    sql_names = dict.fromkeys(("MIN_BY", "ARG_MIN"), SqlName(turned=True))
+    fields = {"min": "value", "argmin": "argument"}
+    kernel = "windrow.compiled.segmented:places_of_minima"
+
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
         return b if less(b[0], a[0]) else a

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.aggregations.algebra import HEAD, RowAlgebra, SqlName
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.hashing import hash64
 from windrow.errors import InvalidArgument
@@ -32,6 +33,9 @@ class HyperLogLog(Aggregation):
 
     takes = "hashable"
     commutative = True
+    result = "int64"
+    empty = 0
+    sql_names = dict.fromkeys(("APPROX_COUNT_DISTINCT", "APPROX_DISTINCT"), SqlName())
 
     def __init__(self, *columns: str, precision: int = 12) -> None:
         super().__init__(*columns)
@@ -73,6 +77,23 @@ class HyperLogLog(Aggregation):
         if isinstance(state, int):
             return 1
         return round(estimate(np.bincount(state, minlength=66 - self.precision)))
+
+    def rows(self, dtype: str) -> RowAlgebra:
+        return RowAlgebra(
+            source="from windrow.compiled.headed import *",
+            dtype="uint8",
+            width=8 * HEAD + (1 << self.precision),
+            read=f"hash_{dtype}",
+            unit="hll_unit",
+            plus="hll_plus",
+            answer="hll_answer",
+            copy="byte_copy",
+            out_dtype="int64",
+            out_width=1,
+            outputs=("int64",),
+            constants=(self.precision,),
+            head=8 * HEAD,
+        )
 
 
 def _with(registers: Registers, single: int) -> Registers:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, is_null
-from windrow.aggregations.ordering import family, plain
+from windrow.aggregations.ordering import family, number, plain
 from windrow.errors import InvalidValue
 
 
@@ -21,6 +21,9 @@ class Numeric(Aggregation):
     """Takes numbers. Integers go with all of them; Python does not mix Decimals and floats."""
 
     takes = "number"
+
+    def checked(self, value: Any) -> Any:
+        return number(value, self)
 
     def families(self, value: Any) -> tuple[Hashable, ...]:
         if self.columns:
@@ -37,6 +40,9 @@ class Ordered(Aggregation):
 
     takes = "ordered"
 
+    def checked(self, value: Any) -> Any:
+        return plain(value)
+
     def families(self, value: Any) -> tuple[Hashable, ...]:
         if self.columns:
             value = self.pick(value)
@@ -48,6 +54,7 @@ class OrderedPairs(Aggregation):
 
     takes = "ordered pair"
     arity = 2
+    column_names = ("measure", "argument")
 
     def skips(self, value: Any) -> bool:
         """A pair is null when its measure is; a null argument rides along like any other."""
@@ -58,6 +65,9 @@ class OrderedPairs(Aggregation):
                 f"{self!r} takes pairs (measure, argument), not {type(value).__name__} {value!r}"
             )
         return is_null(value[0])
+
+    def checked(self, value: Any) -> Any:
+        return plain(value[0]), value[1]
 
     def families(self, value: Any) -> tuple[Hashable, ...]:
         if self.columns:

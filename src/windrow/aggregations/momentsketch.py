@@ -21,6 +21,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
+from windrow.aggregations.algebra import RowAlgebra, SqlName
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.ordering import number, plain
 from windrow.errors import InvalidArgument
@@ -78,6 +79,13 @@ class MomentSketch(Aggregation):
     commutative = True
     exact = False
     exact_on_integers = False
+    sql_names = {
+        **dict.fromkeys(
+            ("PERCENTILE", "APPROX_PERCENTILE", "PERCENTILE_APPROX", "QUANTILE", "APPROX_QUANTILE"),
+            SqlName({}, ("quantiles",)),
+        ),
+        "MEDIAN": SqlName({"quantiles": 0.5}, ()),
+    }
 
     def __init__(
         self,
@@ -98,6 +106,9 @@ class MomentSketch(Aggregation):
             self.quantiles = tuple(_share(q, "MomentSketch: quantiles") for q in quantiles)
         else:
             self.quantiles = _share(quantiles, "MomentSketch: quantiles")
+        self.result = {None: "moments", float: "float64", tuple: "list of float64"}[
+            None if self.quantiles is None else type(self.quantiles)
+        ]
 
     def parameters(self) -> dict[str, Any]:
         given: dict[str, Any] = {} if self.order == 10 else {"order": self.order}
@@ -134,6 +145,34 @@ class MomentSketch(Aggregation):
         if isinstance(self.quantiles, tuple):
             return tuple(moments.quantile(q) for q in self.quantiles)
         return moments.quantile(self.quantiles)
+
+    def rows(self, dtype: str) -> RowAlgebra:
+        width = len(_NOTHING) + _COUNTS + 2 * self.order
+        return RowAlgebra(
+            source="from windrow.compiled.moments import *",
+            dtype="float64",
+            width=width,
+            read="float64",
+            unit="moment_unit",
+            plus="moment_plus",
+            answer="moment_answer",
+            copy="row_copy",
+            out_dtype="float64",
+            out_width=width,
+            outputs=self._output_types(),
+            constants=(self.order,),
+        )
+
+    def _output_types(self) -> tuple[str, ...]:
+        """A number, or several; `Moments`, and tuples of fewer than two, are objects."""
+        if isinstance(self.quantiles, float):
+            return ("float64",)
+        several = self.quantiles is not None and len(self.quantiles) > 1
+        return ("float64",) * len(self.quantiles or ()) if several else ("object",)
+
+    def from_row(self, row: Any) -> State:
+        centre = len(_NOTHING)
+        return (int(row[0]), *row[1:centre].tolist()), row[centre:].copy()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Compatible aggregations share what they keep (paper 002, section 2.3): the state of a sum has its
 count, so Sum, Mean and Count of one column need one state; that of a Range has both extremes. What
-one state tells of another is a table here, and whatever another one tells is not kept.
+can be derived from another state is not kept.
 
 Nothing is shared that would change an answer: a mean could be had from the state of a variance,
 but integers are added exactly for a Mean and in floats for a Variance.
@@ -17,82 +17,59 @@ from windrow.aggregations.base import Aggregation, State, check_aggregation
 from windrow.aggregations.together import Together
 from windrow.errors import InvalidArgument
 
-Tell = Callable[[State], State]
+Derive = Callable[[State], State]
+
+
+def derivation(source: Aggregation, wanted: Aggregation) -> Derive | None:
+    """The function from a state of `source` to one of `wanted`; None if there is none.
+
+    The fields of a state are named by what they hold, so a state tells another one if it has all
+    of that one's fields, of the same columns.
+
+    >>> from windrow import Count, Max, Mean
+    >>> derivation(Mean("load"), Count("load"))((7.5, 0, 2, 0, 0, 0))
+    (2,)
+    >>> derivation(Max("load"), Mean("load")), derivation(Mean("load"), Mean("volt"))
+    (None, None)
+    """
+    if source == wanted:
+        return _whole
+    arity = wanted.arity if wanted.columns else source.arity
+    if source.columns[:arity] != wanted.columns or arity != wanted.arity or wanted.counts_nulls:
+        return None
+    if wanted.takes not in ("any", source.takes, *_NARROWER.get(source.takes, ())):
+        return None  # it would refuse what the other takes
+    held, asked = _fields(source), _fields(wanted)
+    if held == asked and asked:
+        return _whole
+    places = [held.index(field) for field in asked if field in held]
+    if not asked or len(places) < len(asked):
+        return None
+    return lambda state: None if state is None else tuple(state[place] for place in places)
+
+
+# What takes the first has taken all that the others would.
+_NARROWER = {"ordered pair": ("ordered",), "measurable": ("ordered",)}
+
+
+def _fields(aggregation: Aggregation) -> list[str]:
+    """The names of what the interpreter's state holds."""
+    home = aggregation.state_names
+    algebra = aggregation.algebra("float64", subtracting=True)
+    if algebra is not None:
+        return [home + name for name, _ in algebra.fields]
+    if aggregation.listing is not None:
+        return [home + aggregation.listing.field]
+    rows = aggregation.rows("float64")
+    return [] if rows is None else [f"{home}{rows.unit}{rows.constants}"]
 
 
 def _whole(state: State) -> State:
     return state
 
 
-def _first(state: State) -> State:
-    return None if state is None else state[0]
-
-
-def _second(state: State) -> State:
-    return None if state is None else state[1]
-
-
-def _number(state: State) -> State:
-    return 0 if state is None else state[0]
-
-
-# By the names of the windrow aggregations: the sketches among them are not imported for this.
-_TELLS: dict[tuple[str, str], Tell] = {
-    ("Sum", "Mean"): _whole,
-    ("Mean", "Sum"): _whole,
-    ("Sum", "Count"): _number,
-    ("Mean", "Count"): _number,
-    ("GeometricMean", "Count"): _number,
-    ("Variance", "Variance"): _whole,
-    ("Variance", "StdDev"): _whole,
-    ("Variance", "Count"): _number,
-    ("StdDev", "StdDev"): _whole,
-    ("StdDev", "Variance"): _whole,
-    ("StdDev", "Count"): _number,
-    ("Range", "Min"): _first,
-    ("Range", "Max"): _second,
-    ("MaxCount", "Max"): _first,
-    ("MinCount", "Min"): _first,
-    ("ArgMax", "Max"): _first,
-    ("ArgMin", "Min"): _first,
-    ("CollectDistinct", "CountDistinct"): _whole,
-    ("CountDistinct", "CollectDistinct"): _whole,
-    ("Concat", "Concat"): _whole,
-    ("Concat", "Collect"): _whole,
-    ("MomentSketch", "MomentSketch"): _whole,
-}
-
-
-def tells(teller: Aggregation, asked: Aggregation) -> Tell | None:
-    """The function from a state of `teller` to that of `asked`; None if there is none.
-
-    >>> from windrow import Count, Max, Mean
-    >>> tells(Mean("load"), Count("load"))((2, 7.5, 0.0, 0, 0, 0))
-    2
-    >>> tells(Max("load"), Mean("load")), tells(Mean("load"), Mean("volt"))
-    (None, None)
-    """
-    if teller == asked:
-        return _whole
-    name = _name(asked)
-    tell = _TELLS.get((_name(teller), name))
-    if tell is None or teller.columns[: asked.arity] != asked.columns:
-        return None
-    if not asked.columns and (name == "Count" or teller.arity != asked.arity):
-        return None  # Count() counts nulls as well, and ArgMax() takes pairs
-    if getattr(teller, "order", None) != getattr(asked, "order", None):
-        return None  # a sketch of other moments
-    return tell
-
-
-def _name(aggregation: Aggregation) -> str:
-    """The name of an aggregation of windrow's own; a user's subclass may keep other states."""
-    cls = type(aggregation)
-    return cls.__name__ if cls.__module__.startswith("windrow.aggregations.") else ""
-
-
 class Partials(Together):
-    """Aggregations over one window, lowered from those of them that tell all others.
+    """Aggregations over one window, lowered from the states that all others derive from.
 
     >>> from windrow import Count, Max, Mean, Range, Sum, aggregator
     >>> both = Partials(Mean("load"), Sum("load"), Count("load"), Max("load"), Range("load"))
@@ -119,8 +96,8 @@ class Partials(Together):
 
     def answer(self, i: int, state: State) -> Any:
         """The answer of the i-th aggregation that was asked for."""
-        k, tell = self._sources[i]
-        return self.asked[i].lower(tell(state[k]))
+        k, derive = self._sources[i]
+        return self.asked[i].lower(derive(state[k]))
 
     def __repr__(self) -> str:
         return f"Partials({', '.join(map(repr, self.asked))})"
@@ -130,20 +107,20 @@ class Partials(Together):
 
 
 def _kept(asked: Sequence[Aggregation]) -> list[Aggregation]:
-    """The aggregations that no other one tells. What tells a teller tells what it tells."""
+    """The aggregations that cannot be derived from another one's state."""
     kept: list[Aggregation] = []
     for one in asked:
-        if any(tells(other, one) for other in kept):
+        if any(derivation(other, one) for other in kept):
             continue
-        kept = [other for other in kept if tells(one, other) is None]
+        kept = [other for other in kept if derivation(one, other) is None]
         kept.append(one)
     return kept
 
 
-def _source(kept: Sequence[Aggregation], one: Aggregation) -> tuple[int, Tell]:
-    """Which state tells `one`, and how."""
+def _source(kept: Sequence[Aggregation], one: Aggregation) -> tuple[int, Derive]:
+    """Which state `one` is derived from, and how."""
     for k, other in enumerate(kept):
-        tell = tells(other, one)
-        if tell is not None:
-            return k, tell
-    raise AssertionError(f"nothing of {kept} tells {one}")
+        derive = derivation(other, one)
+        if derive is not None:
+            return k, derive
+    raise AssertionError(f"{one} cannot be derived from {kept}")

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from windrow.aggregations.kinds import Numeric
-from windrow.aggregations.ordering import number
 
 
 class Product(Numeric):
@@ -21,42 +20,53 @@ class Product(Numeric):
 
     commutative = True
     exact = False
+    result = "float64"
+    fields = {"factor": "float64", "exponent": "int64"}
 
-    def unit(self, value: Any) -> Any:
-        return _normal(number(value, self), 0)
+    @staticmethod
+    def unit(value: Any) -> Any:
+        return math.frexp(value)
+
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        factor, shift = math.frexp(a[0] * b[0])
+        return factor, a[1] + b[1] + shift
+
+    @staticmethod
+    def answer(state: Any) -> Any:
+        exponent = min(max(state[1], -2200), 2200)  # in two steps: the first alone may overflow
+        return math.ldexp(math.ldexp(state[0], exponent // 2), exponent - exponent // 2)
+
+    # Python's integers, Decimals and Fractions stay as they are, with an exponent of 0.
+
+    def lift(self, value: Any) -> Any:
+        if self.columns:
+            value = self.pick(value)
+        if self.skips(value):
+            return None
+        value = self.checked(value)
+        return self.unit(value) if isinstance(value, float) else (value, 0)
 
     def combine(self, a: Any, b: Any) -> Any:
-        if a is None:
-            return b
-        if b is None:
-            return a
-        if isinstance(a[0], float) != isinstance(b[0], float):
-            a, b = _as_float(*a), _as_float(*b)
-        return _normal(a[0] * b[0], a[1] + b[1])
+        if a is None or b is None:
+            return b if a is None else a
+        if isinstance(a[0], float) or isinstance(b[0], float):
+            return self.plus(_as_float(*a), _as_float(*b))
+        return a[0] * b[0], 0
 
     def lower(self, state: Any) -> Any:
-        if state is None:
-            return None
-        factor, exponent = state
-        if not exponent:
-            return factor
+        if state is None or not isinstance(state[0], float):
+            return None if state is None else state[0]
         try:
-            return math.ldexp(factor, exponent)
+            return self.answer(state)
         except OverflowError:
-            return math.copysign(math.inf, factor)
-
-
-def _normal(factor: Any, exponent: int) -> tuple[Any, int]:
-    """factor · 2^exponent with a float's factor in [½, 1); other numbers stay as they are."""
-    if not isinstance(factor, float):
-        return factor, exponent
-    factor, shift = math.frexp(factor)
-    return factor, exponent + shift if factor and math.isfinite(factor) else 0
+            return math.copysign(math.inf, state[0])
 
 
 def _as_float(factor: Any, exponent: int) -> tuple[float, int]:
-    """The same with a float's factor, also for an integer that no float can hold."""
+    """A float's factor in [½, 1) and an exponent, also for an integer that no float can hold."""
     if isinstance(factor, int):
         shift = max(0, factor.bit_length() - 64)
         factor, exponent = factor >> shift, exponent + shift
-    return _normal(float(factor), exponent)
+    factor, shift = math.frexp(factor)
+    return factor, exponent + shift

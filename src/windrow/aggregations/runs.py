@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from windrow.aggregations.kinds import OrderedPairs
-from windrow.aggregations.ordering import less, plain
+from windrow.aggregations.ordering import less
 from windrow.errors import InvalidValue
 
 
@@ -16,23 +16,6 @@ class Run(NamedTuple):
     end: Any
     length: int
     span: Any
-
-
-class _Part(NamedTuple):
-    """A part of a window: its runs at both ends, the longest one, and the values at its edges.
-
-    A run here is (length, start, end).
-
-         ┌ head ┐      ┌── longest ──┐         ┌ tail ┐
-        first …         …           …             … last
-    """
-
-    size: int
-    first: Any
-    last: Any
-    head: tuple[int, Any, Any]
-    longest: tuple[int, Any, Any]
-    tail: tuple[int, Any, Any]
 
 
 class LongestRun(OrderedPairs):
@@ -48,33 +31,63 @@ class LongestRun(OrderedPairs):
     Run(start=1, end=3, length=3, span=2)
     """
 
-    def unit(self, value: Any) -> Any:
-        measure, at = plain(value[0]), value[1]
-        if isinstance(at, str | bytes):
-            raise InvalidValue(f"{self!r}: a run's span needs times or numbers, not {at!r}")
-        run = (1, at, at)
-        return _Part(1, measure, measure, run, run, run)
+    column_names = ("value", "at")
+    result = {"start": "argument", "end": "argument", "length": "int64", "span": "span"}
+    # Of a part of a window: its runs at both ends, the longest one, and the values at its edges.
+    #
+    #      ┌ head ┐      ┌── longest ──┐         ┌ tail ┐
+    #     first …         …           …             … last
+    fields = {
+        "size": "int64",
+        "first": "value",
+        "last": "value",
+        "head": "int64",
+        "head_start": "argument",
+        "head_end": "argument",
+        "longest": "int64",
+        "longest_start": "argument",
+        "longest_end": "argument",
+        "tail": "int64",
+        "tail_start": "argument",
+        "tail_end": "argument",
+    }
 
-    def combine(self, a: Any, b: Any) -> Any:
-        if a is None:
-            return b
-        if b is None:
-            return a
-        head, tail = a.head, b.tail
-        longest = b.longest if b.longest[0] > a.longest[0] else a.longest
-        if less(a.last, b.first):
-            across = (a.tail[0] + b.head[0], a.tail[1], b.head[2])
-            if a.head[0] == a.size:
+    def checked(self, value: Any) -> Any:
+        if isinstance(value[1], str | bytes):
+            raise InvalidValue(f"{self!r}: a run's span needs times or numbers, not {value[1]!r}")
+        return super().checked(value)
+
+    @staticmethod
+    def unit(value: Any, at: Any) -> Any:
+        return 1, value, value, 1, at, at, 1, at, at, 1, at, at
+
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        head = (a[3], a[4], a[5])
+        tail = (b[9], b[10], b[11])
+        longest = (b[6], b[7], b[8]) if b[6] > a[6] else (a[6], a[7], a[8])
+        if less(a[2], b[1]):
+            across = (a[9] + b[3], a[10], b[5])
+            if a[3] == a[0]:
                 head = across
-            if b.tail[0] == b.size:
+            if b[9] == b[0]:
                 tail = across
             # a run of a's stays ahead of an equally long one across, and that of one of b's
-            if across[0] > a.longest[0] and across[0] >= b.longest[0]:
+            if across[0] > a[6] and across[0] >= b[6]:
                 longest = across
-        return _Part(a.size + b.size, a.first, b.last, head, longest, tail)
+        return (
+            a[0] + b[0], a[1], b[2],
+            head[0], head[1], head[2],
+            longest[0], longest[1], longest[2],
+            tail[0], tail[1], tail[2],
+        )  # fmt: skip
+
+    @staticmethod
+    def answer(state: Any) -> Any:
+        return state[7], state[8], state[6]
 
     def lower(self, state: Any) -> Any:
         if state is None:
             return None
-        length, start, end = state.longest
+        start, end, length = self.answer(state)
         return Run(start, end, length, end - start)

@@ -1,9 +1,14 @@
 """Sum, Mean and GeometricMean, on sums that do not lose what cancels.
 
 A float sum is kept as hi + lo, where lo is what rounding took from hi (Knuth's TwoSum, carried
-through every combine), so 1e16 + 1 − 1e16 is 1. NaN and the infinities are counted beside it:
-they decide the answer while they are in the window and leave no trace when they are subtracted.
-Integers, Decimals and Fractions are added as they are.
+through every combine), so 1e16 + 1 − 1e16 is 1. There are three forms of it:
+
+    whole      int64: the sum, exact; for a mean, the count
+    real       float64: hi and lo; for a mean, the count. NaN and infinities need no care
+    apart      any numbers, to be subtracted from: those that are not finite are counted beside the
+               sum. They decide the result while they are in the window and leave no trace
+
+The interpreter takes the last. Its integers, Decimals and Fractions leave nothing to lo.
 """
 
 from __future__ import annotations
@@ -11,72 +16,165 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from windrow.aggregations.algebra import Algebra, SqlName
+from windrow.aggregations.count import Count
 from windrow.aggregations.kinds import Numeric
-from windrow.aggregations.ordering import number
 
-# n, hi, lo, and how many NaN, +inf and -inf came
-Total = tuple[int, Any, float, int, int, int]
-NOTHING: Total = (0, 0, 0.0, 0, 0, 0)
-
-
-def total_of(value: Any) -> Total:
-    """The total of one number."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return 1, 0, 0.0, int(value != value), int(value > 0), int(value < 0)
-    return 1, value, 0.0, 0, 0, 0
+_WHOLE = (("sum", "int64"), ("count", "int64"))
+_REAL = (("sum", "float64"), ("rest", "float64"), ("count", "int64"))
+_APART = (*_REAL, ("nans", "int64"), ("ups", "int64"), ("downs", "int64"))
 
 
-def _two_sum(a: Any, b: Any) -> tuple[Any, float]:
-    try:
-        s = a + b
-    except OverflowError:  # an integer that no float can hold, added to a float
-        return (math.inf if (a if abs(a) > abs(b) else b) > 0 else -math.inf), 0.0
-    if isinstance(s, float) and math.isfinite(s):
-        t = s - a
-        return s, (a - (s - t)) + (b - t)
-    return s, 0.0
+def two_sum(a: Any, b: Any) -> Any:
+    """a + b, and what rounding took from it."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
 
 
-def add(a: Total, b: Total) -> Total:
-    """The total of two parts."""
-    hi, error = _two_sum(a[1], b[1])
-    lo = a[2] + b[2] + error
-    if lo:
-        hi, lo = _two_sum(hi, lo)
-    return a[0] + b[0], hi, lo, a[3] + b[3], a[4] + b[4], a[5] + b[5]
+def whole_unit(x: Any) -> Any:
+    """The whole form of one number."""
+    return (x,)
 
 
-def subtract(total: Total, old: Total) -> Total:
-    """`total` without `old`."""
-    n, hi, lo, nans, ups, downs = old
-    left = add(total, (-n, -hi, -lo, -nans, -ups, -downs))
-    return NOTHING if left[0] == 0 else left
+def whole_mean_unit(x: Any) -> Any:
+    """The whole form of one number, counted."""
+    return x, 1
 
 
-def value_of(total: Total) -> Any:
-    """The sum that a total stands for."""
-    _, hi, lo, nans, ups, downs = total
-    if nans or (ups and downs):
+def whole_mean_plus(a: Any, b: Any) -> Any:
+    """The whole form of two parts, counted."""
+    return a[0] + b[0], a[1] + b[1]
+
+
+def whole_mean_minus(total: Any, old: Any) -> Any:
+    """The whole form without its oldest part, counted."""
+    return total[0] - old[0], total[1] - old[1]
+
+
+def whole_mean(state: Any) -> Any:
+    """The mean of the whole form."""
+    return state[0] / state[1]
+
+
+def real_unit(x: Any) -> Any:
+    """The real form of one number."""
+    return x, 0.0
+
+
+def real_plus(a: Any, b: Any) -> Any:
+    """The real form of two parts."""
+    s, error = two_sum(a[0], b[0])
+    return s, a[1] + b[1] + error
+
+
+def real_mean_unit(x: Any) -> Any:
+    """The real form of one number, counted."""
+    return x, 0.0, 1
+
+
+def real_mean_plus(a: Any, b: Any) -> Any:
+    """The real form of two parts, counted."""
+    s, error = two_sum(a[0], b[0])
+    return s, a[1] + b[1] + error, a[2] + b[2]
+
+
+def real_sum(state: Any) -> Any:
+    """hi + lo; an infinite hi has no lo."""
+    total = state[0] + state[1]
+    return total if total == total else state[0]
+
+
+def real_mean(state: Any) -> Any:
+    """The mean of the real form."""
+    return real_sum(state) / state[2]
+
+
+def real_log_unit(x: Any) -> Any:
+    """The real form of a logarithm."""
+    if x > 0:
+        return math.log(x), 0.0, 1
+    return (-math.inf if x == 0 else math.nan), 0.0, 1
+
+
+def real_log_mean(state: Any) -> Any:
+    """The geometric mean from the real form."""
+    return math.exp(real_sum(state) / state[2])
+
+
+def apart_unit(x: Any) -> Any:
+    """The form of one number that can be subtracted again."""
+    if x - x == 0:
+        return x, 0, 1, 0, 0, 0
+    return 0, 0, 1, int(x != x), int(x > 0), int(x < 0)
+
+
+def apart_log_unit(x: Any) -> Any:
+    """The same of a logarithm."""
+    if x > 0 and x - x == 0:
+        return math.log(x), 0, 1, 0, 0, 0
+    return 0, 0, 1, int(x != x or x < 0), int(x > 0), int(x == 0)
+
+
+def apart_plus(a: Any, b: Any) -> Any:
+    """Two parts of that form."""
+    s, error = two_sum(a[0], b[0])
+    return s, a[1] + b[1] + error, a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5]
+
+
+def apart_minus(total: Any, old: Any) -> Any:
+    """The same without its oldest part."""
+    s, error = two_sum(total[0], -old[0])
+    rest = total[1] - old[1] + error
+    return s, rest, total[2] - old[2], total[3] - old[3], total[4] - old[4], total[5] - old[5]
+
+
+def apart_sum(state: Any) -> Any:
+    """The sum that such a state stands for."""
+    if state[3] or (state[4] and state[5]):
         return math.nan
-    if ups or downs:
-        return math.inf if ups else -math.inf
-    return hi + lo if lo else hi
+    if state[4]:
+        return math.inf
+    return -math.inf if state[5] else real_sum(state)
+
+
+def apart_mean(state: Any) -> Any:
+    """The mean that such a state stands for."""
+    return apart_sum(state) / state[2]
+
+
+def apart_log_mean(state: Any) -> Any:
+    """The geometric mean that such a state stands for."""
+    return math.exp(apart_sum(state) / state[2])
 
 
 class _Summing(Numeric):
+    """Sums in the interpreter's form, and where numbers of Python need more than machine ones."""
+
     commutative = True
     invertible = True
     exact = False
-    identity = NOTHING
 
-    def unit(self, value: Any) -> Total:
-        return total_of(number(value, self))
+    unit = staticmethod(apart_unit)
+    plus = staticmethod(apart_plus)
+    minus = staticmethod(apart_minus)
 
-    def combine(self, a: Total, b: Total) -> Total:
-        return add(a, b)
+    def combine(self, a: Any, b: Any) -> Any:
+        try:
+            return super().combine(a, b)
+        except OverflowError:  # an integer that no float can hold, added to a float
+            huge = a[0] if abs(a[0]) > abs(b[0]) else b[0]
+            counts = tuple(x + y for x, y in zip(a[2:], b[2:], strict=True))
+            return math.inf if huge > 0 else -math.inf, 0, *counts
 
-    def inverse(self, total: Total, old: Total) -> Total:
-        return subtract(total, old)
+    def lower(self, state: Any) -> Any:
+        try:
+            return super().lower(state)
+        except OverflowError:  # integers past the largest float
+            return math.inf if apart_sum(state) > 0 else -math.inf
+
+    def is_empty(self, state: Any) -> bool:
+        return bool(state[2] == 0)
 
 
 class Sum(_Summing):
@@ -89,21 +187,48 @@ class Sum(_Summing):
     1.0
     """
 
-    def lower(self, state: Total) -> Any:
-        return value_of(state) if state[0] else None
+    takes = "summable"
+    result = "total"
+    summed = True
+    kernel = "windrow.compiled.segmented:sums"
+    spark_fields = {
+        "sum": "sum({0})",
+        "rest": "if(count({0}) > 0, 0D, null)",
+        "count": "count({0})",
+    }
+
+    answer = staticmethod(apart_sum)
+
+    def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
+        if dtype == "int64":
+            return Algebra(
+                _WHOLE[:1], ("int64",), whole_unit, Count.plus, Count.answer, Count.minus
+            )
+        if subtracting:
+            return Algebra(_APART, ("float64",), apart_unit, apart_plus, apart_sum, apart_minus)
+        return Algebra(_REAL[:2], ("float64",), real_unit, real_plus, real_sum)
 
 
 class Mean(_Summing):
     """The arithmetic mean."""
 
-    def lower(self, state: Total) -> Any:
-        if not state[0]:
-            return None
-        total = value_of(state)
-        try:
-            return total / state[0]
-        except OverflowError:  # integers past the largest float
-            return math.inf if total > 0 else -math.inf
+    takes = "summable"
+    result = "mean"
+    summed = True
+    sql_names = {"AVG": SqlName()}
+    kernel = "windrow.compiled.segmented:means"
+    spark_fields = Sum.spark_fields
+
+    answer = staticmethod(apart_mean)
+
+    def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
+        if dtype == "int64":
+            return Algebra(
+                _WHOLE, ("float64",), whole_mean_unit, whole_mean_plus, whole_mean, whole_mean_minus
+            )
+        if subtracting:
+            return Algebra(_APART, ("float64",), apart_unit, apart_plus, apart_mean, apart_minus)
+        return Algebra(_REAL, ("float64",), real_mean_unit, real_mean_plus, real_mean)
 
 
 class GeometricMean(_Summing):
@@ -113,17 +238,18 @@ class GeometricMean(_Summing):
     """
 
     exact_on_integers = False
+    result = "float64"
 
-    def unit(self, value: Any) -> Total:
-        value = number(value, self)
-        if value == 0:
-            return total_of(-math.inf)
-        return total_of(math.log(value) if value > 0 else math.nan)
+    unit = staticmethod(apart_log_unit)
+    answer = staticmethod(apart_log_mean)
 
-    def lower(self, state: Total) -> Any:
-        if not state[0]:
-            return None
-        try:
-            return math.exp(value_of(state) / state[0])
-        except OverflowError:  # integers past the largest float
-            return math.inf
+    def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
+        fields = tuple((_LOGARITHMS.get(name, name), kind) for name, kind in _APART)
+        if subtracting:
+            return Algebra(
+                fields, ("float64",), apart_log_unit, apart_plus, apart_log_mean, apart_minus
+            )
+        return Algebra(fields[:3], ("float64",), real_log_unit, real_mean_plus, real_log_mean)
+
+
+_LOGARITHMS = {"sum": "log", "rest": "logrest"}

@@ -3,6 +3,9 @@
 Two parts are combined by the parallel formula of Chan, Golub and LeVeque:
 
     δ = mean_b − mean_a      mean = mean_a + δ·n_b/n      M2 = M2_a + M2_b + δ²·n_a·n_b/n
+
+A value that is not finite makes M2 NaN. Where states are subtracted from, as in the interpreter,
+such values are counted apart instead, so that they leave no trace.
 """
 
 from __future__ import annotations
@@ -10,12 +13,81 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from windrow.aggregations.algebra import Algebra, SqlName
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.kinds import Numeric
-from windrow.aggregations.ordering import number
 from windrow.errors import InvalidArgument
 
 _MEANING = {0: "population", 1: "sample"}
+_FIELDS = (("count", "int64"), ("centre", "float64"), ("squares", "float64"))
+_APART = (*_FIELDS, ("odd", "int64"))
+
+
+def plain_unit(x: Any) -> Any:
+    """The state of one number; an infinite one makes M2 NaN."""
+    return 1, float(x), x - float(x)
+
+
+def plain_plus(a: Any, b: Any) -> Any:
+    """The state of two parts."""
+    n = a[0] + b[0]
+    delta = b[1] - a[1]
+    mean = a[1] + delta * (b[0] / n)
+    return n, mean, a[2] + b[2] + delta * delta * (a[0] * b[0] / n)
+
+
+def plain_variance(state: Any, ddof: Any) -> Any:
+    """The variance; NaN where there are too few values for one."""
+    return state[2] / (state[0] - ddof) if state[0] > ddof else math.nan
+
+
+def plain_deviation(state: Any, ddof: Any) -> Any:
+    """The root of the variance."""
+    return math.sqrt(plain_variance(state, ddof))
+
+
+def apart_unit(x: Any) -> Any:
+    """The same with a count of the odd values, from which no distance is a number."""
+    if x - x == 0:
+        return 1, float(x), 0.0, 0
+    return 1, 0.0, 0.0, 1
+
+
+def apart_plus(a: Any, b: Any) -> Any:
+    """Two parts of that form."""
+    n, odd = a[0] + b[0], a[3] + b[3]
+    regular_a, regular_b = a[0] - a[3], b[0] - b[3]
+    if regular_b == 0:
+        return n, a[1], a[2], odd
+    if regular_a == 0:
+        return n, b[1], b[2], odd
+    _, mean, squares = plain_plus((regular_a, a[1], a[2]), (regular_b, b[1], b[2]))
+    return n, mean, squares, odd
+
+
+def apart_minus(total: Any, old: Any) -> Any:
+    """The same without its oldest part."""
+    n, odd = total[0] - old[0], total[3] - old[3]
+    regular, regular_old = n - odd, old[0] - old[3]
+    if regular == 0:
+        return n, 0.0, 0.0, odd
+    if regular_old == 0:
+        return n, total[1], total[2], odd
+    mean = total[1] + (total[1] - old[1]) * (regular_old / regular)
+    delta = mean - old[1]
+    shift = delta * delta * (regular * regular_old / (regular + regular_old))
+    squares = total[2] - old[2] - shift
+    return n, mean, (max(squares, 0.0) if regular > 1 else 0.0), odd
+
+
+def apart_variance(state: Any, ddof: Any) -> Any:
+    """The variance that such a state stands for."""
+    return math.nan if state[3] else plain_variance(state, ddof)
+
+
+def apart_deviation(state: Any, ddof: Any) -> Any:
+    """The root of it."""
+    return math.sqrt(apart_variance(state, ddof))
 
 
 class Variance(Numeric):
@@ -34,6 +106,19 @@ class Variance(Numeric):
     invertible = True
     exact = False
     exact_on_integers = False
+    result = "float64"
+    sql_names = {"VAR_SAMP": SqlName({}, ()), "VAR_POP": SqlName({"ddof": 0}, ())}
+    kernel = "windrow.compiled.segmented:variances"
+    spark_fields = {
+        "count": "count({0})",
+        "centre": "avg(cast({0} as double))",
+        "squares": "var_pop(cast({0} as double)) * count({0})",
+    }
+
+    unit = staticmethod(apart_unit)
+    plus = staticmethod(apart_plus)
+    minus = staticmethod(apart_minus)
+    answer = staticmethod(apart_variance)
 
     def __init__(self, *columns: str, ddof: int = 1) -> None:
         super().__init__(*columns)
@@ -42,6 +127,7 @@ class Variance(Numeric):
                 f"{type(self).__name__}: ddof must be 1 (sample) or 0 (population), got {ddof!r}"
             )
         self.ddof = ddof
+        self.least = 1 + ddof
 
     def parameters(self) -> dict[str, Any]:
         return {} if self.ddof == 1 else {"ddof": self.ddof}
@@ -50,61 +136,43 @@ class Variance(Numeric):
     def _examples(cls) -> list[Aggregation]:
         return [cls(ddof=0), cls(ddof=1)]
 
-    def unit(self, value: Any) -> Any:
+    @property
+    def constants(self) -> tuple[Any, ...]:
+        return (self.ddof,)
+
+    def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
+        return self._form(subtracting, plain_variance, apart_variance)
+
+    def _form(self, subtracting: bool, plain: Any, apart: Any) -> Algebra:
+        """The numbers of a state, with one of these functions for its answer."""
+        real = ("float64",)
+        if subtracting:
+            return Algebra(_APART, real, apart_unit, apart_plus, apart, apart_minus, self.constants)
+        return Algebra(_FIELDS, real, plain_unit, plain_plus, plain, None, self.constants)
+
+    def checked(self, value: Any) -> Any:
         try:
-            value = float(number(value, self))
+            return float(super().checked(value))
         except OverflowError:
-            value = math.inf
-        if not math.isfinite(value):  # no distance from it is a number
-            return 1, 0.0, 0.0, 1
-        return 1, value, 0.0, 0
-
-    def combine(self, a: Any, b: Any) -> Any:
-        if a is None:
-            return b
-        if b is None:
-            return a
-        n_a, mean_a, m2_a, odd_a = a
-        n_b, mean_b, m2_b, odd_b = b
-        odd = odd_a + odd_b
-        regular_a, regular_b = n_a - odd_a, n_b - odd_b
-        if not regular_a or not regular_b:
-            mean, m2 = (mean_b, m2_b) if regular_b else (mean_a, m2_a)
-            return n_a + n_b, mean, m2, odd
-        n = regular_a + regular_b
-        delta = mean_b - mean_a
-        mean = mean_a + delta * (regular_b / n)
-        m2 = m2_a + m2_b + delta * delta * (regular_a * regular_b / n)
-        return n_a + n_b, mean, m2, odd
-
-    def inverse(self, total: Any, old: Any) -> Any:
-        if old is None:
-            return total
-        n_all, mean_all, m2_all, odd_all = total
-        n_old, mean_old, m2_old, odd_old = old
-        n, odd = n_all - n_old, odd_all - odd_old
-        if not n:
-            return None
-        regular, regular_old = n - odd, n_old - odd_old
-        if not regular:
-            return n, 0.0, 0.0, odd
-        if not regular_old:
-            return n, mean_all, m2_all, odd
-        mean = mean_all + (mean_all - mean_old) * (regular_old / regular)
-        delta = mean - mean_old
-        shift = delta * delta * (regular * regular_old / (regular + regular_old))
-        return n, mean, max(0.0, m2_all - m2_old - shift) if regular > 1 else 0.0, odd
+            return math.inf
 
     def lower(self, state: Any) -> Any:
-        if state is None or state[0] <= self.ddof:
+        if state is None or state[0] < self.least:
             return None
-        n, _, m2, odd = state
-        return math.nan if odd else m2 / (n - self.ddof)
+        return super().lower(state)
+
+    def is_empty(self, state: Any) -> bool:
+        return bool(state[0] == 0)
 
 
 class StdDev(Variance):
     """The standard deviation: of a sample (`ddof=1`, the default) or of a population (`ddof=0`)."""
 
-    def lower(self, state: Any) -> Any:
-        variance = super().lower(state)
-        return None if variance is None else math.sqrt(variance)
+    sql_names = {"STDDEV_SAMP": SqlName({}, ()), "STDDEV_POP": SqlName({"ddof": 0}, ())}
+    kernel = "windrow.compiled.segmented:deviations"
+    spark_fields = Variance.spark_fields
+
+    answer = staticmethod(apart_deviation)
+
+    def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
+        return self._form(subtracting, plain_deviation, apart_deviation)

@@ -43,19 +43,12 @@ def functions(name: str | None, as_json: bool) -> None:
     click.echo(_listed(every))
 
 
-# What the columns of a call are, where there are two.
-_COLUMNS = {
-    **dict.fromkeys(("ArgMax", "ArgMin"), ("measure", "argument")),
-    "LongestRun": ("value", "at"),
-}
-
-
 def _told(name: str) -> dict[str, Any]:
     from windrow.queries.cql.functions import FUNCTIONS
 
     function = FUNCTIONS[name]
     made = function.make.__name__
-    columns = list(_COLUMNS.get(made, ("column",)))
+    columns = list(getattr(function.make, "column_names", ("column",)))
     if function.turned:
         columns.reverse()
     words = [*columns, *(word.upper() for word in function.parameters)]

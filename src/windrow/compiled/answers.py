@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.aggregations.algebra import output_kinds
 from windrow.aggregations.base import Aggregation
-from windrow.aggregations.custom import Custom
 from windrow.compiled.columns import Column
-
-_LIKE_VALUES = ("Max", "Min", "First", "Last")
 
 
 @dataclass(frozen=True)
@@ -27,79 +26,94 @@ class Answers:
     missing: NDArray[np.bool_] | None = None
 
 
-class Riding:
-    """The arguments that ride along with measures; an answer is their position in the stream."""
-
-    def __init__(self, arrays: list[Any], aggregation: Aggregation) -> None:
-        self.wanted = len(arrays) > 1 and not isinstance(aggregation, Custom)
-        self.values: NDArray[Any] | None = None
-        self.oldest = 0  # the position of the first value here
-
-    def take(self, arrays: list[Any]) -> None:
-        """Keep the arguments among the arrays of a batch."""
-        if not self.wanted:
-            return
-        came = np.asarray(arrays[1])
-        self.values = came if self.values is None else np.concatenate([self.values, came])
-
-    def at(self, positions: NDArray[np.int64]) -> NDArray[Any]:
-        """The arguments at these positions; the positions themselves where none ride along."""
-        return positions if self.values is None else self.values[positions - self.oldest]
-
-    def forget(self, head: int) -> None:
-        """Drop what came before the window."""
-        if self.values is not None:
-            self.values, self.oldest = self.values[head - self.oldest :].copy(), head
-
-
 def finished(
     aggregation: Aggregation,
     column: Column,
-    riding: Riding,
     out: tuple[NDArray[Any], ...],
     valid: NDArray[np.uint8] | None,
 ) -> Answers:
-    """What a kernel wrote, in the types that it means; `valid` is 0 where a window had nothing."""
-    name = type(aggregation).__name__
+    """What a kernel wrote, in the types that it means; `valid` is 0 where a window had nothing.
+
+    Arguments are positions, as the kernels have them.
+    """
     missing = None if valid is None or valid.all() else valid == 0
     if missing is not None:
+        nothing = 0 if aggregation.empty is None else aggregation.empty
         for o in out:
-            nothing = riding.oldest if o.dtype == np.int64 and name != "Count" else 0
             o[missing] = None if o.dtype == object else nothing
-    if name == "Count":
-        return Answers(out[0])
-    if name == "LongestRun":
-        return Answers(_runs(riding, out), missing)
-    if len(out) > 1:
-        table = np.empty(out[0].size, [(f"f{i}", o.dtype) for i, o in enumerate(out)])
-        for i, o in enumerate(out):
-            table[f"f{i}"] = o
-        return Answers(table, missing)
-    answers = out[0]
-    if name in _LIKE_VALUES:
-        answers = column.restore(answers)
-    elif name in ("ArgMax", "ArgMin"):
-        answers = riding.at(answers)
-    elif name == "Range" or (name in ("Sum", "Mean") and column.dtype.kind == "m"):
-        if column.dtype.kind == "m" and name == "Mean":
-            answers = answers.round().astype(np.int64)
-        if name == "Range" and answers.dtype == np.int64 and (answers < 0).any():
-            raise OverflowError(
-                f"{aggregation!r}: a difference exceeds int64; convert the values to float64"
-            )
-        answers = column.differences(answers)
-    return Answers(answers, missing)
+    if aggregation.empty is not None:
+        missing = None
+    result = aggregation.result
+    kinds = (None,) * len(out) if result is None else output_kinds(result)
+    if len(kinds) != len(out):  # numbers that only together are a result
+        kinds = (None,) * len(out)
+    parts = [_restored(aggregation, column, o, kind) for o, kind in zip(out, kinds, strict=True)]
+    if isinstance(result, Mapping):
+        return Answers(_named(result, parts), missing)
+    if len(parts) == 1:
+        return Answers(parts[0], missing)
+    return Answers(_table({f"f{i}": part for i, part in enumerate(parts)}), missing)
 
 
-def _runs(riding: Riding, out: tuple[NDArray[Any], ...]) -> NDArray[Any]:
-    start, end = riding.at(out[0]), riding.at(out[1])
-    span = end - start
+def _restored(
+    aggregation: Aggregation, column: Column, values: NDArray[Any], kind: str | None
+) -> NDArray[Any]:
+    """Numbers of one kind in the column's own type."""
+    if kind == "value":
+        return column.restore(values)
+    if kind == "difference" and values.dtype == np.int64 and (values < 0).any():
+        raise OverflowError(
+            f"{aggregation!r}: a difference exceeds int64; convert the values to float64"
+        )
+    if kind == "mean" and column.dtype.kind == "m":
+        values = values.round().astype(np.int64)
+    return column.differences(values) if kind in ("difference", "total", "mean") else values
+
+
+def _named(result: Mapping[str, str], parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """The named parts of results, and the spans that follow from them."""
+    given = iter(parts)
+    columns = {name: None if kind == "span" else next(given) for name, kind in result.items()}
+    for name, kind in result.items():
+        if kind == "span":
+            columns[name] = columns["end"] - columns["start"]
+    return _table(columns)
+
+
+def _table(columns: Mapping[str, Any]) -> NDArray[Any]:
     table = np.empty(
-        out[0].size,
-        [("start", start.dtype), ("end", end.dtype), ("length", np.int64), ("span", span.dtype)],
+        len(next(iter(columns.values()))), [(name, c.dtype) for name, c in columns.items()]
     )
-    table["start"], table["end"], table["length"], table["span"] = start, end, out[2], span
+    for name, values in columns.items():
+        table[name] = values
     return table
+
+
+def with_arguments(
+    aggregation: Aggregation, answers: Answers, arguments: NDArray[Any], oldest: int = 0
+) -> Answers:
+    """Answers that are positions, or have some, with the arguments that stand there.
+
+    `oldest` is the position of the first argument.
+    """
+    result, values = aggregation.result, answers.values
+
+    def at(positions: NDArray[np.int64]) -> NDArray[Any]:
+        places = positions - oldest
+        return arguments[
+            places if answers.missing is None else np.where(answers.missing, 0, places)
+        ]
+
+    if result == "argument":
+        return Answers(at(values), answers.missing)
+    if not isinstance(result, Mapping) or "argument" not in result.values():
+        return answers
+    parts = [
+        at(values[name]) if kind == "argument" else values[name]
+        for name, kind in result.items()
+        if kind != "span"
+    ]
+    return Answers(_named(result, parts), answers.missing)
 
 
 def merged(answers: Answers) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import types as python_types
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,31 +11,21 @@ from numba import from_dtype, njit, types
 from numba.core.errors import NumbaError
 from numba.core.typing.templates import Signature
 
-from windrow.aggregations.custom import Custom
-from windrow.compiled.functions import NotEmbeddable, embed
+from windrow.aggregations.base import Aggregation
+from windrow.compiled.functions import NotCompilable, NotEmbeddable, embed, first_line
 from windrow.compiled.monoids import Monoid
 
 _NAMES = ("user_lift", "user_combine", "user_lower", "user_inverse")
 
 
-class NotCompilable(Exception):
-    """Why an aggregation runs in the interpreter."""
-
-
-def custom_monoid(aggregation: Custom, dtypes: tuple[str, ...]) -> Monoid:
+def own_monoid(aggregation: Aggregation, dtypes: tuple[str, ...]) -> Monoid:
     """The monoid of the user's functions on values of these types."""
-    functions: dict[str, Callable[..., Any]] = {
-        "user_lift": aggregation.lift_function,
-        "user_combine": aggregation.combine_function,
-        "user_lower": aggregation.lower_function,
-    }
-    if aggregation.inverse_function is not None:
-        functions["user_inverse"] = aggregation.inverse_function
+    functions = aggregation.functions or {}
     try:
-        text = embed(functions)
+        text = embed({f"user_{name}": function for name, function in functions.items()})
     except NotEmbeddable as error:
         raise NotCompilable(str(error)) from None
-    return _typed(text, dtypes, aggregation.inverse_function is not None, aggregation.unary_inverse)
+    return _typed(text, dtypes, "inverse" in functions, aggregation.unary_inverse)
 
 
 @functools.lru_cache(maxsize=256)  # asking Numba takes a tenth of a second
@@ -57,21 +46,17 @@ def _typed(text: str, dtypes: tuple[str, ...], invertible: bool, unary: bool) ->
             raise NotCompilable("combine does not return the type of state that it takes")
         answer = _returned(lower, (state,), "lower")
     except NumbaError as error:
-        raise NotCompilable(_first_line(error)) from None
+        raise NotCompilable(first_line(error)) from None
     fields, outputs = _fields(state, "lift"), _fields(answer, "lower")
     one = not isinstance(state, types.BaseTuple)
     source = _source(text, len(dtypes), one, invertible, unary)
     return Monoid(
         tuple(fields),
         tuple(outputs),
-        "unit",
-        "plus",
-        "answer",
-        "minus" if invertible else "",
-        (),
-        len(dtypes),
-        "python",
         source,
+        minus="minus" if invertible else "",
+        columns=len(dtypes),
+        error_model="python",
     )
 
 
@@ -81,7 +66,7 @@ def _source(text: str, columns: int, one: bool, invertible: bool, unary: bool) -
     a, b, s = ("a[0]", "b[0]", "s[0]") if one else ("a", "b", "s")
     lines = [text, *(f"{name} = njit({name})" for name in _NAMES[:3])]
     bodies = {
-        f"unit(position, {values})": f"user_lift({values})",
+        f"unit({values})": f"user_lift({values})",
         "plus(a, b)": f"user_combine({a}, {b})",
     }
     if invertible:
@@ -130,9 +115,3 @@ def _scalar(member: types.Type, name: str) -> str:
     raise NotCompilable(
         f"{name} returns {member}, and only numbers and flat tuples of them compile"
     )
-
-
-def _first_line(error: NumbaError) -> str:
-    lines = [line.strip() for line in str(error).splitlines()]
-    useful = [line for line in lines if line and not line.startswith(("Failed in", "-", "During"))]
-    return useful[0] if useful else type(error).__name__

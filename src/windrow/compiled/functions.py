@@ -73,6 +73,10 @@ def _bind(function, names, captured):
 """
 
 
+class NotCompilable(Exception):
+    """Why an aggregation runs in the interpreter."""
+
+
 class NotEmbeddable(Unsupported):
     """A function refers to something, or is something, that compiled code cannot hold."""
 
@@ -293,3 +297,10 @@ def _refusal(referrer: str, value: object) -> NotEmbeddable:
     hint = " (import by name what is used of it)" if isinstance(value, ModuleType) else ""
     reason = f"{referrer} {article} {kind}, which cannot become part of compiled code{hint}"
     return NotEmbeddable(reason)
+
+
+def first_line(error: Exception) -> str:
+    """What Numba says is wrong, without where it came across it."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    useful = [line for line in lines if line and not line.startswith(("Failed in", "-", "During"))]
+    return useful[0] if useful else type(error).__name__

@@ -5,21 +5,22 @@ from __future__ import annotations
 import functools
 import importlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba.core.errors import NumbaError
 
+from windrow.aggregations.algebra import RowAlgebra
+from windrow.aggregations.base import Aggregation
 from windrow.compiled import cache
-from windrow.compiled.monoids import Monoid
-from windrow.compiled.rows import Rows
+from windrow.compiled.functions import first_line
+from windrow.compiled.monoids import Compiled
 from windrow.compiled.words import rows_words, scalar_words
+from windrow.errors import Unsupported
 
-LOOPS = (
-    *("recalculate", "subtract_on_evict", "two_stacks", "daba", "flatfat", "b_int", "flatfit"),
-    *("slick_deque", "sba", "log_mta", "amta"),
-)
 CURSORS = 8
 
 _IMPORT = re.compile(r"^from windrow\.compiled\.loops\.protocol import \([^)]*\)\n", re.M)
@@ -36,7 +37,7 @@ class Kernel:
     run: Any
     states: dict[str, tuple[int, int]]
     indices: dict[str, tuple[int, int]]
-    monoid: Monoid | Rows
+    monoid: Compiled
     nulls: bool
 
     def buffers(self, capacity: int) -> list[Any]:
@@ -47,7 +48,7 @@ class Kernel:
         return made
 
     def _state(self, n: int) -> Any:
-        if isinstance(self.monoid, Rows):
+        if isinstance(self.monoid, RowAlgebra):
             return np.zeros((n, self.monoid.width), self.monoid.dtype)
         fields = (*self.monoid.fields, "int64") if self.nulls else self.monoid.fields
         return tuple(np.zeros(n, dtype_of(field)) for field in fields)
@@ -62,19 +63,35 @@ def dtype_of(field: str) -> np.dtype[Any]:
     return np.dtype("bool" if field == "boolean" else field)
 
 
+def loop_of(
+    algorithm: str,
+    aggregation: Aggregation,
+    monoid: Compiled,
+    columns: Sequence[str],
+    bounds: str,
+    nulls: bool,
+) -> Kernel:
+    """The loop of `algorithm` for an aggregation's states over `columns` (their types).
+
+    `bounds` is "rows" or "range"; with `nulls`, some values or windows may be empty.
+    """
+    counted = nulls and not isinstance(monoid, RowAlgebra)
+    try:
+        return kernel(algorithm, monoid, tuple(columns), bounds, counted, aggregation.commutative)
+    except NumbaError as error:
+        raise Unsupported(f"{aggregation!r} does not compile: {first_line(error)}") from error
+
+
 @functools.lru_cache(maxsize=256)
 def kernel(
     algorithm: str,
-    monoid: Monoid | Rows,
+    monoid: Compiled,
     columns: tuple[str, ...],
     bounds: str,
     nulls: bool,
     commutative: bool,
 ) -> Kernel:
-    """The loop of `algorithm` for an aggregation of `columns` (their types).
-
-    `bounds` is "rows" or "range"; with `nulls`, some values or windows may be empty.
-    """
+    """The module of a loop, loaded."""
     loop = importlib.import_module(f"windrow.compiled.loops.{algorithm}")
     text = module_text(algorithm, monoid, columns, bounds, nulls, commutative)
     return Kernel(cache.load(text).run, loop.STATES, loop.INDICES, monoid, nulls)
@@ -82,7 +99,7 @@ def kernel(
 
 def module_text(
     algorithm: str,
-    monoid: Monoid | Rows,
+    monoid: Compiled,
     columns: tuple[str, ...],
     bounds: str,
     nulls: bool,
@@ -92,16 +109,17 @@ def module_text(
     loop = importlib.import_module(f"windrow.compiled.loops.{algorithm}")
     assert loop.__file__ is not None
     body = _IMPORT.sub("", Path(loop.__file__).read_text(encoding="utf-8"))
-    words = rows_words(monoid) if isinstance(monoid, Rows) else scalar_words(monoid, nulls)
+    words = rows_words(monoid) if isinstance(monoid, RowAlgebra) else scalar_words(monoid, nulls)
     state_type = _state_type(monoid, nulls)
     arguments = ["int64"] * 4 + ["int64[::1]"] * 2
     arguments.append(f"Tuple(({', '.join(map(_array_type, columns))},))")
     arguments += ["uint8[::1]", "int64[::1]"]
     arguments += [state_type] * len(loop.STATES) + ["int64[::1]"] * len(loop.INDICES)
     arguments.append(f"Tuple(({', '.join(f'{o}[::1]' for o in monoid.outputs)},))")
-    if isinstance(monoid, Rows):
+    if isinstance(monoid, RowAlgebra):
         arguments[-1] = f"{monoid.out_dtype}[:, ::1]"
     arguments.append("uint8[::1]")
+    error_model = getattr(monoid, "error_model", "numpy")
     return "\n".join(
         [
             f'"""{algorithm}, generated for {monoid.plus}."""',
@@ -112,7 +130,7 @@ def module_text(
             "from numba.core.types import Tuple",
             "CACHEABLE = True",
             # Numba hands it down to what the words call, a user's functions among them.
-            f"words = njit(error_model={monoid.error_model!r})",
+            f"words = njit(error_model={error_model!r})",
             monoid.source,
             f"COMMUTATIVE = {commutative}",
             "@words",
@@ -120,7 +138,7 @@ def module_text(
             words,
             body,
             f"run = njit(void({', '.join(arguments)}), cache=CACHEABLE, nogil=True,",
-            f"           error_model={monoid.error_model!r})(run)",
+            f"           error_model={error_model!r})(run)",
             "",
         ]
     )
@@ -131,8 +149,8 @@ def _array_type(name: str) -> str:
     return name if "[" in name else f"{name}[::1]"
 
 
-def _state_type(monoid: Monoid | Rows, nulls: bool) -> str:
-    if isinstance(monoid, Rows):
+def _state_type(monoid: Compiled, nulls: bool) -> str:
+    if isinstance(monoid, RowAlgebra):
         return f"{monoid.dtype}[:, ::1]"
     fields = (*monoid.fields, "int64") if nulls else monoid.fields
     return f"Tuple(({', '.join(f'{f}[::1]' for f in fields)},))"

@@ -18,10 +18,10 @@ import math
 
 import numpy as np
 
-from windrow.compiled.hashing import mix64, small
+from windrow.aggregations.algebra import HEAD
+from windrow.compiled.hashing import hash_float64, hash_int64, mix64, small  # noqa: F401
 
-HEAD = 8  # numbers of 64 bits: a cache line
-BYTE_HEAD = 64
+BYTE_HEAD = 8 * HEAD
 NOTHING, SINGLE, FULL = 0, 1, 2
 KIND, HASH, COUNT = 0, 1, 2  # places in the head; HyperLogLog has its own for a single value
 

@@ -1,21 +1,20 @@
-"""Which way an aggregation is rolled: by a kernel of its own, a compiled loop, or interpreted."""
+"""The algorithms by name over the batches of a stream: a compiled loop, or the interpreter."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from windrow.aggregations.base import Aggregation
-from windrow.aggregations.custom import Custom
 from windrow.algorithms import algorithm_class
-from windrow.compiled.batch import Roller
+from windrow.compiled.answers import Answers
 from windrow.compiled.columns import Column
-from windrow.compiled.custom import NotCompilable, custom_monoid
-from windrow.compiled.interpreted import Interpreted
-from windrow.compiled.loop import Loop, Pba, loop_name
-from windrow.compiled.monoids import Monoid, monoid
-from windrow.compiled.sketches import sketched
-from windrow.compiled.specialised import specialised
-from windrow.errors import InvalidArgument, InvalidValue, Unsupported
+from windrow.compiled.functions import NotCompilable
+from windrow.compiled.interpreted import objects, packed
+from windrow.compiled.loop import Batch, Loop, Pba, loop_name
+from windrow.compiled.monoids import Compiled, compiled_state
+from windrow.compiled.routes import check_types, warn_interpreted
+from windrow.errors import Unsupported
 
 
 def roller(
@@ -24,51 +23,66 @@ def roller(
     arrays: list[Any],
     rows: int | None,
     algorithm: str,
-    threads: int,
     nulls: bool,
-) -> Roller:
-    """The roller for an aggregation of such columns."""
-    name = type(aggregation).__name__
-    if len(columns) != 1 and name not in ("ArgMax", "ArgMin", "LongestRun", "Custom"):
-        raise InvalidArgument(f"{aggregation!r} takes one array of values, got {len(columns)}")
-    if algorithm != "auto":
-        refusal = algorithm_class(algorithm).refuses(aggregation)
-        if refusal:
-            raise Unsupported(refusal)
-    if any(c is None for c in columns[: None if name == "Custom" else 1]):
-        return Interpreted(aggregation, rows, algorithm, "")
-    present = [c for c in columns if c is not None]
-    _check_types(aggregation, present[0])
-    nulls = nulls or any(c.nulls is not None for c in present)
-    if algorithm == "auto" and rows is not None:
-        special = specialised(aggregation, present[0], rows, threads, nulls)
-        if special is not None:
-            return special
-    sketch = sketched(aggregation, present[0], rows, algorithm, nulls)
-    if sketch is not None:
-        return sketch
-    try:
-        compiled = _monoid(aggregation, present, algorithm)
-    except NotCompilable as error:
-        return Interpreted(aggregation, rows, algorithm, str(error))
+) -> Loop | Interpreted:
+    """What runs `algorithm` over batches of such columns; None stands for one of objects."""
+    refusal = algorithm_class(algorithm).refuses(aggregation)
+    if refusal:
+        raise Unsupported(refusal)
+    measured = columns[:1] if aggregation.takes == "ordered pair" else columns
+    known = [c for c in measured if c is not None]
+    compiled = None
+    if len(known) == len(measured):
+        check_types(aggregation, known[0])
+        compiled = _compiled(aggregation, known, algorithm)
     if compiled is None:
-        return Interpreted(aggregation, rows, algorithm, "")
-    kind = Pba if algorithm == "pba" and rows is not None else Loop
-    return kind(aggregation, compiled, present, arrays, rows, algorithm, threads, nulls)
+        return Interpreted(aggregation, rows, algorithm)
+    nulls = nulls or any(c.nulls is not None for c in known)
+    kind = Loop
+    if algorithm == "pba":
+        kind, algorithm = (Loop, "sba") if _alone(compiled, rows) else (Pba, algorithm)
+    return kind(aggregation, compiled, known, arrays, rows, algorithm, nulls)
 
 
-def _check_types(aggregation: Aggregation, first: Column) -> None:
-    """Refuse times where numbers are asked for."""
-    kind, name = first.dtype.kind, type(aggregation).__name__
-    if aggregation.takes == "number" and (
-        kind == "M" or (kind == "m" and name not in ("Sum", "Mean"))
-    ):
-        raise InvalidValue(f"{aggregation!r} takes numbers, not {first.dtype}")
+def _alone(compiled: Compiled, rows: int | None) -> bool:
+    """Whether PBA runs as SBA, the same idea in one thread: by time, and for sketches."""
+    return rows is None or not hasattr(compiled, "fields")
 
 
-def _monoid(aggregation: Aggregation, columns: list[Column], algorithm: str) -> Monoid | None:
-    dtypes = tuple(str(c.data.dtype) for c in columns)
-    if isinstance(aggregation, Custom):
-        return custom_monoid(aggregation, dtypes)
+def _compiled(aggregation: Aggregation, columns: list[Column], algorithm: str) -> Compiled | None:
+    if aggregation.takes == "hashable" and columns[0].dtype.kind in "mM":
+        return None  # times hash as what they are, not as their numbers
     subtracting = loop_name(aggregation, algorithm, None) == "subtract_on_evict"
-    return monoid(aggregation, dtypes[0], subtracting)
+    try:
+        return compiled_state(aggregation, [str(c.data.dtype) for c in columns], subtracting)
+    except NotCompilable as error:
+        warn_interpreted(aggregation, error)
+        return None
+
+
+class Interpreted:
+    """The algorithm in the interpreter: for strings, lists, and functions that do not compile."""
+
+    def __init__(self, aggregation: Aggregation, rows: int | None, algorithm: str) -> None:
+        self.aggregation, self.rows = aggregation, rows
+        self.swag = algorithm_class(algorithm).make(aggregation)
+        self.waiting: deque[Any] = deque()
+        self.head = 0
+
+    def roll(self, batch: Batch) -> Answers:
+        """The answers of the rows that the batch asks for."""
+        nulls = [None if c is None else c.nulls for c in batch.columns]
+        self.waiting.extend(objects(batch.arrays, nulls))
+        answers = []
+        for row in range(batch.row, batch.stop):
+            if batch.lo is None or batch.hi is None:
+                first, past = max(0, row + 1 - (self.rows or 0)), row + 1
+            else:
+                first, past = int(batch.lo[row - batch.row]), int(batch.hi[row - batch.row])
+            while self.head + len(self.swag) < past:
+                self.swag.insert(self.waiting.popleft())
+            gone = min(first, past) - self.head
+            self.swag.evict(gone)
+            self.head += gone
+            answers.append(self.swag.query())
+        return packed(self.aggregation, answers)

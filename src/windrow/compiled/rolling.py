@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation, check_aggregation
-from windrow.aggregations.together import Together
 from windrow.algorithms import ALGORITHMS
 from windrow.compiled.answers import merged
-from windrow.compiled.batch import Batch, Roller
 from windrow.compiled.bounds import CLOSED, check_order, extent, instants, range_bounds
 from windrow.compiled.columns import column
-from windrow.compiled.rollers import roller
+from windrow.compiled.loop import Batch, Loop
+from windrow.compiled.rollers import Interpreted, roller
+from windrow.compiled.tail import Tail
 from windrow.errors import InvalidArgument, Unsupported, did_you_mean, whole_number
 
+Roller = Tail | Loop | Interpreted
 COMPILED = tuple(name for name in ALGORITHMS if name not in ("foa", "ioa"))
 
 
@@ -125,7 +126,9 @@ class _Stream:
         nan: str,
     ) -> None:
         self.parts = _parts(aggregation)
-        self.many = isinstance(aggregation, Mapping | Together)
+        self.many = (
+            isinstance(aggregation, Mapping) or getattr(aggregation, "parts", None) is not None
+        )
         _check_choices(closed, algorithm, nan)
         if (rows is None) == (range_ is None):
             raise InvalidArgument("give rows= or range=, one of them")
@@ -166,11 +169,7 @@ class _Stream:
             None if at is None else np.asarray(at)[:0],
         )
         if self.rollers is None:
-            self.rollers = [
-                roller(part, columns, arrays, self.rows, self.algorithm, self.threads,
-                       self.has_nulls or self.nan == "null")
-                for part in self.parts.values()
-            ]  # fmt: skip
+            self.rollers = [self._roller(part, columns, arrays) for part in self.parts.values()]
         batch = Batch(columns, self.position, arrays, last)
         self.position += n
         self.touched = True
@@ -182,6 +181,13 @@ class _Stream:
         answers = self._answers(batch)
         self.touched = False
         return answers
+
+    def _roller(self, part: Aggregation, columns: list[Any], arrays: list[Any]) -> Roller:
+        """The driver of tables behind a carried tail, or the named algorithm's own loop."""
+        nulls = self.has_nulls or self.nan == "null"
+        if self.algorithm == "auto":
+            return Tail(part, columns, self.rows, self.threads, nulls)
+        return roller(part, columns, arrays, self.rows, self.algorithm, nulls)
 
     def _instants(self, at: Any, n: int) -> Any:
         if self.rows is not None:
@@ -223,8 +229,8 @@ class _Stream:
 
 
 def _parts(aggregation: Any) -> dict[str, Aggregation]:
-    if isinstance(aggregation, Together):
-        return aggregation.parts
+    if isinstance(aggregation, Aggregation) and aggregation.parts is not None:
+        return dict(aggregation.parts)
     parts = dict(aggregation) if isinstance(aggregation, Mapping) else {"": aggregation}
     for part in parts.values():
         check_aggregation(part, "rolling")

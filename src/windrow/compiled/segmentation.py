@@ -19,6 +19,8 @@ Positions = NDArray[np.int64]
 
 # A thread is worth starting for this many rows; below, the call itself is faster.
 PIECE = 1 << 16
+# A window that no table fills, and to which positions can be added.
+LONGEST = 1 << 60
 # So many windows of rows have their bounds at a time, which then stay in the cache.
 _AT_ONCE = 1 << 14
 

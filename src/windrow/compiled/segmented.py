@@ -8,32 +8,53 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
-from windrow.compiled.answers import Answers, Riding, finished
+from windrow.compiled.answers import Answers, finished
 from windrow.compiled.columns import Column
 from windrow.compiled.kernels import bounded, places, segmented, whole
 from windrow.compiled.kernels.distinct import number_values, window_distinct
-from windrow.compiled.segmentation import Piece, Windows, in_threads
+from windrow.compiled.kernels.places import bounded_first, bounded_last
+from windrow.compiled.overflow import check_sums, whole_sums
+from windrow.compiled.segmentation import LONGEST, Piece, Windows, in_threads
 
 _NO_NULLS = np.empty(0, np.uint8)
-# A window that no table fills, and to which positions can be added.
-_LONGEST = 1 << 60
 
 
-def segmented_answers(
-    aggregation: Aggregation, column: Column, windows: Windows, threads: int
-) -> Answers | None:
-    """The answers by a kernel for this aggregation of such windows; None if there is none."""
-    name = type(aggregation).__name__
-    if name in ("Variance", "StdDev") and (windows.rows is None or column.nulls is not None):
+class Kernel(NamedTuple):
+    """A function that answers all windows at once.
+
+    `how` says in words what it does, `combines` how many ⊕ that takes. It may know only windows of
+    the last rows, and only values that are not null; one that is `positional` answers from where
+    values stand, whatever they are.
+    """
+
+    run: Callable[[Question], Answers]
+    how: str = "windows put together from blocks of 64 rows, by vector instructions"
+    combines: str = "3 or fewer a row"
+    state: str = "2 numbers for each row of the window"
+    rows_only: bool = False
+    nulls: bool = True
+    positional: bool = False
+
+
+def kernel_of(aggregation: Aggregation) -> Kernel | None:
+    """The kernel that an aggregation names; None if it names none.
+
+    >>> from windrow import Max, Product
+    >>> kernel_of(Max()) is maxima, kernel_of(Product())
+    (True, None)
+    """
+    if not aggregation.kernel:
         return None
-    ask = _QUESTIONS.get(name)
-    return None if ask is None else ask(Question(aggregation, column, windows, threads))
+    module, _, name = aggregation.kernel.partition(":")
+    found: Kernel = getattr(import_module(module), name)
+    return found
 
 
 class Question:
@@ -46,7 +67,7 @@ class Question:
         self.column, self.data = column, column.data
         self.nulls = column.nulls if column.nulls is not None and column.nulls.any() else None
         self.floating = self.data.dtype == np.float64
-        self.w = min(windows.rows or 1, _LONGEST)
+        self.w = min(windows.rows or 1, LONGEST)
 
     def fill(
         self,
@@ -85,12 +106,7 @@ class Question:
         valid = None if present is None else (present > 0).view(np.uint8)
         if present is None and self.windows.lo is not None:
             valid = (self.windows.lo != self.windows.hi).view(np.uint8)
-        return finished(self.aggregation, self.column, self.riding, (values,), valid)
-
-    @property
-    def riding(self) -> Riding:
-        """Nothing rides along: answers that are positions stay positions."""
-        return Riding([], self.aggregation)
+        return finished(self.aggregation, self.column, (values,), valid)
 
     def present(self) -> NDArray[np.int64] | None:
         """How many values of each window are not null; None if none is."""
@@ -170,7 +186,7 @@ def _places(question: Question, flip: int) -> Answers:
         np.int64,
     )
     valid = (made >= 0).view(np.uint8)
-    return finished(question.aggregation, question.column, question.riding, (made,), valid)
+    return finished(question.aggregation, question.column, (made,), valid)
 
 
 # -- sums ----------------------------------------------------------------------------------------
@@ -189,37 +205,12 @@ def _totals(question: Question, values: NDArray[np.float64], mean: bool) -> NDAr
     )
 
 
-def _whole_totals(question: Question, values: NDArray[np.int64]) -> NDArray[np.int64]:
-    return question.fill(
-        lambda a, b, out: whole.segment_sums_i64(
-            values, question.windows.starts, question.w, a, b, out
-        ),
-        lambda lo, hi, end, out: whole.bounded_sums_i64(values, lo, hi, out),
-        np.int64,
-    )
-
-
 def _summed(question: Question) -> NDArray[Any]:
     values = question.filled(0.0, 0)
     if question.floating:
         return _totals(question, values, mean=False)
-    if values.size:
-        largest = max(abs(int(values.max())), abs(int(values.min())))
-        if largest * question.longest >= 2**63:
-            _check_overflow(question, values)
-    return _whole_totals(question, values)
-
-
-def _check_overflow(question: Question, values: NDArray[np.int64]) -> None:
-    """Two halves of 32 bits cannot overflow, and tell whether the whole does."""
-    high, low = (_whole_totals(question, half) for half in (values >> 32, values & 0xFFFFFFFF))
-    high += low >> 32
-    over = np.flatnonzero((high < -(2**31)) | (high >= 2**31))
-    if over.size:
-        raise OverflowError(
-            f"{question.aggregation!r}: the sum of window {int(over[0])} exceeds int64; convert "
-            f"the values to float64"
-        )
+    check_sums(question.aggregation, values, None, question.windows, question.threads)
+    return whole_sums(values, question.windows, question.threads)
 
 
 def _sum(question: Question) -> Answers:
@@ -236,7 +227,7 @@ def _mean(question: Question) -> Answers:
 
 def _variance(question: Question, root: bool) -> Answers:
     values = question.data.astype(np.float64, copy=False)
-    ddof: int = question.aggregation.ddof  # type: ignore[attr-defined]
+    (ddof,) = question.aggregation.constants
     made = question.fill(
         lambda a, b, out: segmented.segment_variances(
             values, question.windows.starts, question.w, ddof, a, b, root, out
@@ -255,8 +246,42 @@ def _no_bounds(lo: Any, hi: Any, end: int, out: Any) -> None:
 
 
 def _count(question: Question) -> Answers:
-    present = question.present() if question.aggregation.columns else None
+    present = None if question.aggregation.counts_nulls else question.present()
     return Answers(question.sizes() if present is None else present)
+
+
+# -- the ends of windows -------------------------------------------------------------------------
+
+
+def positions_of_ends(
+    windows: Windows, nulls: NDArray[Any] | None = None, *, last: bool
+) -> Answers:
+    """The position of each window's first row that is not null, or its last. O(rows + windows).
+
+    >>> windows = Windows(np.array([0, 3]), rows=2)
+    >>> positions_of_ends(windows, np.array([False, True, False]), last=False).values
+    array([0, 0, 2])
+    """
+    made = np.empty(len(windows), np.int64)
+    marks = np.zeros(windows.n, np.uint8) if nulls is None else nulls.astype(np.uint8)
+    cursors = np.array([-1, 0])
+    for here, lo, hi in windows.in_slices(Piece(0, len(windows))):
+        (bounded_last if last else bounded_first)(marks, lo, hi, cursors, made[here])
+    missing = made < 0
+    made[missing] = 0
+    return Answers(made, missing if missing.any() else None)
+
+
+def _end(question: Question, last: bool) -> Answers:
+    """First and Last of anything, by position."""
+    values = question.column.restore(question.data)
+    found = positions_of_ends(question.windows, question.nulls, last=last)
+    if not question.windows.n:
+        return Answers(np.zeros(len(question.windows), values.dtype), found.missing)
+    made = values[found.values]
+    if values.dtype == object and found.missing is not None:
+        made[found.missing] = None
+    return Answers(made, found.missing)
 
 
 def _distinct(question: Question) -> Answers:
@@ -274,16 +299,22 @@ def _distinct(question: Question) -> Answers:
     return Answers(made)
 
 
-_QUESTIONS: dict[str, Callable[[Question], Answers]] = {
-    "Max": lambda question: question.answers(_extreme(question, 0), question.present()),
-    "Min": lambda question: question.answers(_extreme(question, -1), question.present()),
-    "Range": _range,
-    "ArgMax": lambda question: _places(question, 0),
-    "ArgMin": lambda question: _places(question, -1),
-    "Sum": _sum,
-    "Mean": _mean,
-    "Variance": lambda question: _variance(question, root=False),
-    "StdDev": lambda question: _variance(question, root=True),
-    "Count": _count,
-    "CountDistinct": _distinct,
-}
+# -- which aggregations name ---------------------------------------------------------------------
+
+_COUNTED = ("the rows are counted by their positions", "none", "none")
+_COUNTERS = ("a counter for each distinct value", "1 and 1 inverse a row", "the counters")
+_ENDS = ("the value at the end of the window is looked up", "none", "none")
+
+maxima = Kernel(lambda question: question.answers(_extreme(question, 0), question.present()))
+minima = Kernel(lambda question: question.answers(_extreme(question, -1), question.present()))
+ranges = Kernel(_range)
+places_of_maxima = Kernel(lambda question: _places(question, 0))
+places_of_minima = Kernel(lambda question: _places(question, -1))
+sums = Kernel(_sum)
+means = Kernel(_mean)
+variances = Kernel(lambda question: _variance(question, root=False), rows_only=True, nulls=False)
+deviations = Kernel(lambda question: _variance(question, root=True), rows_only=True, nulls=False)
+counts = Kernel(_count, *_COUNTED, positional=True)
+distinct_counts = Kernel(_distinct, *_COUNTERS)
+firsts = Kernel(lambda question: _end(question, last=False), *_ENDS, positional=True)
+lasts = Kernel(lambda question: _end(question, last=True), *_ENDS, positional=True)

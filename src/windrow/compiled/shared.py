@@ -16,39 +16,33 @@ from __future__ import annotations
 
 import copy
 import itertools
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation, check_aggregation
-from windrow.aggregations.custom import Custom
-from windrow.aggregations.kinds import OrderedPairs
-from windrow.aggregations.sums import Sum
 from windrow.algorithms.base import NOTHING
-from windrow.compiled.answers import Answers, Riding, finished
+from windrow.compiled.answers import Answers, finished
 from windrow.compiled.columns import NO_NULLS, Column, column
-from windrow.compiled.custom import NotCompilable, custom_monoid
-from windrow.compiled.generate import CURSORS, Kernel, dtype_of, kernel
-from windrow.compiled.interpreted import NotCompiledWarning, objects, packed
-from windrow.compiled.monoids import Monoid, monoid
-from windrow.compiled.rollers import _check_types
-from windrow.compiled.rows import Rows
-from windrow.compiled.segments import Masks, Windows, _mask, _runs, aggregate
-from windrow.compiled.sketches import RowsLoop, sketched
+from windrow.compiled.generate import CURSORS, Kernel, dtype_of, loop_of
+from windrow.compiled.interpreted import objects, packed
+from windrow.compiled.looped import capacity_for, room, row_results, rows_at_once
+from windrow.compiled.monoids import Compiled
+from windrow.compiled.overflow import check_sums
+from windrow.compiled.routes import Route, route, trace
+from windrow.compiled.segmented import kernel_of
+from windrow.compiled.segments import Masks, Windows, aggregate, mask_of, null_marks, with_least
 from windrow.errors import InvalidArgument
 from windrow.windows.sharing import Slices
 
 Positions = NDArray[np.int64]
 # So many windows are answered in one call: their bounds and answers then stay in the cache.
 _AT_ONCE = 1 << 15
-_BYTES = 1 << 22
 # Where there are fewer bounds than a row in so many they are sorted, else marked in an array of n.
 _SPARSE = 64
-# These have kernels of their own for the windows of one query.
-_FAST = ("Max", "Min", "Range", "ArgMax", "ArgMin", "Sum", "Mean", "Count")
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -62,8 +56,8 @@ def aggregate_shared(
     """For each query (lo, hi) the aggregates of its windows [lo, hi) of rows; bounds never fall.
 
     A ⊕ a row and some 3 a window; `worth_sharing` tells whether that is less than one query after
-    the other. As in `aggregate`, ArgMax, ArgMin and LongestRun answer positions. CountDistinct has
-    no state that is worth sharing: its queries run one by one.
+    the other. As in `aggregate`, aggregations of pairs answer positions. What has no state of
+    numbers but a kernel of its own runs one query after the other.
 
     >>> from windrow import Max
     >>> halves = np.array([0, 3]), np.array([3, 6])
@@ -77,25 +71,39 @@ def aggregate_shared(
     n = _check_columns(aggregation, columns, masks)
     for i, (lo, hi) in enumerate(windows):
         _check_bounds(f"windows[{i}]", lo, hi, n)
-    name = type(aggregation).__name__
-    if name == "CountDistinct":  # its kernel knows when a value leaves; sets do not
-        one = np.array([0, n])
-        return [
-            aggregate(aggregation, columns, Windows(one, lo=lo, hi=hi), nulls=nulls)
-            for lo, hi in windows
-        ]
+    one = np.array([0, n])
+    asked = [Windows(one, lo=lo, hi=hi) for lo, hi in windows]
+    if not shares(aggregation):
+        return [aggregate(aggregation, columns, each, nulls=nulls) for each in asked]
+    given = [
+        column(array, mask, "value", f"columns[{i}]")
+        for i, (array, mask) in enumerate(zip(columns, masks, strict=True))
+    ]
+    way = route(aggregation, given, by_rows=False, kernels=False)
+    trace(aggregation, Route("flatfit" if way.compiled is not None else "interpreted"))
     cuts = _Cuts(windows, n)
-    if name == "Count":  # it looks at no value
-        mask = _mask(columns[0], masks[0]) if aggregation.columns else None
-        given: list[Column | None] = [Column(np.zeros(n, np.int64), mask, np.dtype(np.int64))]
+    if way.compiled is None:
+        answers = _interpreted(aggregation, columns, masks, cuts)
     else:
-        given = [
-            column(array, mask, "value", f"columns[{i}]")
-            for i, (array, mask) in enumerate(zip(columns, masks, strict=True))
-        ]
-    compiled = [c for c in given if c is not None]
-    answers = _compiled(aggregation, compiled, cuts) if len(compiled) == len(given) else None
-    return answers or _interpreted(aggregation, columns, masks, cuts)
+        kept = [c for c in given if c is not None]
+        for each in asked:
+            check_sums(aggregation, kept[0].data, kept[0].nulls, each)
+        answers = _compiled(aggregation, way.compiled, kept, cuts)
+    gone = mask_of(columns, masks)
+    return [with_least(aggregation, each, gone, w) for each, w in zip(answers, asked, strict=True)]
+
+
+def shares(aggregation: Aggregation) -> bool:
+    """Whether slices are worth aggregating: not for what a kernel finds by positions, or has no state.
+
+    >>> from windrow import Count, CountDistinct, Max
+    >>> shares(Max()), shares(Count()), shares(CountDistinct())
+    (True, False, False)
+    """
+    kernel = kernel_of(aggregation)
+    if kernel is None:
+        return True
+    return not kernel.positional and aggregation.algebra("float64") is not None
 
 
 def worth_sharing(aggregation: Aggregation, queries: int, rows: int, windows: int) -> bool:
@@ -112,9 +120,9 @@ def worth_sharing(aggregation: Aggregation, queries: int, rows: int, windows: in
     >>> worth_sharing(Max(), 5, rows=10**6, windows=5 * 10**6)
     False
     """
-    name = type(aggregation).__name__
-    saved = 32 if name in _FAST else 4
-    return name != "CountDistinct" and saved * windows <= (queries - 1) * rows
+    kernel = kernel_of(aggregation)
+    saved = 32 if kernel is not None and not kernel.rows_only else 4
+    return shares(aggregation) and saved * windows <= (queries - 1) * rows
 
 
 class _Cuts:
@@ -185,74 +193,28 @@ class _Cuts:
 # -- the ways ------------------------------------------------------------------------------------
 
 
-def _compiled(aggregation: Aggregation, columns: list[Column], cuts: _Cuts) -> list[Answers] | None:
-    """The compiled loop; None, and a warning for one's own functions, if it does not compile."""
-    _check_types(aggregation, columns[0])
-    sketch = sketched(aggregation, columns[0], None, "shared", columns[0].nulls is not None)
-    if sketch is not None:
-        return _sketches(sketch, columns[0], cuts)
-    dtypes = tuple(str(c.data.dtype) for c in columns)
-    if not isinstance(aggregation, Custom):
-        found = monoid(aggregation, dtypes[0], False)
-        return None if found is None else _numbers(aggregation, found, columns, cuts)
-    try:
-        own = custom_monoid(aggregation, dtypes)
-    except NotCompilable as error:
-        warnings.warn(
-            f"{aggregation!r} runs in the interpreter, far slower than compiled: {error}",
-            NotCompiledWarning,
-            stacklevel=3,
-        )
-        return None
-    return _numbers(aggregation, own, columns, cuts)
-
-
-def _numbers(
-    aggregation: Aggregation, compiled: Monoid, columns: list[Column], cuts: _Cuts
+def _compiled(
+    aggregation: Aggregation, compiled: Compiled, columns: list[Column], cuts: _Cuts
 ) -> list[Answers]:
-    """States that are tuples of numbers."""
-    _check_overflow(aggregation, columns[0], cuts)
+    """The compiled loop; the rows of sketches become results chunk by chunk."""
     data = tuple(c.data for c in columns)
     masks = [c.nulls for c in columns if c.nulls is not None]
     nulls = np.bitwise_or.reduce(masks) if masks else NO_NULLS
-    dtypes = tuple(str(d.dtype) for d in data)
-    loop = kernel("shared", compiled, dtypes, "range", nulls.size > 0, aggregation.commutative)
+    dtypes = [str(d.dtype) for d in data]
+    sketch = isinstance(compiled, RowAlgebra)
+    loop = loop_of("shared", aggregation, compiled, dtypes, "range", nulls.size > 0)
     outs, valids = _outs(loop, cuts)
-    for k, here, made, valid in _sweep(loop, data, nulls, cuts, _AT_ONCE):
+    at_once = min(_AT_ONCE, rows_at_once(compiled)) if sketch else _AT_ONCE
+    for k, here, made, valid in _sweep(loop, data, nulls, cuts, at_once):
         valids[k][here] = valid
-        for out, part in zip(outs[k], made, strict=True):
-            out[here] = part
-    ddof = getattr(aggregation, "ddof", 0)
-    if ddof:  # a sample of so few has no variance: null, where the loop says NaN
-        for (lo, hi), valid in zip(cuts.windows, valids, strict=True):
-            valid[_present(lo, hi, nulls) <= ddof] = 0
-    riding = Riding([], aggregation)
+        parts = tuple(out[here] for out in outs[k])
+        if sketch:
+            row_results(aggregation, compiled, made[0], parts, valid)
+        else:
+            for part, each in zip(parts, made, strict=True):
+                part[:] = each
     return [
-        finished(aggregation, columns[0], riding, out, valid)
-        for out, valid in zip(outs, valids, strict=True)
-    ]
-
-
-def _present(lo: Positions, hi: Positions, nulls: NDArray[np.uint8]) -> Positions:
-    """How many values of each window are not null."""
-    if not nulls.size:
-        return hi - lo
-    before = np.zeros(nulls.size + 1, np.int64)
-    np.cumsum(nulls == 0, out=before[1:])
-    return before[hi] - before[lo]
-
-
-def _sketches(sketch: RowsLoop, values: Column, cuts: _Cuts) -> list[Answers]:
-    """States that are rows: their answers become objects or numbers chunk by chunk."""
-    width = sketch.sketch.out_width * np.dtype(sketch.sketch.out_dtype).itemsize
-    at_once = max(1, min(_AT_ONCE, _BYTES // width))
-    nulls = NO_NULLS if values.nulls is None else values.nulls
-    outs, valids = _outs(sketch.kernel, cuts)
-    for k, here, made, valid in _sweep(sketch.kernel, (values.data,), nulls, cuts, at_once):
-        sketch._finish(made, tuple(out[here] for out in outs[k]), valid)
-        valids[k][here] = valid
-    return [
-        finished(sketch.aggregation, values, sketch.riding, out, valid)
+        finished(aggregation, columns[0], out, valid)
         for out, valid in zip(outs, valids, strict=True)
     ]
 
@@ -269,27 +231,20 @@ def _sweep(
 ) -> Iterator[tuple[int, slice, Any, NDArray[np.uint8]]]:
     """Run the loop over all windows: (query, which of its windows, what it wrote, valid)."""
     cursors = np.zeros(CURSORS, np.int64)
-    cursors[2] = capacity = max(4, 1 << (cuts.longest - 1).bit_length())
+    cursors[2] = capacity = capacity_for(cuts.longest)
     partials, spare, pointers, passed, *_ = loop.buffers(capacity)
     for chunk in cuts.chunks(at_once):
         lo, hi, turns, later = cuts.in_slices(chunk)
-        made = _room(loop, lo.size)
+        made = room(loop.monoid, lo.size)
+        written = made[0] if isinstance(loop.monoid, RowAlgebra) else made
         valid = np.ones(lo.size, np.uint8)
         loop.run(
             0, lo.size, 0, later, lo, hi, data, nulls, cursors, partials, spare, pointers, passed,
-            cuts.edges, turns[:-1].copy(), turns[1:], made, valid,
+            cuts.edges, turns[:-1].copy(), turns[1:], written, valid,
         )  # fmt: skip
         for k, here in enumerate(chunk):
             part = slice(int(turns[k]), int(turns[k + 1]))
-            rows = made[part] if isinstance(loop.monoid, Rows) else tuple(m[part] for m in made)
-            yield k, here, rows, valid[part]
-
-
-def _room(loop: Kernel, size: int) -> Any:
-    """Where the loop writes the answers of `size` windows."""
-    if isinstance(loop.monoid, Rows):
-        return np.empty((size, loop.monoid.out_width), loop.monoid.out_dtype)
-    return tuple(np.empty(size, dtype_of(output)) for output in loop.monoid.outputs)
+            yield k, here, tuple(m[part] for m in made), valid[part]
 
 
 def _interpreted(
@@ -298,8 +253,8 @@ def _interpreted(
     """The same on values of Python's own: strings, lists, and functions that do not compile."""
     aggregation = copy.copy(aggregation)
     aggregation.columns = ()  # it gets the values themselves
-    values = objects(columns, [_mask(a, m) for a, m in zip(columns, masks, strict=True)])
-    if isinstance(aggregation, OrderedPairs):
+    values = objects(columns, [null_marks(a, m) for a, m in zip(columns, masks, strict=True)])
+    if aggregation.takes == "ordered pair":
         values = list(zip(values, range(len(values)), strict=True))
     due = sorted(
         (past, first, query, i)
@@ -323,8 +278,7 @@ def _interpreted(
         state = slices.newest(past - first)
         state = aggregation.identity if state is NOTHING else state
         answers[query][i] = aggregation.lower(state)
-    pack = _runs if type(aggregation).__name__ == "LongestRun" else packed
-    return [pack(each) for each in answers]
+    return [packed(aggregation, each) for each in answers]
 
 
 # -- what goes in --------------------------------------------------------------------------------
@@ -332,7 +286,7 @@ def _interpreted(
 
 def _check_columns(aggregation: Aggregation, columns: Sequence[Any], masks: Masks) -> int:
     """The number of rows."""
-    wanted = aggregation.arity if isinstance(aggregation, Custom) else 1
+    wanted = 1 if aggregation.takes == "ordered pair" else aggregation.arity
     if len(columns) != wanted:
         raise InvalidArgument(f"{aggregation!r} takes {wanted} array(s), got {len(columns)}")
     if len(masks) != len(columns):
@@ -354,25 +308,3 @@ def _check_bounds(name: str, lo: Positions, hi: Positions, n: int) -> None:
             raise InvalidArgument(f"{name}: neither lo nor hi may fall")
     if lo.size and not (lo[0] >= 0 and hi[-1] <= n and (lo <= hi).all()):
         raise InvalidArgument(f"{name} must have 0 ≤ lo ≤ hi ≤ {n}, the number of rows")
-
-
-def _check_overflow(aggregation: Aggregation, values: Column, cuts: _Cuts) -> None:
-    """An integer sum is exact: refuse one that int64 does not hold."""
-    whole = type(aggregation).__name__ in ("Sum", "Mean") and values.data.dtype == np.int64
-    data = values.data
-    if not whole or not data.size:
-        return
-    largest = max(abs(int(data.max())), abs(int(data.min())))
-    if largest * cuts.longest_in_rows < 2**63:
-        return
-    # Two halves of 32 bits cannot overflow, and tell whether the whole does.
-    halves = data >> 32, data & 0xFFFFFFFF
-    sums = [_compiled(Sum(), [Column(half, values.nulls, half.dtype)], cuts) for half in halves]
-    for i, (high, low) in enumerate(zip(*(each or [] for each in sums), strict=True)):
-        total = high.values + (low.values >> 32)
-        over = np.flatnonzero((total < -(2**31)) | (total >= 2**31))
-        if over.size:
-            raise OverflowError(
-                f"{aggregation!r}: the sum of window {int(over[0])} of query {i} exceeds int64; "
-                f"convert the values to float64"
-            )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from windrow.aggregations.algebra import RowAlgebra
 from windrow.compiled.monoids import Monoid
-from windrow.compiled.rows import Rows
 
 
 def scalar_words(monoid: Monoid, nulls: bool) -> str:
@@ -13,8 +13,9 @@ def scalar_words(monoid: Monoid, nulls: bool) -> str:
     """
     k = len(monoid.fields)
     size = k + nulls
-    values = ", ".join(f"columns[{i}][j]" for i in range(monoid.unit_columns))
-    unit = f"typed({monoid.unit}(position, {values}))"
+    values = [f"columns[{i}][j]" for i in range(monoid.columns)]
+    values += ["position"] * monoid.positioned
+    unit = f"typed({monoid.unit}({', '.join(values)}))"
     words = [
         _word("slot(buffer, i)", "return 0"),
         _word("load(buffer, i)", f"return {_tuple('buffer[{i}][i]', size)}"),
@@ -55,7 +56,7 @@ def scalar_words(monoid: Monoid, nulls: bool) -> str:
     return "\n".join([*words, _word("emit_nothing(out, valid, i)", "valid[i] = 0")])
 
 
-def rows_words(monoid: Rows) -> str:
+def rows_words(monoid: RowAlgebra) -> str:
     """The words for a state that is a row of a 2-D array, combined in place."""
     more = "".join(f", {value!r}" for value in monoid.constants)
     value = f"{monoid.read}(columns[0][j])"
@@ -93,13 +94,13 @@ def _equal(k: int, nulls: bool) -> str:
     return " and ".join([*fields, f"(a[{k}] > 0) == (b[{k}] > 0)"] if nulls else fields)
 
 
-def _inverses(monoid: Monoid | Rows, *body: str) -> list[str]:
+def _inverses(monoid: Monoid | RowAlgebra, *body: str) -> list[str]:
     return [_word("invert(a, b, into)", *body)] if monoid.minus else []
 
 
 def _emit(monoid: Monoid, state: str, *before: str) -> str:
     """Write an answer of one number, or of several."""
-    more = "".join(f", {value!r}" for _, value in monoid.constants)
+    more = "".join(f", {value!r}" for value in monoid.constants)
     n = len(monoid.outputs)
     writes = [f"out[{i}][i] = answer_{'' if n == 1 else f'[{i}]'}" for i in range(n)]
     answer = f"answer_ = {monoid.answer}({state}{more})"

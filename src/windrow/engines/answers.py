@@ -7,8 +7,8 @@ decimals as counts of their last digit. Only what is left goes to the interprete
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,15 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from windrow.aggregations.algebra import output_kinds
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
-from windrow.aggregations.custom import Custom
 from windrow.aggregations.sums import Sum
 from windrow.algorithms.two_stacks import TwoStacks
-from windrow.compiled.custom import NotCompilable
-from windrow.compiled.segments import Answers, Windows, aggregate
+from windrow.compiled.answers import Answers
+from windrow.compiled.functions import NotCompilable
+from windrow.compiled.segmentation import Windows
+from windrow.compiled.segments import aggregate
 from windrow.engines.binding import compiled_outputs
 from windrow.engines.columns import (
     decoded,
@@ -38,17 +40,20 @@ from windrow.engines.layout import Layout
 from windrow.engines.lists import stretches
 from windrow.engines.types import is_number
 
-_RANKED = ("Max", "Min", "MaxCount", "MinCount", "CountDistinct", "ArgMax", "ArgMin", "LongestRun")
-_HASHED = ("Bloom", "CountMin", "HyperLogLog")
+Back = Callable[[NDArray[Any], NDArray[np.bool_] | None], pa.Array]
 
 
 @dataclass(frozen=True)
 class Values:
-    """A column in sorted order: numbers, which are null, and the values that ranks stand for."""
+    """A column in sorted order: numbers, and which are null.
+
+    Where they are no numbers themselves they stand for values, and `back` gives these again, null
+    where the second argument is true.
+    """
 
     data: NDArray[Any]
     nulls: NDArray[np.bool_] | None
-    ranked: pa.Array | None = None
+    back: Back | None = None
 
 
 class SortedColumns:
@@ -60,7 +65,7 @@ class SortedColumns:
         self._column, self.laid = column, laid
         self._identity = identity  # the columns that tell a user which row it is
         self._arrays: dict[str, pa.Array] = {}
-        self._values: dict[tuple[str, bool], Values | None] = {}
+        self._values: dict[tuple[str, str], Values | None] = {}
         self._nulls: dict[str, NDArray[np.bool_] | None] = {}
 
     def array(self, text: str) -> pa.Array:
@@ -82,18 +87,35 @@ class SortedColumns:
             self._nulls[text] = None if found is None else self.laid.sorted(found)
         return self._nulls[text]
 
-    def values(self, text: str, ranked: bool = False) -> Values | None:
-        """A column as numbers in sorted order; by rank if it must be; None if it is no number."""
-        key = text, ranked
+    def values(self, text: str, takes: str = "number") -> Values | None:
+        """A column as numbers in sorted order, as an aggregation that `takes` so wants them.
+
+        None if they are no numbers, and nothing can stand for them.
+        """
+        key = text, takes
         if key not in self._values:
-            data, levels = numbers(self.array(text)), None
-            if data is None and ranked:
-                data, levels = ranks(self.array(text))
-            made = None
-            if data is not None:
-                made = Values(self.laid.sorted(data), self.nulls(text), levels)
-            self._values[key] = made
+            found = numbered(self.array(text), takes)
+            if found is not None:
+                found = replace(found, data=self.laid.sorted(found.data), nulls=self.nulls(text))
+            self._values[key] = found
         return self._values[key]
+
+
+def numbered(array: pa.Array, takes: str) -> Values | None:
+    """An array as numbers, or as what stands for its values, as `takes` says that it may.
+
+    What has an order goes by its rank, what is only picked by its position. None if neither will do.
+    """
+    data = numbers(array)
+    if data is not None:
+        return Values(data, None)
+    if takes in ("ordered", "ordered pair", "measurable", "distinct"):
+        data, levels = ranks(array)
+        return Values(data, None, lambda at, gone: levels.take(pa.array(at, mask=gone)))
+    if takes == "any":
+        place = np.arange(len(array))
+        return Values(place, None, lambda at, gone: array.take(pa.array(at, mask=gone)))
+    return None
 
 
 Aggregate = Callable[..., Answers]
@@ -111,38 +133,43 @@ class Answerer:
 
     def answer(self, aggregation: Aggregation, kind: pa.DataType | None) -> pa.Array:
         """The answers in the order of the windows."""
-        name = type(aggregation).__name__
-        if isinstance(aggregation, Custom):
+        if aggregation.functions is not None:
             return self._own(aggregation, kind)
-        if name == "Count":
-            return self._count(aggregation)
-        first = aggregation.columns[0]
-        source = self.array(first).type
-        if name in ("Collect", "FirstN", "LastN", "Concat"):
+        if not aggregation.columns:
+            return array_of(self._call_on(aggregation, []), kind)
+        listing = aggregation.listing
+        if listing is not None and not listing.distinct:
             return self._listed(aggregation)
-        if pt.is_decimal(source) and name in ("Sum", "Mean"):
-            return self._decimal(name, first, kind)
-        if name in ("ArgMax", "ArgMin", "LongestRun"):
-            return self._located(aggregation, kind)
-        values = self.values(first, ranked=name in _RANKED)
-        if name in ("First", "Last") and values is None:
-            return self._end(aggregation, first)
-        hashed_as_itself = name in _HASHED and not is_number(source)
-        if values is None or hashed_as_itself or name == "CollectDistinct":
+        if aggregation.takes == "summable" and pt.is_decimal(self._type(aggregation)):
+            return self._decimal(aggregation, kind)
+        values = self.values_for(aggregation)
+        if values is None:
             return self._interpreted(aggregation, kind)
-        made = self._aggregate(aggregation, values)
-        if values.ranked is not None and name in ("Max", "Min"):
-            return values.ranked.take(pa.array(made.values, mask=made.missing))
-        if name == "Range" and pt.is_date32(source):
-            made = Answers(made.values.astype(np.int64) * 86400, made.missing)  # days in seconds
-        return _array(made, kind)
+        made = self._call_on(aggregation, [values])
+        argument = aggregation.columns[-1]
+        return restored(
+            aggregation, made, kind, self._type(aggregation), values.back,
+            lambda at, gone: self.picked(argument, at, gone),
+        )  # fmt: skip
 
-    def _picked(self, text: str, found: Answers) -> pa.Array:
+    def values_for(self, aggregation: Aggregation) -> Values | None:
+        """The measured column as numbers; None if the interpreter has to take it as it is."""
+        takes: str = aggregation.takes
+        distinct = aggregation.listing is not None and aggregation.listing.distinct
+        if distinct:
+            takes = "distinct" if aggregation.kernel else ""
+        elif takes == "hashable" and not is_number(self._type(aggregation)):
+            return None  # a hash is that of the value itself
+        return self.values(aggregation.columns[0], takes) if takes else None
+
+    def picked(self, text: str, at: NDArray[np.int64], gone: NDArray[np.bool_] | None) -> pa.Array:
         """The values of a column at sorted positions."""
-        rows = self.laid.rows(found.values)
-        return self.array(text).take(pa.array(rows, mask=found.missing))
+        return self.array(text).take(pa.array(self.laid.rows(at), mask=gone))
 
-    def _aggregate(self, aggregation: Aggregation, *values: Values) -> Answers:
+    def _type(self, aggregation: Aggregation) -> pa.DataType:
+        return self.array(aggregation.columns[0]).type
+
+    def _call_on(self, aggregation: Aggregation, values: Sequence[Values]) -> Answers:
         return self._call(
             aggregation,
             [v.data for v in values],
@@ -153,51 +180,20 @@ class Answerer:
 
     # -- kinds of answers -------------------------------------------------------------------
 
-    def _count(self, aggregation: Aggregation) -> pa.Array:
-        nulls = None
-        if aggregation.columns:
-            found = nulls_of(self.array(aggregation.columns[0]))
-            nulls = None if found is None else self.laid.sorted(found)
-        counted: Aggregation = Count("x") if nulls is not None else Count()
-        anything = np.zeros(self.laid.size, np.int64)
-        made = aggregate(
-            counted, [anything], self.windows, nulls=[nulls], threads=self.laid.threads
-        )
-        return pa.array(made.values)
+    def counted(self, text: str) -> NDArray[np.int64]:
+        """How many values of each window are not null."""
+        return np.asarray(self.answer(Count(text), pa.int64()).to_numpy())
 
-    def _end(self, aggregation: Aggregation, text: str) -> pa.Array:
-        """First and Last of anything: by position."""
-        where = Values(np.arange(self.laid.size), self.columns.nulls(text))
-        return self._picked(text, self._aggregate(aggregation, where))
-
-    def _located(self, aggregation: Aggregation, kind: Any) -> pa.Array:
-        """Where the answer lies: ArgMax and ArgMin pick there, a run has two ends."""
-        measure, argument = aggregation.columns
-        values = self.values(measure, ranked=True)
-        assert values is not None
-        made = self._aggregate(aggregation, values)
-        if type(aggregation).__name__ != "LongestRun":
-            return self._picked(argument, made)
-        ends = [
-            self._picked(argument, Answers(made.values[name], made.missing))
-            for name in ("start", "end")
-        ]
-        length = pa.array(made.values["length"], mask=made.missing)
-        span = pc.subtract(ends[1], ends[0])
-        parts = [*ends, length, span.cast(kind.field("span").type)]
-        null = None if made.missing is None else pa.array(made.missing)
-        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=null)
-
-    def _decimal(self, name: str, text: str, kind: pa.DataType) -> pa.Array:
+    def _decimal(self, aggregation: Aggregation, kind: pa.DataType) -> pa.Array:
+        (text,) = aggregation.columns
         array = self.array(text)
         nulls = self.columns.nulls(text)
 
         def total(limb: NDArray[np.int64]) -> NDArray[np.int64]:
-            return self._aggregate(Sum(), Values(self.laid.sorted(limb), nulls)).values
+            return self._call_on(Sum(), [Values(self.laid.sorted(limb), nulls)]).values
 
-        sums = exact_sum(array, total)
-        counts = self._count(Count(text)).to_numpy()
-        if name == "Mean":
+        sums, counts = exact_sum(array, total), self.counted(text)
+        if aggregation.result == "mean":
             sums = exact_mean(sums, counts, kind.scale - array.type.scale)
         return from_numbers(sums, counts == 0 if (counts == 0).any() else None, kind)
 
@@ -205,14 +201,21 @@ class Answerer:
         array = self.array(aggregation.columns[0])
         rows = self.laid.rows(np.arange(self.laid.size))
         nulls = self.columns.nulls(aggregation.columns[0])
-        return stretches(array, rows, nulls, self.windows, aggregation)
+        assert aggregation.listing is not None
+        return stretches(array, rows, nulls, self.windows, aggregation.listing)
 
     def _interpreted(self, aggregation: Aggregation, kind: Any) -> pa.Array:
-        lists = [self.laid.sorted(objects(self.array(text))) for text in aggregation.columns]
+        texts = aggregation.columns[: None if aggregation.functions is not None else 1]
+        lists = [self.laid.sorted(objects(self.array(text))) for text in texts]
         made = self._call(aggregation, lists, self.windows, nulls=None, threads=1)
-        return _array(made, kind)
+        if "argument" not in kinds_of(aggregation):
+            return array_of(made, kind)
+        return restored(
+            aggregation, made, kind, self._type(aggregation), None,
+            lambda at, gone: self.picked(aggregation.columns[-1], at, gone),
+        )  # fmt: skip
 
-    def _own(self, aggregation: Custom, kind: Any) -> pa.Array:
+    def _own(self, aggregation: Aggregation, kind: Any) -> pa.Array:
         try:
             return self._run_own(aggregation, kind)
         except Exception as error:
@@ -221,15 +224,15 @@ class Answerer:
             error.add_note(f"in {aggregation!r}{where}")
             raise
 
-    def _run_own(self, aggregation: Custom, kind: Any) -> pa.Array:
+    def _run_own(self, aggregation: Aggregation, kind: Any) -> pa.Array:
         try:
             compiled_outputs(aggregation, [self.array(text).type for text in aggregation.columns])
         except NotCompilable:
             return self._interpreted(aggregation, kind)
         values = [self.values(text) for text in aggregation.columns]
-        return _array(self._aggregate(aggregation, *[v for v in values if v is not None]), kind)
+        return array_of(self._call_on(aggregation, [v for v in values if v is not None]), kind)
 
-    def _failing(self, aggregation: Custom, kind: type[Exception]) -> dict[str, Any] | None:
+    def _failing(self, aggregation: Aggregation, kind: type[Exception]) -> dict[str, Any] | None:
         """The row at which the user's functions fail: run again, one by one. O(1) ⊕ a row."""
         swag = TwoStacks(aggregation)
         lists = [self.laid.sorted(objects(self.array(text))) for text in aggregation.columns]
@@ -252,7 +255,58 @@ class Answerer:
         return None
 
 
-def _array(made: Answers, kind: Any) -> pa.Array:
+def kinds_of(aggregation: Aggregation) -> tuple[str, ...]:
+    """The kinds of the numbers that make up a result."""
+    return () if aggregation.result is None else output_kinds(aggregation.result)
+
+
+def restored(
+    aggregation: Aggregation,
+    made: Answers,
+    kind: Any,
+    source: pa.DataType,
+    back: Back | None,
+    picked: Back,
+) -> pa.Array:
+    """Answers as an array of type `kind`.
+
+    `source` is the type of the measured column, `back` gives the values that its numbers stand
+    for, and `picked` the arguments at positions.
+    """
+    result, gone = aggregation.result, made.missing
+    if isinstance(result, Mapping):
+        return _structs(result, made, kind, back, picked)
+    if result == "argument":
+        return picked(made.values, gone)
+    if result == "value" and back is not None:
+        return back(made.values, gone)
+    if result == "difference" and pt.is_date32(source):
+        made = Answers(made.values.astype(np.int64) * 86400, gone)  # days in seconds
+    return array_of(made, kind)
+
+
+def _structs(
+    result: Mapping[str, str], made: Answers, kind: Any, back: Back | None, picked: Back
+) -> pa.Array:
+    """Results of several named parts."""
+    gone = made.missing
+    parts: dict[str, pa.Array] = {}
+    for name, part in result.items():
+        if part == "span":
+            parts[name] = pc.subtract(parts["end"], parts["start"]).cast(kind.field(name).type)
+            continue
+        values = np.ascontiguousarray(made.values[name])
+        if part == "argument":
+            parts[name] = picked(values, gone)
+        elif part == "value" and back is not None:
+            parts[name] = back(values, gone)
+        else:
+            parts[name] = array_of(Answers(values, gone), kind.field(name).type)
+    null = None if gone is None else pa.array(gone)
+    return pa.StructArray.from_arrays(list(parts.values()), fields=list(kind), mask=null)
+
+
+def array_of(made: Answers, kind: Any) -> pa.Array:
     """Answers of the compiled path as an array of type `kind`; None lets the values tell."""
     values, missing = made.values, made.missing
     if values.dtype.names and (kind is None or pt.is_struct(kind) or pt.is_list(kind)):

@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from windrow.aggregations.custom import Custom
-from windrow.compiled.custom import NotCompilable, custom_monoid
+from windrow.aggregations.base import Aggregation
+from windrow.compiled.functions import NotCompilable
+from windrow.compiled.monoids import compiled_state
 from windrow.engines.times import hop_sizes, hop_type
-from windrow.engines.types import answer_type, is_number, is_time, plain
+from windrow.engines.types import compiled_type, is_number, is_time, plain, result_type
 from windrow.errors import InvalidArgument, InvalidValue, did_you_mean
 from windrow.queries.query import Query
 from windrow.windows.kinds import NOW, UNBOUNDED, On, Span
@@ -104,8 +105,8 @@ def bind(query: Query, schema: pa.Schema) -> Bound:
         columns = [_column(name, text, schema) for text in part.columns]
         needed += [read for _, reads in columns for read in reads]
         kinds = [kind for kind, _ in columns]
-        made = answer_type(name, part, kinds)
-        types[name] = _custom_type(part, kinds) if isinstance(part, Custom) else made
+        made = result_type(name, part, kinds)
+        types[name] = _found_type(part, kinds) if made is None else made
     _check_names(query, schema)
     for argument, text in _conditions(query):
         known = schema if argument != "having" else _after(query, schema, types)
@@ -225,28 +226,32 @@ def _check_names(query: Query, schema: pa.Schema) -> None:
             )
 
 
-def _custom_type(part: Custom, types: list[pa.DataType]) -> Any:
-    """The type of a user's own aggregation: compiling tells, or else what `lower` says it returns.
+def _found_type(part: Aggregation, types: list[pa.DataType]) -> Any:
+    """The type of results that an aggregation does not state.
 
-    None where neither does.
+    Compiling a user's functions tells it, or else what `lower` says it returns. None where neither
+    does.
     """
+    functions = part.functions or {"lower": part.lower}
     try:
         outputs = compiled_outputs(part, types)
     except NotCompilable:
-        return _annotated(_returned(part.lower_function))
+        return _annotated(_returned(functions["lower"]))
     kinds = [_COMPILED[output] for output in outputs]
     if len(kinds) == 1:
         return kinds[0]
     return pa.struct([(f"f{i}", kind) for i, kind in enumerate(kinds)])
 
 
-def compiled_outputs(part: Custom, types: list[pa.DataType]) -> tuple[str, ...]:
-    """The types of the numbers that a user's own aggregation answers, or NotCompilable."""
+def compiled_outputs(part: Aggregation, types: list[pa.DataType]) -> tuple[str, ...]:
+    """The types of the numbers that a user's own functions answer, or NotCompilable."""
     for kind in types:
         if not is_number(kind):
             raise NotCompilable(f"only numbers compile, and a column is of type {kind}")
-    dtypes = tuple("float64" if pt.is_floating(t) else "int64" for t in types)
-    return custom_monoid(part, dtypes).outputs
+    compiled = compiled_state(part, [compiled_type(t) for t in types])
+    if compiled is None:
+        raise NotCompilable("it states neither fields nor functions")
+    return compiled.outputs
 
 
 def _returned(function: Any) -> Any:

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.compiled.segments import Windows, hop_bounds, segment_bounds
+from windrow.compiled.bounds import segment_bounds
+from windrow.compiled.hops import hop_bounds
+from windrow.compiled.segmentation import Windows
 from windrow.compiled.sorting import gather, order_rows
 from windrow.engines.binding import Bound
 from windrow.engines.columns import decoded, nulls_of, numbers, ranks

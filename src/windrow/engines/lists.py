@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from windrow.aggregations.base import Aggregation
-from windrow.compiled.segments import Windows
+from windrow.aggregations.algebra import Listing
+from windrow.compiled.segmentation import Windows
 
 
 def stretches(
@@ -22,7 +22,7 @@ def stretches(
     rows: NDArray[Any],
     nulls: NDArray[np.bool_] | None,
     windows: Windows,
-    aggregation: Aggregation,
+    listing: Listing,
 ) -> pa.Array:
     """The list of each window's values that are not null; null for none. O(answer's size).
 
@@ -32,23 +32,18 @@ def stretches(
     if nulls is not None:
         before = np.concatenate([[0], np.cumsum(~nulls)])
         lo, hi, rows = before[lo], before[hi], rows[~nulls]
-    n: Any = getattr(aggregation, "n", None)
-    if n is not None:
-        if type(aggregation).__name__ == "FirstN":
-            hi = np.minimum(hi, lo + n)
-        else:
-            lo = np.maximum(lo, hi - n)
+    if listing.first is not None:
+        hi = np.minimum(hi, lo + listing.first)
+    if listing.last is not None:
+        lo = np.maximum(lo, hi - listing.last)
     sizes = hi - lo
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     where = np.repeat(lo - offsets[:-1], sizes) + np.arange(offsets[-1])
     values = array.take(pa.array(rows[where]))
-    if type(aggregation).__name__ == "Concat":
+    if listing.separator is not None:
         values = values.cast(pa.string())
     empty = pa.array(sizes == 0) if (sizes == 0).any() else None
     kind = pa.ListArray if offsets[-1] < 2**31 else pa.LargeListArray
     ends = pa.array(offsets, pa.int32() if kind is pa.ListArray else pa.int64())
     made = kind.from_arrays(ends, values, mask=empty)
-    if type(aggregation).__name__ != "Concat":
-        return made
-    separator: Any = aggregation.separator  # type: ignore[attr-defined]
-    return pc.binary_join(made, separator)
+    return made if listing.separator is None else pc.binary_join(made, listing.separator)

@@ -6,23 +6,15 @@ told the type of a column that nobody has computed yet.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
 
 from windrow.aggregations.base import Aggregation
-from windrow.aggregations.custom import Custom
 from windrow.errors import InvalidValue
 
-COUNTS = ("Count", "CountDistinct", "HyperLogLog", "MaxCount", "MinCount")
-# whose answers are values of the table itself, wherever those can be found again
-PICKED = ("Max", "Min", "First", "Last", "ArgMax", "ArgMin")
-LISTS = ("Collect", "CollectDistinct", "FirstN", "LastN")
-SKETCHES = ("Bloom", "CountMin")
-
-_NUMBERS = "a column of numbers"
 _MOST_DIGITS = 38
 
 
@@ -31,6 +23,11 @@ def plain(type_: pa.DataType) -> pa.DataType:
     if pt.is_dictionary(type_):
         return plain(type_.value_type)
     return type_
+
+
+def compiled_type(type_: pa.DataType) -> str:
+    """The type that compiled functions take a column's numbers as."""
+    return "float64" if pt.is_floating(type_) else "int64"
 
 
 def is_text(type_: pa.DataType) -> bool:
@@ -54,91 +51,96 @@ def is_ordered(type_: pa.DataType) -> bool:
     return any(kind(type_) for kind in kinds) or pt.is_binary(type_) or pt.is_large_binary(type_)
 
 
-def answer_type(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> Any:
-    """The type of the answers of `aggregation` over columns of `types`; None if only running tells.
+def result_type(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> Any:
+    """The type of the results of `aggregation` over columns of `types`; None if only running tells.
 
     An InvalidValue says what the aggregation would take instead.
     """
-    kind = type(aggregation).__name__
-    if isinstance(aggregation, Custom):
+    result = aggregation.result
+    if result is None:
         return None
-    types = [plain(t) for t in types]
-    if kind == "Count":
-        return pa.int64()
+    types = [plain(t) for t in types] or [pa.int64()]
     if pt.is_null(types[0]) and aggregation.takes != "text":  # nothing but nulls: any type fits
         types = [pa.int64() if pt.is_null(t) else t for t in types]
-    first = types[0]
-    _check(name, aggregation, first)
-    if kind in COUNTS:
-        return pa.int64()
-    if kind in PICKED:
-        return types[-1]
-    if kind in LISTS:
-        return pa.list_(first)
-    if kind in ("Sum", "Mean"):
-        return _total(kind, first)
-    if kind == "Range":
-        return _difference(first)
-    if kind == "Concat":
-        return pa.string()
-    if kind in SKETCHES:
-        return pa.binary()
-    if kind == "LongestRun":
-        ends = types[-1]
-        parts = [
-            ("start", ends),
-            ("end", ends),
-            ("length", pa.int64()),
-            ("span", _difference(ends)),
-        ]
-        return pa.struct(parts)
-    if kind == "MomentSketch":
-        quantiles = aggregation.quantiles  # type: ignore[attr-defined]
-        if quantiles is None:
-            raise InvalidValue(
-                f"{name}={aggregation!r}: a column needs numbers; give quantiles=0.99 or several"
-            )
-        return pa.list_(pa.float64()) if isinstance(quantiles, tuple) else pa.float64()
-    return pa.float64()
+    _check(name, aggregation, types[0])
+    if isinstance(result, str):
+        return _of_kind(name, aggregation, result, types)
+    return pa.struct(
+        [(part, _of_kind(name, aggregation, kind, types)) for part, kind in result.items()]
+    )
+
+
+def _of_kind(
+    name: str, aggregation: Aggregation, kind: str, types: Sequence[pa.DataType]
+) -> pa.DataType:
+    """The type of a result of such a kind."""
+    first, last = types[0], types[-1]
+    known: dict[str, Callable[[], pa.DataType]] = {
+        "int64": pa.int64,
+        "float64": pa.float64,
+        "boolean": pa.bool_,
+        "text": pa.string,
+        "bytes": pa.binary,
+        "value": lambda: first,
+        "argument": lambda: last,
+        "list": lambda: pa.list_(first),
+        "list of float64": lambda: pa.list_(pa.float64()),
+        "difference": lambda: difference_type(first),
+        "span": lambda: difference_type(last),
+        "total": lambda: _total_type(first),
+        "mean": lambda: _mean_type(first),
+    }
+    if kind not in known:
+        raise InvalidValue(
+            f"{name}={aggregation!r}: a column needs numbers; give quantiles=0.99 or several"
+        )
+    return known[kind]()
+
+
+_TAKES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
+    "number": ("a column of numbers", lambda t: is_number(t) or pt.is_null(t)),
+    "summable": (
+        "a column of numbers",
+        lambda t: is_number(t) or pt.is_null(t) or pt.is_decimal(t) or pt.is_duration(t),
+    ),
+    "measurable": (
+        "a column of numbers or times",
+        lambda t: is_number(t) or is_time(t) or pt.is_duration(t) or pt.is_decimal(t),
+    ),
+    "ordered": ("a column with an order", lambda t: is_ordered(t)),
+    "ordered pair": ("a column with an order", lambda t: is_ordered(t)),
+    "text": ("a column of strings", lambda t: is_text(t)),
+    "hashable": ("a column of plain values", lambda t: not pt.is_nested(t)),
+    "any": ("any column", lambda t: True),
+}
 
 
 def _check(name: str, aggregation: Aggregation, type_: pa.DataType) -> None:
-    kind = type(aggregation).__name__
-    wanted = None
-    if aggregation.takes == "number":
-        fits = is_number(type_) or pt.is_null(type_)
-        fits = fits or (kind in ("Sum", "Mean") and (pt.is_decimal(type_) or pt.is_duration(type_)))
-        wanted = None if fits else _NUMBERS
-    elif kind == "Range":
-        summable = is_number(type_) or is_time(type_) or pt.is_duration(type_)
-        wanted = None if summable or pt.is_decimal(type_) else "a column of numbers or times"
-    elif aggregation.takes in ("ordered", "ordered pair"):
-        wanted = None if is_ordered(type_) else "a column with an order"
-    elif aggregation.takes == "text":
-        wanted = None if is_text(type_) else "a column of strings"
-    elif aggregation.takes == "hashable":
-        wanted = "a column of plain values" if pt.is_nested(type_) else None
-    if wanted is not None:
+    wanted, fits = _TAKES[aggregation.takes]
+    if not fits(type_):
         raise InvalidValue(
             f"{name}={aggregation!r} takes {wanted}, and {aggregation.columns[0]!r} is of type "
             f"{type_}"
         )
 
 
-def _total(kind: str, type_: pa.DataType) -> pa.DataType:
+def _total_type(type_: pa.DataType) -> pa.DataType:
     if pt.is_decimal(type_):
-        if kind == "Sum":
-            return pa.decimal128(min(_MOST_DIGITS, type_.precision + 10), type_.scale)
-        digits = min(_MOST_DIGITS, type_.precision + 4)
-        return pa.decimal128(digits, min(type_.scale + 4, digits))
+        return pa.decimal128(min(_MOST_DIGITS, type_.precision + 10), type_.scale)
     if pt.is_duration(type_):
         return type_
-    if kind == "Mean" or pt.is_floating(type_):
-        return pa.float64()
-    return pa.int64()
+    return pa.float64() if pt.is_floating(type_) else pa.int64()
 
 
-def _difference(type_: pa.DataType) -> pa.DataType:
+def _mean_type(type_: pa.DataType) -> pa.DataType:
+    if pt.is_decimal(type_):
+        digits = min(_MOST_DIGITS, type_.precision + 4)
+        return pa.decimal128(digits, min(type_.scale + 4, digits))
+    return type_ if pt.is_duration(type_) else pa.float64()
+
+
+def difference_type(type_: pa.DataType) -> pa.DataType:
+    """The type of what lies between two values."""
     if pt.is_timestamp(type_):
         return pa.duration(type_.unit)
     if pt.is_date32(type_) or pt.is_time32(type_):

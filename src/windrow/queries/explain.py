@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
+from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
-from windrow.aggregations.custom import Custom
 from windrow.algorithms import choose
+from windrow.compiled.routes import planned
 from windrow.queries.query import Query
 from windrow.windows.kinds import UNBOUNDED, On, Rows, Span, Until, named
 from windrow.windows.slicing import choose_slicing, slices
-
-# what a window of rows has a kernel of its own for, and how many ⊕ that makes of a row
-KERNELS = ("Max", "Min", "Range", "Sum", "Mean", "Variance", "StdDev", "Count", "CountDistinct")
-LISTED = ("Collect", "FirstN", "LastN", "Concat")
-PICKED = ("ArgMax", "ArgMin", "First", "Last")
-SKETCHED = ("Bloom", "HyperLogLog", "CountMin", "MomentSketch")
-SLICED = frozenset({"Count", "Sum", "Mean", "Max", "Min", "Range", "Variance", "StdDev"})
-_NUMBERS = {
-    "Range": 2, "MaxCount": 2, "MinCount": 2, "ArgMax": 2, "ArgMin": 2, "Sum": 2, "Mean": 3,
-    "GeometricMean": 3, "Product": 2, "Variance": 3, "StdDev": 3, "LongestRun": 12,
-}  # fmt: skip
 
 
 def explain(query: Query) -> str:
@@ -33,9 +23,9 @@ def explain(query: Query) -> str:
     slices     6 a window, 1 a slide (panes, since the range is a multiple of the slide)
     on Spark   Spark aggregates the slices, and only they are sorted and merged
     peak       Max('load')
-               two_stacks, compiled: no subtraction, whatever leaves the window
-               ⊕: 3 or fewer a row, 1 a result
-               state: 1 number for each row of the window
+               maxima, compiled: windows put together from blocks of 64 rows, by vector instructions
+               ⊕: 3 or fewer a row
+               state: 2 numbers for each row of the window
     """
     keys = ", ".join(query.partition_by)
     lines = [
@@ -91,8 +81,7 @@ def _on_spark(query: Query) -> str:
     """The plan for a DataFrame."""
     window = query.window
     if isinstance(window, Span) and not window.per_row:
-        names = {type(part).__name__ for part in query.parts.values()}
-        if names <= SLICED:
+        if all(part.commutative and part.spark_fields for part in query.parts.values()):
             return "Spark aggregates the slices, and only they are sorted and merged"
     cut = window.per_row and isinstance(window, Rows | Span) and query.emit == "rstream"
     cut = cut and (isinstance(window, Span) or len(query.order_by) < 2)
@@ -121,7 +110,7 @@ def _on_a_stream(query: Query) -> str:
 
 def _route(query: Query, part: Aggregation) -> tuple[str, str, str]:
     """The algorithm and why, the number of ⊕, and the size of the state."""
-    name, window = type(part).__name__, query.window
+    window = query.window
     if isinstance(window, Until):
         searched = f"amta: {named(window.until)} is searched for in the tree, not row by row"
         return (
@@ -129,38 +118,24 @@ def _route(query: Query, part: Aggregation) -> tuple[str, str, str]:
             "O(log n) an answer, O(1) amortised where one row leaves",
             "2 partials a row",
         )
-    if isinstance(part, Custom):
+    if part.functions is not None:
         state = "as large as the function's own, for each row of the window"
         return "two_stacks, compiled if the functions can be", "3 or fewer a row, 1 a result", state
-    if name in LISTED:
+    if part.listing is not None and not part.listing.distinct:
         return "none: a list is a stretch of the sorted rows", "none", "the rows of the window"
-    if name == "CollectDistinct":
+    way = planned(part, by_rows=isinstance(window, Rows) and window.per_row)
+    if way.kernel is not None:
+        kernel = way.kernel
+        return f"{way.name}, compiled: {kernel.how}", kernel.combines, kernel.state
+    if way.compiled is None:
         algorithm, why = choose(part)
         return f"{algorithm}, interpreted: {why}", "one a row of the window", "the distinct values"
-    if isinstance(window, Rows) and window.per_row and name in KERNELS:
-        return _kernel(name)
-    if name in SKETCHED:
-        inverse = part.invertible
-        algorithm = "subtract_on_evict" if inverse else "two_stacks"
+    if isinstance(way.compiled, RowAlgebra):
+        inverse = way.name == "subtract_on_evict"
         why = "its counters can be subtracted" if inverse else "a sketch cannot be subtracted from"
         combines = "1 and 1 inverse a row" if inverse else "3 or fewer a row, 1 a result"
-        return f"{algorithm}, compiled: {why}", combines, "1 sketch for each row of the window"
-    if name == "CountDistinct":
-        return "a counter for each distinct value", "1 and 1 inverse a row", "the counters"
-    numbers = _NUMBERS.get(name, 1)
-    state = f"{numbers} number{'s' * (numbers > 1)} for each row of the window"
+        return f"{way.name}, compiled: {why}", combines, "1 sketch for each row of the window"
+    count = len(way.compiled.fields)
+    state = f"{count} number{'s' * (count > 1)} for each row of the window"
     why = "no subtraction, whatever leaves the window"
-    return f"two_stacks, compiled: {why}", "3 or fewer a row, 1 a result", state
-
-
-def _kernel(name: str) -> tuple[str, str, str]:
-    if name == "Count":
-        return "none: the rows are counted by their positions", "none", "none"
-    if name == "CountDistinct":
-        return (
-            "a counter for each distinct value, compiled",
-            "1 and 1 inverse a row",
-            "the counters",
-        )
-    how = "windows put together from blocks of 64 rows, by vector instructions"
-    return f"a kernel of its own: {how}", "3 or fewer a row", "2 numbers for each row of the window"
+    return f"{way.name}, compiled: {why}", "3 or fewer a row, 1 a result", state

@@ -9,8 +9,6 @@ from importlib import import_module
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, check_aggregation
-from windrow.aggregations.custom import Custom
-from windrow.aggregations.together import Together
 from windrow.errors import InvalidArgument, did_you_mean
 from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import UNBOUNDED, On, Rows, Span, Until, Window, named
@@ -48,10 +46,10 @@ class Query:
             raise InvalidArgument("a query needs at least one named aggregation: peak=Max('load')")
         for name, part in self.aggregations:
             check_aggregation(part, f"sliding, {name}")
-            if isinstance(part, Together):
+            if part.parts is not None:
                 raise InvalidArgument(f"{name}={part!r}: name its parts in the query itself")
-            if not part.columns and type(part).__name__ != "Count":
-                call = "it" if isinstance(part, Custom) else type(part).__name__
+            if not part.columns and not part.column_optional:
+                call = "it" if part.functions is not None else type(part).__name__
                 raise InvalidArgument(f"{name}={part!r} names no column: write {call}('load')")
         for name in {n for n in names if names.count(n) > 1}:
             raise InvalidArgument(f"the name {name!r} is given to {names.count(name)} results")

@@ -16,7 +16,7 @@ import struct
 import zlib
 from typing import Any, TypeVar
 
-from windrow.aggregations.runs import Run, _Part
+from windrow.aggregations.runs import Run
 from windrow.errors import InvalidArgument
 from windrow.stores import primitives, richer
 from windrow.stores.errors import CorruptValue
@@ -111,4 +111,3 @@ def register(record: Record, name: str | None = None) -> Record:
 
 
 register(Run, "windrow.Run")
-register(_Part, "windrow.Part")  # the state of LongestRun

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from windrow.aggregations.base import Aggregation, State
 from windrow.aggregations.partials import Partials
-from windrow.aggregations.together import Record, Together
+from windrow.aggregations.together import Record
 from windrow.algorithms.base import NOTHING
 from windrow.algorithms.flatfit import FlatFit
 from windrow.errors import InvalidArgument
@@ -364,7 +364,7 @@ def _lowerings(aggregations: Any, count: int) -> tuple[list[_Lowering], list[Agg
     asked: list[Aggregation] = []
     lowerings: list[_Lowering] = []
     for wanted in aggregations:
-        parts = wanted.parts if isinstance(wanted, Together) else wanted
+        parts = getattr(wanted, "parts", None) or wanted
         if isinstance(parts, Mapping):
             places = range(len(asked), len(asked) + len(parts))
             asked += parts.values()

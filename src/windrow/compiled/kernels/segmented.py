@@ -5,10 +5,12 @@ fills rows start … stop−1, whatever segments they are in; where it begins an
 answer. The kernels work on tiles, which costs a short segment more than its rows do (100 ns a row
 for segments of 10 rows), so there are two simpler ways:
 
-    a segment of at most w rows     every window begins where the segment does: a running total
-    one of at most 64 rows          each window is gone through, value by value
+    a segment of less than w rows   every window begins where the segment does: a running total
+    one of at most 64 rows          its windows are gone through, or it is one tile
 
-With them, 5·10⁵ segments of 10 rows take 3 (maxima, sums) to 9 ns (deviations) a row.
+With them, 5·10⁵ segments of 10 rows take 3 (maxima, sums) to 9 ns (deviations) a row. Sums and
+variances group their values as the kernels do, whatever the length of a segment: a segment that
+comes in pieces has the same bits.
 """
 
 from __future__ import annotations
@@ -21,11 +23,18 @@ from numba import boolean, float64, int64, njit, void
 
 from windrow.compiled.kernels.bounded import growing_sums
 from windrow.compiled.kernels.minmax import LOWEST, key_of, rolling_extremes, value_of
-from windrow.compiled.kernels.sums import rolling_mean_f64, rolling_sum_f64
+from windrow.compiled.kernels.sums import (
+    BLOCK,
+    COMPENSATED,
+    STRIP,
+    rolling_mean_f64,
+    rolling_sum_f64,
+    short_sums,
+)
 from windrow.compiled.kernels.variance import (
-    growing_variances,
     rolling_std_f64,
     rolling_var_f64,
+    short_variances,
     variance_of,
 )
 
@@ -87,24 +96,19 @@ def segment_sums(
 
     `scratch` is longer than any segment of at most w rows.
     """
+    strips = np.empty((2, STRIP + BLOCK))
     s = np.searchsorted(starts, start, side="right") - 1
     while s < starts.size - 1 and starts[s] < stop:
         first = max(start - starts[s], 0)
         last = min(stop, starts[s + 1]) - starts[s]
         part = values[starts[s] : starts[s + 1]]
         row = out[starts[s] : starts[s + 1]]
-        if part.size <= SHORT:
-            total = 0.0
-            for i in range(last):
-                if i < w:
-                    total += part[i]
-                elif i >= first:
-                    total = 0.0
-                    for j in range(i + 1 - w, i + 1):
-                        total += part[j]
-                if i >= first:
-                    row[i] = total / min(i + 1, w) if mean else total
-        elif part.size <= w:
+        if w <= BLOCK:
+            short_sums(part, w, first, last, 1.0, strips, row)
+            if mean:
+                for i in range(first, last):
+                    row[i] /= min(i + 1, w)
+        elif part.size <= BLOCK or part.size < w < COMPENSATED:
             growing_sums(part[:last], scratch)
             sums = scratch[1:]
             for i in range(first, last):
@@ -126,27 +130,29 @@ def segment_variances(
     values: Array, starts: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
 ) -> None:
     """out[i] is the variance of the last w rows of i's segment, or its root; NaN for ≤ ddof."""
+    strips = np.empty((6, STRIP + BLOCK))
     s = np.searchsorted(starts, start, side="right") - 1
     while s < starts.size - 1 and starts[s] < stop:
         first = max(start - starts[s], 0)
         last = min(stop, starts[s + 1]) - starts[s]
         part = values[starts[s] : starts[s + 1]]
         row = out[starts[s] : starts[s + 1]]
-        if part.size <= SHORT:
-            growing_variances(part, min(w, part.size) + 1, ddof, first, last, row)
-            for i in range(max(first, w), last):
-                mean = 0.0
-                m2 = 0.0
-                n = 0.0
-                for j in range(i + 1 - w, i + 1):
-                    d = part[j] - part[i]
-                    n += 1.0
-                    delta = d - mean
-                    mean += delta / n
-                    m2 += delta * (d - mean)
-                row[i] = variance_of(m2, n, ddof)
-            if root:
-                for i in range(first, last):
+        if w <= BLOCK:
+            short_variances(part, w, ddof, first, last, root, strips, row)
+        elif part.size <= BLOCK:
+            # The first block of `rolling_var_f64`: every window begins with the segment.
+            deviations = strips[0, : part.size]
+            squares = strips[1, : part.size]
+            for i in range(part.size):
+                deviations[i] = part[i] - part[0]
+                squares[i] = deviations[i] * deviations[i]
+            growing_sums(deviations, strips[2])
+            growing_sums(squares, strips[3])
+            for i in range(first, last):
+                total = strips[2, i + 1]
+                m2 = strips[3, i + 1] - total * total / (i + 1)
+                row[i] = variance_of(m2, i + 1, ddof)
+                if root:
                     row[i] = math.sqrt(row[i])
         elif root:
             rolling_std_f64(part, w, ddof, first, last, row)

@@ -181,22 +181,30 @@ def _chunk_suffixes(totals: Array, suffix: Array, size: int) -> None:
         suffix[k, 1] = low
 
 
-@njit(void(float64[::1], int64, int64, int64, float64, float64[::1]), cache=True, nogil=True)
-def _short(values: Array, w: int, start: int, stop: int, divisor: float, out: Array) -> None:
+@njit(
+    void(float64[::1], int64, int64, int64, float64, float64[:, ::1], float64[::1]),
+    cache=True,
+    nogil=True,
+)
+def short_sums(
+    values: Array, w: int, start: int, stop: int, divisor: float, scratch: Array, out: Array
+) -> None:
     """Windows of at most 64 values: the sums of 2, 4, 8, … values, and those that make up w.
 
     At most 2 log₂ w passes over a tile, each a vector operation; every window is a tree of its
-    own.
+    own. `scratch` is two rows of STRIP + BLOCK numbers.
     """
-    power = np.empty(STRIP + BLOCK)
-    longer = np.empty(STRIP + BLOCK)
+    power = scratch[0]
+    longer = scratch[1]
     for first in range(start, stop, STRIP):
         last = min(first + STRIP, stop)
         size = last - first + w - 1
         before = max(w - 1 - first, 0)
         given = values[first - w + 1 + before : last]
         loaded = power[before:size]  # by a loop: assigning slices took 1.3 times as long overall
-        power[:before] = 0.0
+        for i in range(before):  # nothing lies before the first value, and nothing adds up to 0
+            power[i] = 0.0
+            longer[i] = 0.0
         for i in range(loaded.size):
             loaded[i] = given[i]
         row = out[first:last]
@@ -220,18 +228,22 @@ def _short(values: Array, w: int, start: int, stop: int, divisor: float, out: Ar
                 break
             if 4 * k <= w and not w & 2 * k:
                 # 2k is no part of w: two doublings in one pass, the additions being the same.
-                b = power[k:size]
-                c = power[2 * k : size]
-                d = power[3 * k : size]
-                into = longer[3 * k : size]
+                at = max(before, 3 * k)
+                a = power[at - 3 * k : size]
+                b = power[at - 2 * k : size]
+                c = power[at - k : size]
+                d = power[at:size]
+                into = longer[at:size]
                 for i in range(d.size):
-                    into[i] = (power[i] + b[i]) + (c[i] + d[i])
+                    into[i] = (a[i] + b[i]) + (c[i] + d[i])
                 k *= 4
             else:
-                b = power[k:size]
-                into = longer[k:size]
+                at = max(before, k)
+                a = power[at - k : size]
+                b = power[at:size]
+                into = longer[at:size]
                 for i in range(b.size):
-                    into[i] = power[i] + b[i]
+                    into[i] = a[i] + b[i]
                 k *= 2
             power, longer = longer, power
         if divisor != 1.0:
@@ -308,7 +320,7 @@ def _long(values: Array, w: int, start: int, stop: int, divisor: float, out: Arr
 def rolling_sum_f64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
     """out[i] is the sum of the last w values up to i. O(1) a row, w/32 numbers of scratch."""
     if w <= BLOCK:
-        _short(values, w, start, stop, 1.0, out)
+        short_sums(values, w, start, stop, 1.0, np.empty((2, STRIP + BLOCK)), out)
     else:
         _long(values, w, start, stop, 1.0, out)
 
@@ -323,6 +335,6 @@ def rolling_mean_f64(values: Array, w: int, start: int, stop: int, out: Array) -
             out[i] /= i + 1
     if growing < stop:
         if w <= BLOCK:
-            _short(values, w, growing, stop, float(w), out)
+            short_sums(values, w, growing, stop, float(w), np.empty((2, STRIP + BLOCK)), out)
         else:
             _long(values, w, growing, stop, float(w), out)

@@ -76,24 +76,37 @@ def growing_variances(values: Array, w: int, ddof: int, start: int, stop: int, o
 
 
 @njit(
-    void(float64[::1], int64, int64, int64, int64, boolean, float64[::1]),
+    void(float64[::1], int64, int64, int64, int64, boolean, float64[:, ::1], float64[::1]),
     cache=True,
     nogil=True,
     error_model="numpy",
 )
-def _short(values: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array) -> None:
+def short_variances(
+    values: Array,
+    w: int,
+    ddof: int,
+    start: int,
+    stop: int,
+    root: bool,
+    scratch: Array,
+    out: Array,
+) -> None:
     """Windows of at most 64 values: those of 2, 4, 8, … values, and the ones that make up w.
 
     Entry e of `mean` is the mean of the k values that end there, less the last of them, and entry
-    e of `m2` their M2. At most 2 log₂ w passes over a tile.
+    e of `m2` their M2. At most 2 log₂ w passes over a tile. `scratch` is six rows of STRIP + BLOCK
+    numbers.
     """
     growing_variances(values, w, ddof, start, stop, out)
-    mean = np.empty(STRIP + BLOCK)
-    m2 = np.empty(STRIP + BLOCK)
-    longer_mean = np.empty(STRIP + BLOCK)
-    longer_m2 = np.empty(STRIP + BLOCK)
-    row_mean = np.empty(STRIP)
-    row_m2 = np.empty(STRIP)
+    if root:
+        for i in range(start, min(w - 1, stop)):
+            out[i] = math.sqrt(out[i])
+    mean = scratch[0]
+    m2 = scratch[1]
+    longer_mean = scratch[2]
+    longer_m2 = scratch[3]
+    row_mean = scratch[4]
+    row_m2 = scratch[5]
     for first in range(max(start, w - 1), stop, STRIP):
         last = min(first + STRIP, stop)
         rows = last - first
@@ -359,7 +372,8 @@ def rolling_var_f64(values: Array, w: int, ddof: int, start: int, stop: int, out
     if start >= stop:
         return
     if w <= BLOCK:
-        _short(values, w, ddof, start, stop, False, out)
+        scratch = np.empty((6, STRIP + BLOCK))
+        short_variances(values, w, ddof, start, stop, False, scratch, out)
     else:
         _long(values, w, ddof, start, stop, False, out)
 
@@ -375,8 +389,7 @@ def rolling_std_f64(values: Array, w: int, ddof: int, start: int, stop: int, out
     if start >= stop:
         return
     if w <= BLOCK:
-        _short(values, w, ddof, start, stop, True, out)
-        for i in range(start, min(w - 1, stop)):
-            out[i] = math.sqrt(out[i])
+        scratch = np.empty((6, STRIP + BLOCK))
+        short_variances(values, w, ddof, start, stop, True, scratch, out)
     else:
         _long(values, w, ddof, start, stop, True, out)

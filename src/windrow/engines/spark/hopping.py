@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_type
 
 from windrow.engines.answers import Answerer, SortedColumns
 from windrow.engines.binding import Bound
@@ -26,15 +27,17 @@ from windrow.engines.spark.columns import column, ticks, unused
 from windrow.engines.spark.schema import arrow_result, in_arrow
 from windrow.engines.table import spans
 from windrow.engines.walk import Walk
-from windrow.queries.explain import SLICED
 
 SLICE = "windrow_slice"
 
 
 def slices_well(bound: Bound) -> bool:
     """Whether Spark can aggregate the slices of this query."""
-    kinds = (type(part).__name__ for _, part in bound.query.aggregations)
-    return bound.hops and pt.is_integer(_counted(bound)) and SLICED.issuperset(kinds)
+    if not bound.hops or not pt.is_integer(_counted(bound)):
+        return False
+    parts = PartialColumns(bound.query.aggregations, _types(bound))
+    commutes = all(part.commutative for _, part in bound.query.aggregations)
+    return commutes and native_states(parts) is not None
 
 
 def _counted(bound: Bound) -> pa.DataType:
@@ -54,7 +57,7 @@ def hopping(bound: Bound, frame: Any, schema: Any) -> Any:
         frame.where(at.isNotNull())
         .withColumn(start, _slice_of(at, *_sizes(bound)))
         .groupBy(*keys, start)
-        .agg(*[native(field, bound).alias(field.name) for field in parts.fields])
+        .agg(*(native_states(parts) or ()))
     )
     spread = sliced.repartition(*keys) if keys else sliced.coalesce(1)
     walk = Merged(_over_slices(bound, parts, start), parts, arrow_result(bound, schema))
@@ -82,28 +85,15 @@ def _slice_of(at: Any, size: int, slide: int, offset: int) -> Any:
     return start if not rest else sf.when(into >= rest, start + rest).otherwise(start)
 
 
-def native(field: pa.Field, bound: Bound) -> Any:
-    """A partial column as Spark computes it; its name says what it holds, and of which column."""
-    _, what, name = field.name.split(":", 2)
-    if what == "rows":
-        return sf.count(sf.lit(1))
-    x = column(name)
-    kind = bound.schema.field(name).type
-    if what in ("min", "max"):
-        return getattr(sf, what)(x)
-    if pt.is_boolean(kind):
-        x = x.cast("long")
-    count = sf.count(x)
-    if what == "sum":
-        wide = f"decimal(38, {kind.scale})" if pt.is_decimal(kind) else "long"
-        return sf.sum(x).cast("double" if pt.is_floating(kind) else wide)
-    made: dict[str, Any] = {
-        "count": count,
-        "rest": sf.when(count > 0, sf.lit(0.0)),
-        "centre": sf.avg(x.cast("double")),
-        "squares": sf.var_pop(x.cast("double")) * count,
-    }
-    return made[what]
+def native_states(parts: PartialColumns) -> list[Any] | None:
+    """The state columns as Spark computes them; None if it cannot."""
+    found = parts.native()
+    if found is None:
+        return None
+    return [
+        sf.expr(found[field.name]).cast(from_arrow_type(field.type, True)).alias(field.name)
+        for field in parts.fields
+    ]
 
 
 def _over_slices(bound: Bound, parts: PartialColumns, start: str) -> Bound:

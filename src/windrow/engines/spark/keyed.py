@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.aggregations.custom import Custom
 from windrow.engines.binding import Bound
 from windrow.engines.results import satisfies
 from windrow.engines.spark.columns import column
@@ -50,7 +49,7 @@ def read(bound: Bound) -> list[str]:
 
 
 def _runs_functions(bound: Bound) -> bool:
-    return any(isinstance(part, Custom) for part in bound.query.parts.values())
+    return any(part.functions is not None for part in bound.query.parts.values())
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pyspark.errors import AnalysisException, PySparkTypeError
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema, to_arrow_type
 from pyspark.sql.types import StringType, StructField, StructType
 
-from windrow.aggregations.custom import Custom
-from windrow.compiled.custom import NotCompilable
+from windrow.aggregations.base import Aggregation
+from windrow.compiled.functions import NotCompilable
 from windrow.engines.binding import Bound, bind, compiled_outputs
 from windrow.engines.results import columns_of
 from windrow.engines.types import plain
@@ -89,7 +89,7 @@ def _check_collations(bound: Bound, frame: Any) -> None:
 def _check_types(bound: Bound) -> None:
     """Spark wants the type of every answer before the first, and its times have microseconds."""
     for name, part in bound.query.aggregations:
-        if bound.types[name] is not None or not isinstance(part, Custom):
+        if bound.types[name] is not None:
             continue
         raise Unsupported(
             f"{name}={part!r}: Spark must know the type of its answers before it runs, and they do "
@@ -103,7 +103,7 @@ def _check_types(bound: Bound) -> None:
         )
 
 
-def _why(bound: Bound, part: Custom) -> str:
+def _why(bound: Bound, part: Aggregation) -> str:
     """Why a user's own aggregation does not compile."""
     empty = columns_of(bound.schema.empty_table())
     try:
@@ -140,7 +140,7 @@ def result_schema(bound: Bound, frame: Any) -> StructType:
 def _answer_field(bound: Bound, field: pa.Field) -> StructField:
     """Counts, and where windows start and end, are never null, as in Spark."""
     part = bound.query.parts.get(field.name)
-    always = part is None or type(part).__name__ in ("Count", "CountDistinct")
+    always = part is None or part.empty is not None
     return StructField(field.name, from_arrow_type(field.type, True), nullable=not always)
 
 

@@ -30,9 +30,8 @@ from windrow.engines.layout import Layout
 from windrow.engines.partials import PartialColumns
 from windrow.engines.spark.columns import column, unused
 from windrow.engines.spark.cuts import BINS, Cuts, cut_by_count, cut_by_size
-from windrow.engines.spark.hopping import native
+from windrow.engines.spark.hopping import native_states
 from windrow.engines.spark.schema import in_arrow
-from windrow.queries.explain import SLICED
 from windrow.windows.kinds import NOW, UNBOUNDED, Rows, Span
 
 # A range of fewer rows is not worth its task; one of more, held as a whole, would fill a worker.
@@ -203,8 +202,8 @@ def middles(bound: Bound, frame: Any, at: Any, which: Any, made: dict[int, Stran
     if isinstance(window, Span) and window.range != UNBOUNDED:  # rows without a time are in none
         binned = binned.where(at.isNotNull())
     schema = pa.schema([pa.field(name, pa.int32()), *parts.fields])
-    if {type(part).__name__ for _, part in bound.query.aggregations} <= SLICED:
-        columns = [native(field, bound).alias(field.name) for field in parts.fields]
+    columns = native_states(parts)
+    if columns is not None and all(part.commutative for _, part in bound.query.aggregations):
         return _sorted(binned.groupBy(name).agg(*columns).toArrow().cast(schema))
     ranges = sum(strand.cuts.ranges for strand in made.values())
     owners = [strand.range + p for strand in made.values() for p in strand.cuts.owner]

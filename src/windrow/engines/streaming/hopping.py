@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.compiled.segments import Windows, hop_bounds
+from windrow.compiled.hops import hop_bounds
+from windrow.compiled.segmentation import Windows
 from windrow.compiled.sorting import order_rows
 from windrow.engines.answers import Answerer, SortedColumns
 from windrow.engines.binding import WINDOW_COLUMNS, Bound

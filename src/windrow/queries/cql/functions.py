@@ -34,25 +34,21 @@ def _of(name: str, **changes: Any) -> Function:
     return Function(make, getattr(make, "arity", 1), **{**known, **changes})
 
 
-_OTHERS = ("Aggregation", "Together", "aggregation")
-FUNCTIONS: dict[str, Function] = {
-    **{name.upper(): _of(name) for name in aggregations.__all__ if name not in _OTHERS},
-    "AVG": _of("Mean"),
-    "STDDEV_SAMP": _of("StdDev", parameters=()),
-    "STDDEV_POP": _of("StdDev", parameters=(), fixed={"ddof": 0}),
-    "VAR_SAMP": _of("Variance", parameters=()),
-    "VAR_POP": _of("Variance", parameters=(), fixed={"ddof": 0}),
-    **dict.fromkeys(("MAX_BY", "ARG_MAX"), _of("ArgMax", turned=True)),
-    **dict.fromkeys(("MIN_BY", "ARG_MIN"), _of("ArgMin", turned=True)),
-    **dict.fromkeys(("APPROX_COUNT_DISTINCT", "APPROX_DISTINCT"), _of("HyperLogLog")),
-    **dict.fromkeys(("COLLECT_LIST", "ARRAY_AGG"), _of("Collect")),
-    "COLLECT_SET": _of("CollectDistinct"),
-    "FIRST_VALUE": _of("First"),
-    "LAST_VALUE": _of("Last"),
-    **dict.fromkeys(("STRING_AGG", "LISTAGG"), _of("Concat")),
-    **dict.fromkeys(
-        ("PERCENTILE", "APPROX_PERCENTILE", "PERCENTILE_APPROX", "QUANTILE", "APPROX_QUANTILE"),
-        _of("MomentSketch", parameters=("quantiles",), needed=frozenset({"quantiles"})),
-    ),
-    "MEDIAN": _of("MomentSketch", parameters=(), fixed={"quantiles": 0.5}),
-}
+def _functions() -> dict[str, Function]:
+    """Every aggregation by its class's name, then by those that SQL is used to."""
+    made = {}
+    others = {}
+    for name in aggregations.__all__:
+        cls = getattr(aggregations, name)
+        if cls in (aggregations.Aggregation, aggregations.Together, aggregations.aggregation):
+            continue
+        made[name.upper()] = _of(name)
+        for known, given in getattr(cls, "sql_names", {}).items():
+            changes: dict[str, Any] = {"fixed": dict(given.fixed), "turned": given.turned}
+            if given.parameters is not None:
+                changes |= {"parameters": given.parameters, "needed": frozenset(given.parameters)}
+            others[known] = _of(name, **changes)
+    return made | others
+
+
+FUNCTIONS: dict[str, Function] = _functions()

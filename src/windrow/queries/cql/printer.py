@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import windrow.aggregations as aggregations
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.cql.functions import FUNCTIONS
@@ -87,16 +86,16 @@ def _words(value: Any) -> str:
 
 
 def _call(part: Aggregation) -> str:
-    kind = type(part).__name__
-    if getattr(aggregations, kind, None) is not type(part):
+    kind = part.sql_name
+    if kind is None:
         raise Unsupported(f"{part!r} is an aggregation of your own, which CQL has no name for")
     if not part.columns:
-        return f"{kind.upper()}(*)"
+        return f"{kind}(*)"
     words = [_column(text) for text in part.columns]
-    needed = FUNCTIONS[kind.upper()].needed
+    needed = FUNCTIONS[kind].needed
     for name, value in part.parameters().items():
         words.append(f"{'' if name in needed else name + ' => '}{_constant(value)}")
-    return f"{kind.upper()}({', '.join(words)})"
+    return f"{kind}({', '.join(words)})"
 
 
 def _constant(value: Any) -> str:

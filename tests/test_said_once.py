@@ -1,0 +1,63 @@
+"""Each idea is said once: what engines may not ask, looked for in the source itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import windrow.aggregations
+from windrow.aggregations.base import Aggregation
+from windrow.aggregations.custom import Custom
+from windrow.aggregations.kinds import Numeric, Ordered, OrderedPairs
+
+SOURCE = Path(windrow.__file__).parent
+CLASSES = {
+    value.__name__
+    for name in windrow.aggregations.__all__
+    if isinstance(value := getattr(windrow.aggregations, name), type) and value is not Aggregation
+} | {cls.__name__ for cls in (Custom, Numeric, Ordered, OrderedPairs)}
+
+
+def outside(*folders: str) -> Iterator[tuple[Path, ast.AST]]:
+    """The nodes of all modules that lie in none of these folders."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.relative_to(SOURCE).parts[0] not in folders:
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                yield path, node
+
+
+def names_in(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {
+        n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)
+    }
+
+
+def test_no_code_outside_aggregations_asks_for_an_aggregation_s_class() -> None:
+    found = []
+    for path, node in outside("aggregations"):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id in ("isinstance", "issubclass") and names_in(node.args[1]) & CLASSES:
+                found.append((path, node.lineno))
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            classes = any(isinstance(s, ast.Name) and s.id in CLASSES for s in sides)
+            texts = {c.value for s in sides for c in ast.walk(s) if isinstance(c, ast.Constant)}
+            if (classes and "type" in names_in(node)) or (
+                texts & CLASSES and {"__name__", "__qualname__"} & names_in(node)
+            ):
+                found.append((path, node.lineno))
+    assert not found
+
+
+def test_no_code_outside_aggregations_knows_aggregations_by_their_names() -> None:
+    """Neither a dict nor a collection of their names, which is a table of what they are."""
+    found = []
+    for path, node in outside("aggregations"):
+        items = getattr(node, "keys" if isinstance(node, ast.Dict) else "elts", None)
+        if items is None or path.name == "__init__.py":
+            continue
+        texts = {i.value for i in items if isinstance(i, ast.Constant)}
+        if len(texts & CLASSES) > 1:
+            found.append((path, getattr(node, "lineno", 0)))
+    assert not found
