@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSource
 
 
 class DefaultSource(DataSource):
-    """The events of `windrow.engines.spark.events`, which is imported when they are asked for."""
+    """The events of `windrow.spark.events`, which is imported when they are asked for."""
 
     @classmethod
     def name(cls) -> str:
@@ -18,6 +18,6 @@ class DefaultSource(DataSource):
 
     def __new__(cls, options: Mapping[str, str]) -> Any:
         """The source itself."""
-        from windrow.engines.spark.events import Events
+        from windrow.spark.events import Events
 
         return Events(options)

@@ -33,12 +33,21 @@ def names_in(node: ast.AST) -> set[str]:
     }
 
 
+def asks_for(node: ast.AST, classes: set[str]) -> bool:
+    """Whether a node is an `isinstance` or `issubclass` of one of these classes."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("isinstance", "issubclass")
+        and bool(names_in(node.args[1]) & classes)
+    )
+
+
 def test_no_code_outside_aggregations_asks_for_an_aggregation_s_class() -> None:
     found = []
     for path, node in outside("aggregations"):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in ("isinstance", "issubclass") and names_in(node.args[1]) & CLASSES:
-                found.append((path, node.lineno))
+        if asks_for(node, CLASSES):
+            found.append((path, node.lineno))
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             classes = any(isinstance(s, ast.Name) and s.id in CLASSES for s in sides)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.arrays.measuring import Section, Settings, power, table
 from windrow import Max, RollingState, rolling
 from windrow.bench.measuring import Row, failure, rounds, summary, timed
-from windrow.compiled.rolling import COMPILED
+from windrow.kernels.rolling import COMPILED
 
 WINDOWS = (64, 1024, 16384, 2**20)
 

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from windrow.aggregations import Variance as Variance
     from windrow.aggregations import aggregation as aggregation
     from windrow.algorithms import aggregator as aggregator
-    from windrow.compiled.rolling import RollingState as RollingState
-    from windrow.compiled.rolling import rolling as rolling
+    from windrow.kernels.rolling import RollingState as RollingState
+    from windrow.kernels.rolling import rolling as rolling
     from windrow.queries.cql import sql as sql
     from windrow.queries.query import Query as Query
     from windrow.queries.query import sliding as sliding
@@ -103,8 +103,8 @@ _AGGREGATIONS = (
 _HOME = {
     **dict.fromkeys(_AGGREGATIONS, "windrow.aggregations"),
     "aggregator": "windrow.algorithms",
-    "RollingState": "windrow.compiled.rolling",
-    "rolling": "windrow.compiled.rolling",
+    "RollingState": "windrow.kernels.rolling",
+    "rolling": "windrow.kernels.rolling",
     "sql": "windrow.queries.cql",
     "Query": "windrow.queries.query",
     "sliding": "windrow.queries.query",

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.engines.streaming.feeding import Stream, disordered, plan_of, readings
+from tests.streams.feeding import Stream, disordered, plan_of, readings
 from windrow import Aggregation, MemoryStore, RollingState, aggregator, rolling, sliding, window
-from windrow.compiled.routes import traced
 from windrow.errors import Unsupported
+from windrow.kernels.routes import traced
 
 MINUTE = 60 * 10**6
 

@@ -124,7 +124,7 @@ def test_a_tally_counts_each_batch_once(monkeypatch: pytest.MonkeyPatch) -> None
             self.batch, self.rows_in, self.late, self.dropped = batch, 10, 1, 1
             self.watermark = None
 
-    monkeypatch.setattr("windrow.engines.spark.progress.Progress.of", staticmethod(lambda r: r))
+    monkeypatch.setattr("windrow.spark.progress.Progress.of", staticmethod(lambda r: r))
     tally = Tally()
     tally.add([Report(0), Report(1)])
     tally.add([Report(1), Report(2)])

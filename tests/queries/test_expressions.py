@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 
 from tests.queries.random_expressions import EXPRESSIONS, tables
-from windrow.engines import arithmetic
-from windrow.engines.arithmetic import evaluate
 from windrow.errors import InvalidArgument, QuerySyntaxError
 from windrow.queries import expressions
 from windrow.queries.expressions import columns_of, is_expression, normal, spark_sql
+from windrow.tables import arithmetic
+from windrow.tables.arithmetic import evaluate
 
 
 @settings(max_examples=80)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from tests.engines.oracle import same
+from tests.tables.oracle import same
 from windrow import (
     ArgMax,
     Collect,
@@ -151,7 +151,7 @@ def test_each_is_answered_as_if_it_ran_alone(
     if not always:
         check(asked, table)
         return
-    with patch("windrow.engines.pool.worth_sharing", lambda *sizes, **more: True):
+    with patch("windrow.tables.pool.worth_sharing", lambda *sizes, **more: True):
         check(asked, table)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tests.engines.oracle import same
+from tests.tables.oracle import same
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

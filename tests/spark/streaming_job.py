@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.spark.conftest import SETTINGS
 from windrow import ArgMax, Count, Max, Sum, sliding
-from windrow.engines.spark.events import register_events
+from windrow.spark.events import register_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

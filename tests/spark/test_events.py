@@ -27,10 +27,10 @@ from pyspark.sql.types import (
 )
 
 from windrow.aggregations.hashing import GAMMA, mix64
-from windrow.engines.spark import events as module
-from windrow.engines.spark.events import Events, register_events
-from windrow.engines.spark.events_recipe import SECOND, Recipe
 from windrow.errors import InvalidArgument
+from windrow.spark import events as module
+from windrow.spark.events import Events, register_events
+from windrow.spark.events_recipe import SECOND, Recipe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

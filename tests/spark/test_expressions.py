@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from windrow.engines.arithmetic import evaluate
 from windrow.queries.expressions import spark_sql
+from windrow.tables.arithmetic import evaluate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 import pyspark
 
 from tests.spark.frames import alike
-from windrow.engines.spark.events import register_events
+from windrow.spark.events import register_events
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

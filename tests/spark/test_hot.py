@@ -43,9 +43,9 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key of a thousand rows is hot, and ranges are short."""
-    strands = import_module("windrow.engines.spark.strands")
-    hot = import_module("windrow.engines.spark.hot")
-    run = import_module("windrow.engines.spark.choosing")
+    strands = import_module("windrow.spark.strands")
+    hot = import_module("windrow.spark.hot")
+    run = import_module("windrow.spark.dataframe")
     monkeypatch.setattr(hot, "ROWS", 1000)
     monkeypatch.setattr(hot, "SAMPLE", 1.0)
     monkeypatch.setattr(strands, "FEWEST", 300)
@@ -131,7 +131,7 @@ def test_times_as_keys(spark: SparkSession) -> None:
 
 
 def test_small_frames_are_not_looked_at(rows: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    hot = import_module("windrow.engines.spark.hot")
+    hot = import_module("windrow.spark.hot")
     monkeypatch.setattr(hot, "ROWS", 1 << 20)
     monkeypatch.setattr(hot, "SAMPLE", None)  # a job would fail
     query = sliding(partition_by="key", order_by="id", rows=10, m=Max("v"))

@@ -23,11 +23,11 @@ pytest.importorskip("rich", reason="not installed: windrow[cli]")
 from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import Row
 
-from windrow.engines.spark.events import register_events
-from windrow.engines.spark.progress import Progress, ProgressListener
-from windrow.engines.spark.progress_metrics import COUNTERS, GAUGES, Metrics, prometheus_metrics
-from windrow.engines.spark.progress_terminal import HEADS, Lines, Table, progress_view, size
 from windrow.errors import InvalidArgument
+from windrow.spark.events import register_events
+from windrow.spark.progress import Progress, ProgressListener
+from windrow.spark.progress_metrics import COUNTERS, GAUGES, Metrics, prometheus_metrics
+from windrow.spark.progress_terminal import HEADS, Lines, Table, progress_view, size
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -217,8 +217,8 @@ SCRIPT = """
     import io, sys
     from pyspark.sql import SparkSession, functions as sf
     from tests.spark.conftest import SETTINGS
-    from windrow.engines.spark.events import register_events
-    from windrow.engines.spark.progress_terminal import progress_view
+    from windrow.spark.events import register_events
+    from windrow.spark.progress_terminal import progress_view
 
     builder = SparkSession.builder.remote("local[2]")
     for name, value in SETTINGS.items():

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from windrow import ArgMax, Concat, Count, Last, Max, Mean, StdDev, Sum, shared, sliding
-from windrow.engines.spark.cuts import cut_by_count, cut_by_size
+from windrow.spark.cuts import cut_by_count, cut_by_size
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,8 +79,8 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges of few rows, so that a small frame has several."""
-    strands = import_module("windrow.engines.spark.strands")
-    run = import_module("windrow.engines.spark.choosing")
+    strands = import_module("windrow.spark.strands")
+    run = import_module("windrow.spark.dataframe")
     monkeypatch.setattr(strands, "FEWEST", 400)
     monkeypatch.setattr(strands, "SAMPLE", 1.0)
     monkeypatch.setattr(strands, "BINS", 4)

@@ -18,7 +18,7 @@ pytest.importorskip("pyspark")
 from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import functions as sf
 
-from tests.engines.streaming.feeding import disordered, readings
+from tests.streams.feeding import disordered, readings
 from windrow import Collect, Count, Max, Mean, Query, Sum, shared, sliding, sql, streaming
 
 pytestmark = pytest.mark.xdist_group("spark")

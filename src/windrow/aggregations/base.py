@@ -137,9 +137,9 @@ class Aggregation:
     unary_inverse: bool = False  # among them, an inverse of one state alone
     summed: ClassVar[bool] = False
     parts: Mapping[str, Aggregation] | None = None  # of several that share one window
-    plus: ClassVar[Callable[[State, State], State]]
-    answer: ClassVar[Callable[..., Any]]
-    minus: ClassVar[Callable[[State, State], State] | None] = None
+    plus: ClassVar[Any]
+    answer: ClassVar[Any]
+    minus: ClassVar[Any] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Let a class that changes a function state anew how its states are made."""
@@ -224,7 +224,7 @@ class Aggregation:
         return False
 
     def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
-        """States of numbers for values of type `dtype` ("int64" or "float64"); None if there are none.
+        """States of numbers for values of a `dtype`, "int64" or "float64"; None if there are none.
 
         `subtracting` asks for states that can be subtracted from without a trace.
         """

@@ -82,7 +82,7 @@ class CollectDistinct(Aggregation):
 
     takes = "hashable"
     bounded = False
-    identity: Any = {}  # noqa: RUF012  # a state, and no state is ever changed
+    identity: Any = {}  # a state, and no state is ever changed
     result = "list"
     sql_names = {"COLLECT_SET": SqlName()}
     listing = Listing(distinct=True)
@@ -115,7 +115,7 @@ class CountDistinct(CollectDistinct):
     empty = 0
     sql_names = {}
     listing = Listing(distinct=True, counted=True)
-    kernel = "windrow.compiled.segmented:distinct_counts"
+    kernel = "windrow.kernels.named:distinct_counts"
 
     def lower(self, state: Any) -> Any:
         return len(state)

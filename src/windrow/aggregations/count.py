@@ -24,7 +24,7 @@ class Count(Aggregation):
     result = "int64"
     empty = 0
     fields = {"count": "int64"}
-    kernel = "windrow.compiled.segmented:counts"
+    kernel = "windrow.kernels.named:counts"
     spark_fields = {"count": "count({0})"}
 
     @property

@@ -53,7 +53,7 @@ class Custom(Aggregation):
 
     @property
     def functions(self) -> Mapping[str, Callable[..., Any]] | None:  # type: ignore[override]
-        given = {
+        given: dict[str, Callable[..., Any]] = {
             "lift": self.lift_function,
             "combine": self.combine_function,
             "lower": self.lower_function,

@@ -16,7 +16,7 @@ class First(Aggregation):
     result = "value"
     sql_names = {"FIRST_VALUE": SqlName()}
     fields = {"first": "value"}
-    kernel = "windrow.compiled.segmented:firsts"
+    kernel = "windrow.kernels.named:firsts"
 
     @staticmethod
     def unit(value: Any) -> Any:
@@ -36,7 +36,7 @@ class Last(First):
 
     sql_names = {"LAST_VALUE": SqlName()}
     fields = {"last": "value"}
-    kernel = "windrow.compiled.segmented:lasts"
+    kernel = "windrow.kernels.named:lasts"
 
     @staticmethod
     def plus(a: Any, b: Any) -> Any:

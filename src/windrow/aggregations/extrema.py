@@ -23,7 +23,7 @@ class Max(Ordered):
     selective = True
     result = "value"
     fields = {"max": "value"}
-    kernel = "windrow.compiled.segmented:maxima"
+    kernel = "windrow.kernels.named:maxima"
     spark_fields = {"max": "max({0})"}
 
     @staticmethod
@@ -43,7 +43,7 @@ class Min(Max):
     """The smallest value; NaN only if there is nothing else."""
 
     fields = {"min": "value"}
-    kernel = "windrow.compiled.segmented:minima"
+    kernel = "windrow.kernels.named:minima"
     spark_fields = {"min": "min({0})"}
 
     @staticmethod
@@ -58,7 +58,7 @@ class Range(Ordered):
     commutative = True
     result = "difference"
     fields = {"min": "value", "max": "value"}
-    kernel = "windrow.compiled.segmented:ranges"
+    kernel = "windrow.kernels.named:ranges"
     spark_fields = {**Min.spark_fields, **Max.spark_fields}
 
     def checked(self, value: Any) -> Any:
@@ -131,7 +131,7 @@ class ArgMax(OrderedPairs):
     result = "argument"
     sql_names = dict.fromkeys(("MAX_BY", "ARG_MAX"), SqlName(turned=True))
     fields = {"max": "value", "argmax": "argument"}
-    kernel = "windrow.compiled.segmented:places_of_maxima"
+    kernel = "windrow.kernels.named:places_of_maxima"
 
     @staticmethod
     def unit(measure: Any, argument: Any) -> Any:
@@ -151,7 +151,7 @@ class ArgMin(ArgMax):
 
     sql_names = dict.fromkeys(("MIN_BY", "ARG_MIN"), SqlName(turned=True))
     fields = {"min": "value", "argmin": "argument"}
-    kernel = "windrow.compiled.segmented:places_of_minima"
+    kernel = "windrow.kernels.named:places_of_minima"
 
     @staticmethod
     def plus(a: Any, b: Any) -> Any:

@@ -10,9 +10,9 @@ import math
 from collections.abc import Hashable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
-from windrow.aggregations.base import Aggregation, is_null
+from windrow.aggregations.base import Aggregation, Takes, is_null
 from windrow.aggregations.ordering import family, number, plain
 from windrow.errors import InvalidValue
 
@@ -20,7 +20,7 @@ from windrow.errors import InvalidValue
 class Numeric(Aggregation):
     """Takes numbers. Integers go with all of them; Python does not mix Decimals and floats."""
 
-    takes = "number"
+    takes: ClassVar[Takes] = "number"
 
     def checked(self, value: Any) -> Any:
         return number(value, self)
@@ -38,7 +38,7 @@ class Numeric(Aggregation):
 class Ordered(Aggregation):
     """Takes anything with an order, as long as all of it can be compared."""
 
-    takes = "ordered"
+    takes: ClassVar[Takes] = "ordered"
 
     def checked(self, value: Any) -> Any:
         return plain(value)

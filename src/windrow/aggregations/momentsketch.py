@@ -106,9 +106,9 @@ class MomentSketch(Aggregation):
             self.quantiles = tuple(_share(q, "MomentSketch: quantiles") for q in quantiles)
         else:
             self.quantiles = _share(quantiles, "MomentSketch: quantiles")
-        self.result = {None: "moments", float: "float64", tuple: "list of float64"}[
-            None if self.quantiles is None else type(self.quantiles)
-        ]
+        many = isinstance(self.quantiles, tuple)
+        one = "moments" if self.quantiles is None else "float64"
+        self.result = "list of float64" if many else one
 
     def parameters(self) -> dict[str, Any]:
         given: dict[str, Any] = {} if self.order == 10 else {"order": self.order}
@@ -149,7 +149,7 @@ class MomentSketch(Aggregation):
     def rows(self, dtype: str) -> RowAlgebra:
         width = len(_NOTHING) + _COUNTS + 2 * self.order
         return RowAlgebra(
-            source="from windrow.compiled.moments import *",
+            source="from windrow.kernels.moments import *",
             dtype="float64",
             width=width,
             read="float64",

@@ -190,7 +190,7 @@ class Sum(_Summing):
     takes = "summable"
     result = "total"
     summed = True
-    kernel = "windrow.compiled.segmented:sums"
+    kernel = "windrow.kernels.named:sums"
     spark_fields = {
         "sum": "sum({0})",
         "rest": "if(count({0}) > 0, 0D, null)",
@@ -216,7 +216,7 @@ class Mean(_Summing):
     result = "mean"
     summed = True
     sql_names = {"AVG": SqlName()}
-    kernel = "windrow.compiled.segmented:means"
+    kernel = "windrow.kernels.named:means"
     spark_fields = Sum.spark_fields
 
     answer = staticmethod(apart_mean)

@@ -37,7 +37,7 @@ class Together(Aggregation):
             raise InvalidArgument("Together needs at least one named aggregation")
         for name, part in parts.items():
             check_aggregation(part, f"Together, {name}")
-        self.parts: dict[str, Aggregation] = parts  # type: ignore[assignment]
+        self.parts: dict[str, Aggregation] = parts
         self._parts = tuple(parts.values())
         self.identity = tuple(part.identity for part in self._parts)
         self.commutative = all(part.commutative for part in self._parts)

@@ -108,7 +108,7 @@ class Variance(Numeric):
     exact_on_integers = False
     result = "float64"
     sql_names = {"VAR_SAMP": SqlName({}, ()), "VAR_POP": SqlName({"ddof": 0}, ())}
-    kernel = "windrow.compiled.segmented:variances"
+    kernel = "windrow.kernels.named:variances"
     spark_fields = {
         "count": "count({0})",
         "centre": "avg(cast({0} as double))",
@@ -169,7 +169,7 @@ class StdDev(Variance):
     """The standard deviation: of a sample (`ddof=1`, the default) or of a population (`ddof=0`)."""
 
     sql_names = {"STDDEV_SAMP": SqlName({}, ()), "STDDEV_POP": SqlName({"ddof": 0}, ())}
-    kernel = "windrow.compiled.segmented:deviations"
+    kernel = "windrow.kernels.named:deviations"
     spark_fields = Variance.spark_fields
 
     answer = staticmethod(apart_deviation)

@@ -14,7 +14,7 @@ from windrow.algorithms import aggregator
 from windrow.bench.clock import Clock
 from windrow.bench.measuring import timed
 from windrow.bench.trials import Make
-from windrow.compiled.rolling import RollingState, rolling
+from windrow.kernels.rolling import RollingState, rolling
 
 EACH_ALIKE = ("recalculate", "flatfat", "b_int")  # every slide costs the same: few will do
 PIECE = 1 << 12

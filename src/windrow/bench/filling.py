@@ -111,7 +111,7 @@ def _fill(kind: str, algorithm: str, stack: ExitStack) -> Callable[[int], Callab
     if kind == "compiled":
         import numpy as np
 
-        from windrow.compiled.rolling import RollingState, rolling
+        from windrow.kernels.rolling import RollingState, rolling
 
         def stream(size: int, state: RollingState) -> None:
             values = np.random.default_rng(1).random(PIECE)

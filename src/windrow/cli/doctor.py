@@ -137,7 +137,7 @@ def _memory() -> Finding:
 
 def _cache() -> Finding:
     """Where compiled loops are kept: without it each process compiles them again."""
-    from windrow.compiled.cache import cache_dir
+    from windrow.kernels.cache import cache_dir
 
     place = cache_dir()
     if Path(tempfile.gettempdir()) == place.parent and "WINDROW_CACHE_DIR" not in os.environ:

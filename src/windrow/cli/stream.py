@@ -47,7 +47,7 @@ class Tally:
 
     def add(self, reports: list[Any]) -> None:
         """Take the reports that are new."""
-        from windrow.engines.spark.progress import Progress
+        from windrow.spark.progress import Progress
 
         for report in map(Progress.of, reports):
             if report.batch <= self._seen:

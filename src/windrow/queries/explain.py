@@ -5,7 +5,7 @@ from __future__ import annotations
 from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import choose
-from windrow.compiled.routes import planned
+from windrow.kernels.routes import planned
 from windrow.queries.query import Query
 from windrow.windows.kinds import UNBOUNDED, On, Rows, Span, Until, named
 from windrow.windows.slicing import choose_slicing, slices
@@ -80,9 +80,9 @@ def _slices(query: Query) -> str:
 def _on_spark(query: Query) -> str:
     """The plan for a DataFrame."""
     window = query.window
-    if isinstance(window, Span) and not window.per_row:
-        if all(part.commutative and part.spark_fields for part in query.parts.values()):
-            return "Spark aggregates the slices, and only they are sorted and merged"
+    native = all(part.commutative and part.spark_fields for part in query.parts.values())
+    if isinstance(window, Span) and not window.per_row and native:
+        return "Spark aggregates the slices, and only they are sorted and merged"
     cut = window.per_row and isinstance(window, Rows | Span) and query.emit == "rstream"
     cut = cut and (isinstance(window, Span) or len(query.order_by) < 2)
     if query.partition_by:

@@ -76,7 +76,7 @@ class Query:
         Per-row windows add a column for each aggregation to the rows, in the order they came in;
         the others give a row for each closed window.
         """
-        return import_module("windrow.engines").run(self, frame)
+        return import_module("windrow.queries.engines").run(self, frame)
 
     def explain(self) -> str:
         """What will run: the window, its slices, each aggregation's algorithm, state, and why."""

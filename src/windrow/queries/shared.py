@@ -25,7 +25,7 @@ class Shared:
 
     def __call__(self, frame: Any) -> Any:
         """The answers of each query over `frame`."""
-        return import_module("windrow.engines").run_shared(self, frame)
+        return import_module("windrow.queries.engines").run_shared(self, frame)
 
     def __iter__(self) -> Iterator[Query]:
         return iter(self.queries)

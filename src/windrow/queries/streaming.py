@@ -38,7 +38,7 @@ class Streaming:
             raise InvalidArgument(
                 "streaming(…) is for streaming DataFrames; apply the query itself to this one"
             )
-        return import_module("windrow.engines.spark").run_stream(self, frame)
+        return import_module("windrow.spark").run_stream(self, frame)
 
 
 def streaming(

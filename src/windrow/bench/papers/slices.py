@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from windrow.aggregations import Max
 from windrow.bench.feeds import Compiled
-from windrow.compiled.rolling import rolling
+from windrow.kernels.rolling import rolling
 
 
 class Sliced(Compiled):

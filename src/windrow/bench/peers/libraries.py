@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from windrow.aggregations import Aggregation, ArgMax, Count, Max, Mean, Min, StdDev, Sum
 from windrow.bench.ratios import OURS
-from windrow.compiled.rolling import rolling
+from windrow.kernels.rolling import rolling
 
 Call = Callable[["Data", int], Any]
 RIVER_SHARE = 20  # of the values: river takes one at a time, microseconds each

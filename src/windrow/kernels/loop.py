@@ -1,0 +1,286 @@
+"""The loop of a named algorithm, compiled, over the batches of a stream."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.aggregations.algebra import RowAlgebra
+from windrow.aggregations.base import Aggregation
+from windrow.algorithms.sba import optimal_chunk
+from windrow.errors import InvalidValue, Unsupported
+from windrow.kernels.columns import NO_NULLS, Column, joined
+from windrow.kernels.generate import CURSORS, dtype_of, loop_of
+from windrow.kernels.looped import capacity_for, row_results, rows_at_once, without_gaps
+from windrow.kernels.monoids import Compiled
+from windrow.kernels.results import Answers, finished, with_arguments
+
+NO_BOUNDS = np.empty(0, np.int64)
+# Half of how many lcs may lie ready: with small chunks the threads then meet less often.
+_AHEAD = 1 << 16
+
+
+def loop_name(aggregation: Aggregation, algorithm: str, rows: int | None) -> str:
+    """The loop that runs an algorithm.
+
+    PBA's chunks are those of a window of fixed length; by time, it runs as SBA.
+    """
+    if algorithm == "pba" and rows is None:
+        return "sba"
+    if algorithm == "slick_deque" and not aggregation.selective:
+        return "subtract_on_evict"
+    return algorithm
+
+
+@dataclass
+class Batch:
+    """Values that came, and the rows that are to be answered now.
+
+    `base` is the position in the stream of the first value; rows `row` … `stop` − 1 are asked for,
+    and by time, row r has the window [lo, hi) of positions. Nothing comes after the `last` batch.
+    """
+
+    columns: list[Column | None]
+    base: int
+    arrays: list[Any]
+    last: bool
+    row: int = 0
+    stop: int = 0
+    lo: NDArray[np.int64] | None = None
+    hi: NDArray[np.int64] | None = None
+
+
+class Arguments:
+    """The arguments that came with measures, by their positions in the stream."""
+
+    def __init__(self, aggregation: Aggregation, arrays: list[Any]) -> None:
+        self.aggregation = aggregation
+        self.wanted = aggregation.takes == "ordered pair" and len(arrays) > 1
+        self.values: NDArray[Any] | None = None
+        self.oldest = 0  # the position of the first value here
+
+    def take(self, arrays: list[Any]) -> None:
+        """Keep the arguments among the arrays of a batch."""
+        if self.wanted:
+            came = np.asarray(arrays[1])
+            self.values = came if self.values is None else np.concatenate([self.values, came])
+
+    def of(self, answers: Answers) -> Answers:
+        """Answers with arguments in the place of positions, where there are any."""
+        if self.values is None:
+            return answers
+        return with_arguments(self.aggregation, answers, self.values, self.oldest)
+
+    def forget(self, head: int) -> None:
+        """Drop what came before the window."""
+        if self.values is not None:
+            self.values, self.oldest = self.values[head - self.oldest :].copy(), head
+
+
+class Loop:
+    """An algorithm's compiled loop, with its buffers and cursors carried from batch to batch.
+
+    A sketch's loop runs slice by slice: the rows that it writes become results before it goes on.
+    """
+
+    def __init__(
+        self,
+        aggregation: Aggregation,
+        compiled: Compiled,
+        columns: list[Column],
+        arrays: list[Any],
+        rows: int | None,
+        algorithm: str,
+        nulls: bool,
+    ) -> None:
+        self.aggregation, self.rows, self.algorithm = aggregation, rows, algorithm
+        self.name = loop_name(aggregation, algorithm, rows)
+        self.nulls = nulls and not aggregation.counts_nulls
+        self.inputs = 1 if isinstance(compiled, RowAlgebra) else compiled.columns
+        dtypes = [str(c.data.dtype) for c in columns[: self.inputs]]
+        bounds = "rows" if rows else "range"
+        self.kernel = loop_of(self.name, aggregation, compiled, dtypes, bounds, self.nulls)
+        # a ring by positions can be laid out anew in a larger one
+        self.grows = set(self.kernel.states) == {"ring", "spare"} and not self.kernel.indices
+        self.cursors = np.zeros(CURSORS, np.int64)
+        self.buffers: list[Any] = []
+        self.waiting: list[Column] = []  # values that came and are in no answered window yet
+        self.waiting_from = 0
+        self.arguments = Arguments(aggregation, arrays)
+        self.column = columns[0].since(columns[0].data.size)
+
+    def roll(self, batch: Batch) -> Answers:
+        """The answers of the rows that the batch asks for."""
+        columns = self._columns(batch)
+        lo, hi = batch.lo, batch.hi
+        extras = None
+        if lo is not None and hi is not None and self.name != "two_stacks":
+            lo, hi, extras = without_gaps(lo, hi, int(self.cursors[1]))
+        n = batch.stop - batch.row if lo is None else lo.size
+        out = tuple(np.empty(n, dtype_of(output)) for output in self.kernel.monoid.outputs)
+        valid = np.ones(n, np.uint8)
+        if n:
+            self._check_sums(columns[0].data, lo, hi)
+            self._make_room(self._longest(batch, lo, hi))
+            self._run(batch.row, columns, lo, hi, out, valid)
+        if extras is not None:
+            out, valid = tuple(np.delete(o, extras) for o in out), np.delete(valid, extras)
+        end = int(self.cursors[1])
+        at = end - self.waiting_from
+        self.waiting = [c.since(at) for c in columns if at < c.data.size]
+        self.waiting_from = end
+        answers = self.arguments.of(finished(self.aggregation, self.column, out, valid))
+        self.arguments.forget(int(self.cursors[0]))
+        return answers
+
+    def _columns(self, batch: Batch) -> list[Column]:
+        """This batch's values behind those that still wait to be inserted."""
+        came = [c for c in batch.columns[: self.inputs] if c is not None]
+        self.arguments.take(batch.arrays)
+        if self.waiting:
+            return list(map(joined, self.waiting, came))
+        self.waiting_from = batch.base
+        return came
+
+    def _run(self, row: int, columns: list[Column], lo: Any, hi: Any, out: Any, valid: Any) -> None:
+        compiled, nulls = self.kernel.monoid, self._nulls(columns)
+        data = tuple(c.data for c in columns)
+        sketch = compiled if isinstance(compiled, RowAlgebra) else None
+        step = valid.size if sketch is None else rows_at_once(sketch)
+        for start in range(0, valid.size, step):
+            here = slice(start, min(start + step, valid.size))
+            bounds = (NO_BOUNDS, NO_BOUNDS) if self.rows else (lo[here], hi[here])
+            into: Any = tuple(o[here] for o in out)
+            if sketch is not None:
+                into = np.empty((here.stop - start, sketch.out_width), sketch.out_dtype)
+            self.kernel.run(
+                row + start, row + here.stop, self.waiting_from, self.rows or 0, *bounds, data,
+                nulls, self.cursors, *self.buffers, into, valid[here],
+            )  # fmt: skip
+            if sketch is not None:
+                part = tuple(o[here] for o in out)
+                row_results(self.aggregation, sketch, into, part, valid[here])
+
+    def _nulls(self, columns: list[Column]) -> NDArray[np.uint8]:
+        """Which values are null; nothing where the loop does not ask."""
+        masks = [c.nulls for c in columns if c.nulls is not None]
+        if isinstance(self.kernel.monoid, RowAlgebra):
+            return masks[0] if masks else NO_NULLS
+        if not self.nulls:
+            check_no_nulls(self.aggregation, columns)
+            return NO_NULLS
+        return np.bitwise_or.reduce(masks) if masks else np.zeros(columns[0].data.size, np.uint8)
+
+    def _longest(self, batch: Batch, lo: Any, hi: Any) -> int:
+        """The longest window to make room for: no longer than all that came, if that may grow."""
+        if self.rows is None:
+            return int((hi - lo).max())
+        return min(self.rows, batch.stop) if batch.last or self.grows else self.rows
+
+    def _make_room(self, longest: int) -> None:
+        """Buffers for windows of `longest` values; a ring of positions can grow on the way."""
+        capacity = capacity_for(longest)
+        old = int(self.cursors[2])
+        if capacity <= old:
+            return
+        if self.buffers and not self.grows:
+            raise Unsupported(
+                f"{self.algorithm} with range= and a state: the window has outgrown its buffers; "
+                f"take algorithm='auto', or rows="
+            )
+        buffers = self.kernel.buffers(capacity)
+        if self.buffers:
+            head, end = int(self.cursors[0]), int(self.cursors[1])
+            places = np.arange(head, end)
+            for new, was in zip(_arrays(buffers[0]), _arrays(self.buffers[0]), strict=True):
+                new[places & (capacity - 1)] = was[places & (old - 1)]
+            buffers[1] = self.buffers[1]
+        self.buffers = buffers
+        self.cursors[2] = capacity
+
+    def _check_sums(self, values: NDArray[Any], lo: Any, hi: Any) -> None:
+        """An integer sum is exact: refuse one that int64 might not hold."""
+        if not self.aggregation.summed or values.dtype != np.int64 or not values.size:
+            return
+        largest = max(abs(int(values.max())), abs(int(values.min())))
+        longest = self.rows or int((hi - lo).max())
+        if largest * longest >= 2**63:
+            raise OverflowError(
+                f"{self.aggregation!r}: {longest} values of up to {largest} may exceed int64; "
+                f"convert them to float64"
+            )
+
+
+class Pba(Loop):
+    """PBA's two threads, on an array: the loop is entered twice, once for each role.
+
+    A batch is put behind the chunks before it, from a boundary on, so that its chunks are those of
+    the whole stream.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        assert self.rows is not None
+        self.chunk = optimal_chunk(self.rows)
+        self.tail: list[Column] = []
+        self.tail_from = 0
+
+    def roll(self, batch: Batch) -> Answers:
+        """The answers of the rows that the batch asks for."""
+        self.arguments.take(batch.arrays)
+        came = [c for c in batch.columns[: self.inputs] if c is not None]
+        columns = list(map(joined, self.tail, came)) if self.tail else came
+        out = tuple(np.empty(came[0].data.size, dtype_of(o)) for o in self.kernel.monoid.outputs)
+        valid = np.ones(out[0].size, np.uint8)
+        if out[0].size:
+            self._check_sums(columns[0].data, None, None)
+            self._two_threads(batch, columns, out, valid)
+        end = self.tail_from + columns[0].data.size
+        oldest = max(self.tail_from, (end // self.chunk - 2) * self.chunk)
+        if not batch.last:
+            at = oldest - self.tail_from
+            self.tail = [c.since(at) for c in columns]
+            self.tail_from = oldest
+        answers = self.arguments.of(finished(self.aggregation, came[0], out, valid))
+        self.arguments.forget(oldest)
+        return answers
+
+    def _two_threads(self, batch: Batch, columns: list[Column], out: Any, valid: Any) -> None:
+        data = tuple(c.data for c in columns)
+        row, stop = batch.row - self.tail_from, batch.stop - self.tail_from
+        progress = np.zeros(2, np.int64)
+        progress[1] = max(row // self.chunk, 1) - 1
+        ahead = 2 * max(1, _AHEAD // self.chunk)
+        cursors = np.array([self.chunk, self.tail_from, ahead], np.int64)
+        lcs, mine = self.kernel.buffers(self.chunk * ahead // 2)
+        others = self.kernel.buffers(1)[1]
+        rest = (progress, NO_BOUNDS, data, self._nulls(columns), cursors, lcs)
+
+        def enter(role: int, spare: Any) -> None:
+            try:
+                self.kernel.run(row, stop, role, self.rows, *rest, spare, out, valid)
+            except BaseException:
+                progress[:] = np.iinfo(np.int64).max  # the other thread must not wait for this one
+                raise
+
+        with ThreadPoolExecutor(1) as second:
+            done = second.submit(enter, 1, others)
+            enter(0, mine)
+            done.result()
+
+
+def _arrays(buffer: Any) -> tuple[NDArray[Any], ...]:
+    """The arrays of a buffer: one a field, or one of rows."""
+    return buffer if isinstance(buffer, tuple) else (buffer,)
+
+
+def check_no_nulls(aggregation: Aggregation, columns: list[Column]) -> None:
+    """Refuse nulls in a stream that began without: its kernel does not look for them."""
+    if not aggregation.counts_nulls and any(c.nulls is not None for c in columns):
+        raise InvalidValue(
+            f"{aggregation!r}: a batch after the first brings nulls; give nulls= from the first on"
+        )

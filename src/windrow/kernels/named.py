@@ -1,0 +1,321 @@
+"""The commonest questions about the windows of many segments, each with a kernel of its own.
+
+Every question has two kernels, one for the last w rows and one for windows given by their bounds;
+`Question.fill` runs the one that fits, in as many threads as asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.aggregations.base import Aggregation
+from windrow.kernels.columns import Column
+from windrow.kernels.overflow import check_sums, whole_sums
+from windrow.kernels.results import Answers, finished
+from windrow.kernels.special import bounded, places, segmented, whole
+from windrow.kernels.special.distinct import number_values, window_distinct
+from windrow.kernels.special.places import bounded_first, bounded_last
+from windrow.windows.arrays import in_threads
+from windrow.windows.positions import LONGEST, Piece, Windows
+
+_NO_NULLS = np.empty(0, np.uint8)
+
+
+class Kernel(NamedTuple):
+    """A function that answers all windows at once.
+
+    `how` says in words what it does, `combines` how many ⊕ that takes. It may know only windows of
+    the last rows, and only values that are not null; one that is `positional` answers from where
+    values stand, whatever they are.
+    """
+
+    run: Callable[[Question], Answers]
+    how: str = "windows put together from blocks of 64 rows, by vector instructions"
+    combines: str = "3 or fewer a row"
+    state: str = "2 numbers for each row of the window"
+    rows_only: bool = False
+    nulls: bool = True
+    positional: bool = False
+
+
+def kernel_of(aggregation: Aggregation) -> Kernel | None:
+    """The kernel that an aggregation names; None if it names none.
+
+    >>> from windrow import Max, Product
+    >>> kernel_of(Max()) is maxima, kernel_of(Product())
+    (True, None)
+    """
+    if not aggregation.kernel:
+        return None
+    module, _, name = aggregation.kernel.partition(":")
+    found: Kernel = getattr(import_module(module), name)
+    return found
+
+
+class Question:
+    """An aggregation of one column over windows."""
+
+    def __init__(
+        self, aggregation: Aggregation, column: Column, windows: Windows, threads: int
+    ) -> None:
+        self.aggregation, self.windows, self.threads = aggregation, windows, threads
+        self.column, self.data = column, column.data
+        self.nulls = column.nulls if column.nulls is not None and column.nulls.any() else None
+        self.floating = self.data.dtype == np.float64
+        self.w = min(windows.rows or 1, LONGEST)
+
+    def fill(
+        self,
+        by_rows: Callable[[int, int, NDArray[Any]], None],
+        by_bounds: Callable[[Any, Any, int, NDArray[Any]], None],
+        dtype: Any,
+        *,
+        anywhere: bool = True,
+    ) -> NDArray[Any]:
+        """What the kernel for these windows writes.
+
+        `by_rows` takes the rows from and to which it writes, `by_bounds` the windows and where
+        the one before them ends. A kernel whose answers depend on how values are grouped must
+        not begin `anywhere`.
+        """
+        windows = self.windows
+        if windows.rows is not None:
+            first, out = windows.first, np.empty(windows.n, dtype)
+
+            def run(piece: Piece) -> None:
+                by_rows(first + piece.begin, first + piece.stop, out)
+
+            in_threads(run, windows.pieces(self.threads, anywhere=True))
+            return out[first:]
+        out = np.empty(len(windows), dtype)
+
+        def enter(piece: Piece) -> None:
+            for here, lo, hi in windows.in_slices(piece):
+                by_bounds(lo, hi, windows.end_before(piece.begin), out[here])
+
+        in_threads(enter, windows.pieces(self.threads, anywhere=anywhere))
+        return out
+
+    def answers(self, values: NDArray[Any], present: NDArray[np.int64] | None) -> Answers:
+        """Values in the types that they mean; null where nothing is `present`."""
+        valid = None if present is None else (present > 0).view(np.uint8)
+        if present is None and self.windows.lo is not None:
+            valid = (self.windows.lo != self.windows.hi).view(np.uint8)
+        return finished(self.aggregation, self.column, (values,), valid)
+
+    def present(self) -> NDArray[np.int64] | None:
+        """How many values of each window are not null; None if none is."""
+        return None if self.nulls is None else self.bytes_in_windows(self.nulls ^ np.uint8(1))
+
+    def sizes(self) -> NDArray[np.int64]:
+        """How many rows each window has."""
+        if self.windows.lo is not None and self.windows.hi is not None:
+            return self.windows.hi - self.windows.lo
+        return self.bytes_in_windows(np.ones(self.windows.n, np.uint8))
+
+    def bytes_in_windows(self, marks: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """The sum of the marks in each window."""
+        return self.fill(
+            lambda a, b, out: whole.segment_sums_u8(marks, self.windows.starts, self.w, a, b, out),
+            lambda lo, hi, end, out: whole.bounded_sums_u8(marks, lo, hi, out),
+            np.int64,
+        )
+
+    def filled(self, floating: float, whole: int) -> NDArray[Any]:
+        """The values, with something that does not matter where they are null."""
+        if self.nulls is None:
+            return self.data
+        return np.where(self.nulls, floating if self.floating else whole, self.data)
+
+    def scratch(self, rows: int) -> NDArray[Any]:
+        """What a kernel works in: rows that are longer than any window."""
+        return np.empty((rows, self.longest + 1), self.data.dtype)
+
+    @functools.cached_property
+    def longest(self) -> int:
+        """A length that no window exceeds."""
+        return self.windows.longest
+
+
+# -- extrema -------------------------------------------------------------------------------------
+
+
+def _extreme(question: Question, flip: int) -> NDArray[Any]:
+    data = question.filled(
+        np.nan if flip else -np.inf, np.iinfo(np.int64).max if flip else np.iinfo(np.int64).min
+    )
+    bits, how = data.view(np.int64), (flip, question.floating)
+    made = question.fill(
+        lambda a, b, out: segmented.segment_extremes(
+            bits, question.windows.starts, question.w, a, b, *how, out
+        ),
+        lambda lo, hi, end, out: bounded.bounded_extremes(
+            bits, lo, hi, end, *how, question.scratch(2).view(np.int64), out
+        ),
+        np.int64,
+    )
+    return made.view(data.dtype)
+
+
+def _range(question: Question) -> Answers:
+    with np.errstate(invalid="ignore"):  # of infinities
+        values = _extreme(question, 0) - _extreme(question, -1)
+    return question.answers(values, question.present())
+
+
+def _places(question: Question, flip: int) -> Answers:
+    data = question.data.view(np.int64)
+    nulls = _NO_NULLS if question.nulls is None else question.nulls
+    how = (flip, question.floating)
+
+    def scratch() -> NDArray[np.int64]:
+        return question.scratch(places.SCRATCH).view(np.int64)
+
+    made = question.fill(
+        lambda a, b, out: places.segment_places(
+            data, nulls, question.windows.starts, question.w, a, b, *how, scratch(), out
+        ),
+        lambda lo, hi, end, out: places.bounded_places(
+            data, nulls, lo, hi, end, *how, scratch(), out
+        ),
+        np.int64,
+    )
+    valid = (made >= 0).view(np.uint8)
+    return finished(question.aggregation, question.column, (made,), valid)
+
+
+# -- sums ----------------------------------------------------------------------------------------
+
+
+def _totals(question: Question, values: NDArray[np.float64], mean: bool) -> NDArray[np.float64]:
+    return question.fill(
+        lambda a, b, out: segmented.segment_sums(
+            values, question.windows.starts, question.w, a, b, mean, question.scratch(1)[0], out
+        ),
+        lambda lo, hi, end, out: bounded.bounded_sums(
+            values, lo, hi, end, mean, question.scratch(2), out
+        ),
+        np.float64,
+        anywhere=False,
+    )
+
+
+def _summed(question: Question) -> NDArray[Any]:
+    values = question.filled(0.0, 0)
+    if question.floating:
+        return _totals(question, values, mean=False)
+    check_sums(question.aggregation, values, None, question.windows, question.threads)
+    return whole_sums(values, question.windows, question.threads)
+
+
+def _sum(question: Question) -> Answers:
+    return question.answers(_summed(question), question.present())
+
+
+def _mean(question: Question) -> Answers:
+    present = question.present()
+    if present is None and question.floating:
+        return question.answers(_totals(question, question.data, mean=True), None)
+    sizes = question.sizes() if present is None else present
+    return question.answers(_summed(question) / np.maximum(sizes, 1), present)
+
+
+def _variance(question: Question, root: bool) -> Answers:
+    values = question.data.astype(np.float64, copy=False)
+    (ddof,) = question.aggregation.constants
+    made = question.fill(
+        lambda a, b, out: segmented.segment_variances(
+            values, question.windows.starts, question.w, ddof, a, b, root, out
+        ),
+        _no_bounds,
+        np.float64,
+    )
+    return question.answers(made, None)
+
+
+def _no_bounds(lo: Any, hi: Any, end: int, out: Any) -> None:
+    raise NotImplementedError  # a loop does it
+
+
+# -- counts --------------------------------------------------------------------------------------
+
+
+def _count(question: Question) -> Answers:
+    present = None if question.aggregation.counts_nulls else question.present()
+    return Answers(question.sizes() if present is None else present)
+
+
+# -- the ends of windows -------------------------------------------------------------------------
+
+
+def positions_of_ends(
+    windows: Windows, nulls: NDArray[Any] | None = None, *, last: bool
+) -> Answers:
+    """The position of each window's first row that is not null, or its last. O(rows + windows).
+
+    >>> windows = Windows(np.array([0, 3]), rows=2)
+    >>> positions_of_ends(windows, np.array([False, True, False]), last=False).values
+    array([0, 0, 2])
+    """
+    made = np.empty(len(windows), np.int64)
+    marks = np.zeros(windows.n, np.uint8) if nulls is None else nulls.astype(np.uint8)
+    cursors = np.array([-1, 0])
+    for here, lo, hi in windows.in_slices(Piece(0, len(windows))):
+        (bounded_last if last else bounded_first)(marks, lo, hi, cursors, made[here])
+    missing = made < 0
+    made[missing] = 0
+    return Answers(made, missing if missing.any() else None)
+
+
+def _end(question: Question, last: bool) -> Answers:
+    """First and Last of anything, by position."""
+    values = question.column.restore(question.data)
+    found = positions_of_ends(question.windows, question.nulls, last=last)
+    if not question.windows.n:
+        return Answers(np.zeros(len(question.windows), values.dtype), found.missing)
+    made = values[found.values]
+    if values.dtype == object and found.missing is not None:
+        made[found.missing] = None
+    return Answers(made, found.missing)
+
+
+def _distinct(question: Question) -> Answers:
+    codes = np.empty(question.data.size, np.int64)
+    nulls = _NO_NULLS if question.nulls is None else question.nulls
+    distinct = number_values(question.data.view(np.int64), nulls, question.floating, codes)
+    made = np.empty(len(question.windows), np.int64)
+
+    def run(piece: Piece) -> None:
+        counts, cursors = np.zeros(distinct, np.int64), np.zeros(3, np.int64)
+        for here, lo, hi in question.windows.in_slices(piece):
+            window_distinct(codes, lo, hi, counts, cursors, made[here])
+
+    in_threads(run, question.windows.pieces(question.threads, anywhere=True))
+    return Answers(made)
+
+
+# -- which aggregations name ---------------------------------------------------------------------
+
+_COUNTED = ("the rows are counted by their positions", "none", "none")
+_COUNTERS = ("a counter for each distinct value", "1 and 1 inverse a row", "the counters")
+_ENDS = ("the value at the end of the window is looked up", "none", "none")
+
+maxima = Kernel(lambda question: question.answers(_extreme(question, 0), question.present()))
+minima = Kernel(lambda question: question.answers(_extreme(question, -1), question.present()))
+ranges = Kernel(_range)
+places_of_maxima = Kernel(lambda question: _places(question, 0))
+places_of_minima = Kernel(lambda question: _places(question, -1))
+sums = Kernel(_sum)
+means = Kernel(_mean)
+variances = Kernel(lambda question: _variance(question, root=False), rows_only=True, nulls=False)
+deviations = Kernel(lambda question: _variance(question, root=True), rows_only=True, nulls=False)
+counts = Kernel(_count, *_COUNTED, positional=True)
+distinct_counts = Kernel(_distinct, *_COUNTERS)
+firsts = Kernel(lambda question: _end(question, last=False), *_ENDS, positional=True)
+lasts = Kernel(lambda question: _end(question, last=True), *_ENDS, positional=True)

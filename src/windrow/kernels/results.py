@@ -1,0 +1,134 @@
+"""Answers in the types that they mean; nulls lie apart until `merged` puts them in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.aggregations.algebra import output_kinds
+from windrow.aggregations.base import Aggregation
+from windrow.kernels.columns import Column
+
+
+@dataclass(frozen=True)
+class Answers:
+    """An answer a window: numbers, times, structured ones, or objects.
+
+    `missing` is true where the answer is null, whatever `values` has there (None among objects);
+    None says that no answer is. A NaN in `values` is a NaN and not a null.
+    """
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_] | None = None
+
+
+def finished(
+    aggregation: Aggregation,
+    column: Column,
+    out: tuple[NDArray[Any], ...],
+    valid: NDArray[np.uint8] | None,
+) -> Answers:
+    """What a kernel wrote, in the types that it means; `valid` is 0 where a window had nothing.
+
+    Arguments are positions, as the kernels have them.
+    """
+    missing = None if valid is None or valid.all() else valid == 0
+    if missing is not None:
+        nothing = 0 if aggregation.empty is None else aggregation.empty
+        for o in out:
+            o[missing] = None if o.dtype == object else nothing
+    if aggregation.empty is not None:
+        missing = None
+    result = aggregation.result
+    kinds = (None,) * len(out) if result is None else output_kinds(result)
+    if len(kinds) != len(out):  # numbers that only together are a result
+        kinds = (None,) * len(out)
+    parts = [_restored(aggregation, column, o, kind) for o, kind in zip(out, kinds, strict=True)]
+    if isinstance(result, Mapping):
+        return Answers(_named(result, parts), missing)
+    if len(parts) == 1:
+        return Answers(parts[0], missing)
+    return Answers(_table({f"f{i}": part for i, part in enumerate(parts)}), missing)
+
+
+def _restored(
+    aggregation: Aggregation, column: Column, values: NDArray[Any], kind: str | None
+) -> NDArray[Any]:
+    """Numbers of one kind in the column's own type."""
+    if kind == "value":
+        return column.restore(values)
+    if kind == "difference" and values.dtype == np.int64 and (values < 0).any():
+        raise OverflowError(
+            f"{aggregation!r}: a difference exceeds int64; convert the values to float64"
+        )
+    if kind == "mean" and column.dtype.kind == "m":
+        values = values.round().astype(np.int64)
+    return column.differences(values) if kind in ("difference", "total", "mean") else values
+
+
+def _named(result: Mapping[str, str], parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """The named parts of results, and the spans that follow from them."""
+    given = iter(parts)
+    columns: dict[str, Any] = {
+        name: None if kind == "span" else next(given) for name, kind in result.items()
+    }
+    for name, kind in result.items():
+        if kind == "span":
+            columns[name] = columns["end"] - columns["start"]
+    return _table(columns)
+
+
+def _table(columns: Mapping[str, Any]) -> NDArray[Any]:
+    table = np.empty(
+        len(next(iter(columns.values()))), [(name, c.dtype) for name, c in columns.items()]
+    )
+    for name, values in columns.items():
+        table[name] = values
+    return table
+
+
+def with_arguments(
+    aggregation: Aggregation, answers: Answers, arguments: NDArray[Any], oldest: int = 0
+) -> Answers:
+    """Answers that are positions, or have some, with the arguments that stand there.
+
+    `oldest` is the position of the first argument.
+    """
+    result, values = aggregation.result, answers.values
+
+    def at(positions: NDArray[np.int64]) -> NDArray[Any]:
+        places = positions - oldest
+        return arguments[
+            places if answers.missing is None else np.where(answers.missing, 0, places)
+        ]
+
+    if result == "argument":
+        return Answers(at(values), answers.missing)
+    if not isinstance(result, Mapping) or "argument" not in result.values():
+        return answers
+    parts = [
+        at(values[name]) if kind == "argument" else values[name]
+        for name, kind in result.items()
+        if kind != "span"
+    ]
+    return Answers(_named(result, parts), answers.missing)
+
+
+def merged(answers: Answers) -> Any:
+    """One array, with null as its type has it: NaN, NaT, None, or a mask.
+
+    >>> merged(Answers(np.array([1.0, 2.0]), np.array([False, True])))
+    array([ 1., nan])
+    """
+    values, missing = answers.values, answers.missing
+    if missing is None:
+        return values
+    null = {"f": np.nan, "O": None, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
+    if values.dtype.kind not in null:
+        return np.ma.MaskedArray(values, missing)
+    values[missing] = null[values.dtype.kind]
+    return values

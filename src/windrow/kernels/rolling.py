@@ -1,0 +1,257 @@
+"""`rolling`: aggregates of sliding windows over arrays, at the speed of machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.aggregations.base import Aggregation, check_aggregation
+from windrow.algorithms import ALGORITHMS
+from windrow.errors import InvalidArgument, Unsupported, did_you_mean, whole_number
+from windrow.kernels.columns import column
+from windrow.kernels.loop import Batch, Loop
+from windrow.kernels.results import merged
+from windrow.kernels.rollers import Interpreted, roller
+from windrow.kernels.tail import Tail
+from windrow.windows.bounds import CLOSED, check_order, extent, instants, range_bounds
+
+Roller = Tail | Loop | Interpreted
+COMPILED = tuple(name for name in ALGORITHMS if name not in ("foa", "ioa"))
+
+
+class RollingState:
+    """What one call of `rolling` leaves to the next, so that a stream can come in batches.
+
+    The answers of the batches, one after the other, are those of one call, bit for bit. In a
+    window by time, rows of equal time see each other; so the rows of a batch's last time are
+    answered with the next batch, or by `finish`.
+
+    >>> import numpy as np
+    >>> from windrow import Sum, rolling
+    >>> state = RollingState()
+    >>> rolling(np.array([1, 2, 3]), Sum(), rows=2, state=state)
+    array([1, 3, 5])
+    >>> rolling(np.array([4, 5]), Sum(), rows=2, state=state)
+    array([7, 9])
+    """
+
+    def __init__(self) -> None:
+        self._stream: _Stream | None = None
+        self._broken = False
+
+    def finish(self) -> Any:
+        """The answers that waited for more rows of the same time; then the stream is over."""
+        if self._stream is None:
+            raise InvalidArgument("finish: nothing has been rolled with this state yet")
+        answers = self._stream.feed(*self._stream.nothing, last=True)
+        self._stream = None
+        return answers
+
+
+def rolling(
+    values: Any,
+    aggregation: Aggregation | Mapping[str, Aggregation],
+    *,
+    rows: int | None = None,
+    range: Any = None,
+    at: Any = None,
+    closed: str = "both",
+    algorithm: str = "auto",
+    threads: int = 1,
+    nulls: Any = None,
+    nan: str = "value",
+    state: RollingState | None = None,
+) -> Any:
+    """The aggregate of the window that ends at each value, as an array as long as `values`.
+
+    The window is the last `rows` values, the current one included, or those whose time in `at`
+    lies within `range` before the current one's (`closed` as in pandas, both ends by default).
+    `values` is an array, or a pair of them for an aggregation of pairs (ArgMax with one array
+    answers positions). A dict of aggregations gives a dict of arrays.
+
+    `nulls` marks values that are missing (a masked array's are, too), ``nan="null"`` every NaN. A
+    window of nulls only has NaN or NaT for an answer, or is masked where the type has neither.
+
+    `algorithm="auto"` takes what is fastest; a name runs that algorithm's own loop. `threads` cuts
+    a long array into pieces. `state` goes on where the call before stopped.
+
+    >>> import numpy as np
+    >>> from windrow import Max, Mean, rolling
+    >>> rolling(np.array([3, 1, 2, 5, 4]), Max(), rows=3)
+    array([3, 3, 3, 5, 5])
+    >>> at = np.array(["2026-01-01T10:00", "2026-01-01T10:40", "2026-01-01T11:30"], "M8[s]")
+    >>> rolling(np.array([1.0, 2.0, 6.0]), Mean(), range="1 hour", at=at)
+    array([1. , 1.5, 4. ])
+    """
+    arrays = list(values) if isinstance(values, tuple) else [values]
+    stream = _Stream(aggregation, rows, range, closed, algorithm, threads, nulls is not None, nan)
+    if state is not None:
+        stream = _continued(state, stream)
+    try:
+        return stream.feed(arrays, at, nulls=nulls, last=state is None)
+    except BaseException:
+        if state is not None:
+            state._broken = stream.touched
+        raise
+
+
+def _continued(state: RollingState, stream: _Stream) -> _Stream:
+    """The stream of `state`, which must have been asked the same things."""
+    if state._broken:
+        raise InvalidArgument("state: an earlier call failed half-way; start again with a new one")
+    if state._stream is None:
+        state._stream = stream
+    elif state._stream.question != stream.question:
+        raise InvalidArgument(
+            f"state was made for {state._stream.question}; this call asks {stream.question}"
+        )
+    return state._stream
+
+
+class _Stream:
+    """A query over a stream of batches: checks what comes in and feeds it to the rollers."""
+
+    def __init__(
+        self,
+        aggregation: Any,
+        rows: Any,
+        range_: Any,
+        closed: str,
+        algorithm: str,
+        threads: Any,
+        has_nulls: bool,
+        nan: str,
+    ) -> None:
+        self.parts = _parts(aggregation)
+        self.many = (
+            isinstance(aggregation, Mapping) or getattr(aggregation, "parts", None) is not None
+        )
+        _check_choices(closed, algorithm, nan)
+        if (rows is None) == (range_ is None):
+            raise InvalidArgument("give rows= or range=, one of them")
+        self.rows = None if rows is None else whole_number("rows", rows, least=1)
+        self.range, self.closed, self.algorithm, self.nan = range_, closed, algorithm, nan
+        self.threads = whole_number("threads", threads, least=1)
+        self.has_nulls = has_nulls
+        self.rollers: list[Roller] | None = None
+        self.position = 0  # rows that came
+        self.answered = 0  # rows that were answered
+        self.size: Any = None
+        self.times: NDArray[Any] = np.empty(0, np.int64)  # from position `oldest` on
+        self.oldest = 0
+        self.touched = False
+        self.nothing: tuple[list[Any], Any] = ([], None)  # a batch without rows, of the same types
+
+    @property
+    def question(self) -> str:
+        """What is asked, in words that are the same for the same thing."""
+        window = (
+            f"rows={self.rows}" if self.rows else f"range={self.range!r}, closed={self.closed!r}"
+        )
+        return (
+            f"{self.parts}, {window}, algorithm={self.algorithm!r}, nan={self.nan!r}, "
+            f"nulls={self.has_nulls}"
+        )
+
+    def feed(self, arrays: list[Any], at: Any, *, nulls: Any = None, last: bool) -> Any:
+        """Take a batch and return the answers that are ready."""
+        columns = [column(a, nulls, self.nan, f"values[{i}]") for i, a in enumerate(arrays)]
+        lengths = {len(a) for a in arrays}
+        if len(lengths) > 1:
+            raise InvalidArgument(f"the arrays of values differ in length: {sorted(lengths)}")
+        n = lengths.pop()
+        instant = self._instants(at, n)
+        self.nothing = (
+            [np.asarray(a)[:0] for a in arrays],
+            None if at is None else np.asarray(at)[:0],
+        )
+        if self.rollers is None:
+            self.rollers = [self._roller(part, columns, arrays) for part in self.parts.values()]
+        batch = Batch(columns, self.position, arrays, last)
+        self.position += n
+        self.touched = True
+        if self.rows is None:
+            batch = self._by_time(batch, instant, last)
+        else:
+            batch.row, batch.stop = self.answered, self.position
+            self.answered = self.position
+        answers = self._answers(batch)
+        self.touched = False
+        return answers
+
+    def _roller(self, part: Aggregation, columns: list[Any], arrays: list[Any]) -> Roller:
+        """The driver of tables behind a carried tail, or the named algorithm's own loop."""
+        nulls = self.has_nulls or self.nan == "null"
+        if self.algorithm == "auto":
+            return Tail(part, columns, self.rows, self.threads, nulls)
+        return roller(part, columns, arrays, self.rows, self.algorithm, nulls)
+
+    def _instants(self, at: Any, n: int) -> Any:
+        if self.rows is not None:
+            if at is not None:
+                raise InvalidArgument("at= goes with range=; rows= needs no times")
+            return None
+        if at is None:
+            raise InvalidArgument("range= needs at=, the time of each value")
+        instant = instants(at)
+        if instant.size != n:
+            raise InvalidArgument(f"at has {instant.size} times for {n} values")
+        check_order(instant, self.times[-1] if self.times.size else None)
+        size = extent(self.range, instant, np.asarray(at).dtype.kind in "mM", self.closed)
+        if self.size is not None and (size != self.size or instant.dtype != self.times.dtype):
+            raise InvalidArgument("state: the times of this batch are of another type than before")
+        self.size = size
+        return instant
+
+    def _by_time(self, batch: Batch, instant: NDArray[Any], last: bool) -> Batch:
+        """Find the windows of the rows that can be answered now."""
+        times = np.concatenate([self.times, instant]) if self.times.size else instant
+        lo, hi = range_bounds(times, self.size, self.closed)
+        ready = self.position
+        if not last and self.closed in ("both", "right") and times.size:
+            ready = self.oldest + int(np.searchsorted(times, times[-1], side="left"))
+        ready = max(ready, self.answered)
+        rows = slice(self.answered - self.oldest, ready - self.oldest)
+        batch.row, batch.stop = self.answered, ready
+        batch.lo, batch.hi = lo[rows] + self.oldest, hi[rows] + self.oldest
+        keep = int(lo[ready - self.oldest - 1]) if ready > self.oldest else 0
+        self.times, self.oldest = times[keep:].copy(), self.oldest + keep
+        self.answered = ready
+        return batch
+
+    def _answers(self, batch: Batch) -> Any:
+        assert self.rollers is not None
+        answers = [merged(each.roll(batch)) for each in self.rollers]
+        return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
+
+
+def _parts(aggregation: Any) -> dict[str, Aggregation]:
+    if isinstance(aggregation, Aggregation) and aggregation.parts is not None:
+        return dict(aggregation.parts)
+    parts = dict(aggregation) if isinstance(aggregation, Mapping) else {"": aggregation}
+    for part in parts.values():
+        check_aggregation(part, "rolling")
+    if not parts:
+        raise InvalidArgument("rolling: an empty dict of aggregations asks nothing")
+    return parts
+
+
+def _check_choices(closed: str, algorithm: str, nan: str) -> None:
+    for name, given, known in (
+        ("closed", closed, CLOSED),
+        ("algorithm", algorithm, ("auto", *ALGORITHMS)),
+        ("nan", nan, ("value", "null")),
+    ):
+        if given not in known:
+            raise InvalidArgument(f"{name}={given!r} is unknown; {did_you_mean(str(given), known)}")
+    if algorithm in ("foa", "ioa"):
+        raise Unsupported(
+            f"{algorithm} is a list of linked cells, which only the interpreter has: use "
+            f"aggregator(…, algorithm={algorithm!r}), or daba here"
+        )
+
+
+__all__ = ["COMPILED", "RollingState", "rolling"]

@@ -1,0 +1,311 @@
+"""Many queries over the same rows: one set of slices, one FlatFIT (paper 002).
+
+The rows are cut wherever a window of any query begins or ends. Each slice is aggregated once, and
+one FlatFIT over the slices answers all windows that end at an edge, the longest first:
+
+    query 0     ├───────────────┤
+    query 1        ├────────┤
+    query 2                 ├───────┤
+    slices      ├──┼────────┼───┼───┤
+
+An answer is that of its query alone: to the bit where the aggregation is exact, and to rounding
+otherwise, since its ⊕ are grouped in another way.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.aggregations.algebra import RowAlgebra
+from windrow.aggregations.base import Aggregation, check_aggregation
+from windrow.algorithms.base import NOTHING
+from windrow.errors import InvalidArgument
+from windrow.kernels.aggregate import Masks, aggregate, mask_of, null_marks, with_least
+from windrow.kernels.columns import NO_NULLS, Column, column
+from windrow.kernels.generate import CURSORS, Kernel, dtype_of, loop_of
+from windrow.kernels.interpreted import objects, packed
+from windrow.kernels.looped import capacity_for, room, row_results, rows_at_once
+from windrow.kernels.monoids import Compiled
+from windrow.kernels.named import kernel_of
+from windrow.kernels.overflow import check_sums
+from windrow.kernels.results import Answers, finished
+from windrow.kernels.routes import Route, route, trace
+from windrow.windows.positions import Windows
+from windrow.windows.sharing import Slices
+
+Positions = NDArray[np.int64]
+# So many windows are answered in one call: their bounds and answers then stay in the cache.
+_AT_ONCE = 1 << 15
+# Where there are fewer bounds than a row in so many they are sorted, else marked in an array of n.
+_SPARSE = 64
+_NEVER = np.iinfo(np.int64).max
+
+
+def aggregate_shared(
+    aggregation: Aggregation,
+    columns: Sequence[NDArray[Any]],
+    windows: Sequence[tuple[Positions, Positions]],
+    *,
+    nulls: Sequence[NDArray[np.bool_] | None] | None = None,
+) -> list[Answers]:
+    """For each query (lo, hi) the aggregates of its windows [lo, hi) of rows; bounds never fall.
+
+    A ⊕ a row and some 3 a window; `worth_sharing` tells whether that is less than one query after
+    the other. As in `aggregate`, aggregations of pairs answer positions. What has no state of
+    numbers but a kernel of its own runs one query after the other.
+
+    >>> from windrow import Max
+    >>> halves = np.array([0, 3]), np.array([3, 6])
+    >>> last_two = np.array([0, 0, 1, 2, 3, 4]), np.array([1, 2, 3, 4, 5, 6])
+    >>> answers = aggregate_shared(Max(), [np.array([3, 1, 2, 5, 4, 0])], [halves, last_two])
+    >>> [each.values.tolist() for each in answers]
+    [[3, 5], [3, 3, 2, 5, 5, 4]]
+    """
+    check_aggregation(aggregation, "aggregate_shared")
+    masks: Masks = [None] * len(columns) if nulls is None else list(nulls)
+    n = _check_columns(aggregation, columns, masks)
+    for i, (lo, hi) in enumerate(windows):
+        _check_bounds(f"windows[{i}]", lo, hi, n)
+    one = np.array([0, n])
+    asked = [Windows(one, lo=lo, hi=hi) for lo, hi in windows]
+    if not shares(aggregation):
+        return [aggregate(aggregation, columns, each, nulls=nulls) for each in asked]
+    given = [
+        column(array, mask, "value", f"columns[{i}]")
+        for i, (array, mask) in enumerate(zip(columns, masks, strict=True))
+    ]
+    way = route(aggregation, given, by_rows=False, kernels=False)
+    trace(aggregation, Route("flatfit" if way.compiled is not None else "interpreted"))
+    cuts = _Cuts(windows, n)
+    if way.compiled is None:
+        answers = _interpreted(aggregation, columns, masks, cuts)
+    else:
+        kept = [c for c in given if c is not None]
+        for each in asked:
+            check_sums(aggregation, kept[0].data, kept[0].nulls, each)
+        answers = _compiled(aggregation, way.compiled, kept, cuts)
+    gone = mask_of(columns, masks)
+    return [with_least(aggregation, each, gone, w) for each, w in zip(answers, asked, strict=True)]
+
+
+def shares(aggregation: Aggregation) -> bool:
+    """Whether slices can be aggregated: not where a kernel goes by positions, or there is no state.
+
+    >>> from windrow import Count, CountDistinct, Max
+    >>> shares(Max()), shares(Count()), shares(CountDistinct())
+    (True, False, False)
+    """
+    kernel = kernel_of(aggregation)
+    if kernel is None:
+        return True
+    return not kernel.positional and aggregation.algebra("float64") is not None
+
+
+def worth_sharing(aggregation: Aggregation, queries: int, rows: int, windows: int) -> bool:
+    """Whether the windows of so many queries, all counted, are answered faster together. O(1).
+
+    Each query but the first saves a pass over the rows; but each window costs tens of nanoseconds,
+    since FlatFIT is led by pointers, and alone it would not. As measured, a window must save 32
+    rows where a query has a kernel of its own, and 4 where it runs Two-Stacks. So hopping windows
+    share and windows of every row do not.
+
+    >>> from windrow import Max
+    >>> worth_sharing(Max(), 5, rows=10**6, windows=10**5)
+    True
+    >>> worth_sharing(Max(), 5, rows=10**6, windows=5 * 10**6)
+    False
+    """
+    kernel = kernel_of(aggregation)
+    saved = 32 if kernel is not None and not kernel.rows_only else 4
+    return shares(aggregation) and saved * windows <= (queries - 1) * rows
+
+
+class _Cuts:
+    """The rows, cut where any window begins or ends; positions become numbers of slices."""
+
+    def __init__(self, windows: Sequence[tuple[Positions, Positions]], n: int) -> None:
+        self.windows = windows
+        self.rank: NDArray[Any] | None = None
+        bounds = [bound for pair in windows for bound in pair]
+        if sum(bound.size for bound in bounds) < n // _SPARSE:
+            self.edges: Positions = np.unique(np.concatenate([np.empty(0, np.int64), *bounds]))
+        else:
+            edge = np.zeros(n + 1, np.bool_)
+            for bound in bounds:
+                edge[bound] = True
+            self.edges = np.flatnonzero(edge)
+            self.rank = np.cumsum(edge, dtype=np.int32 if n < 2**31 else np.int64)
+            self.rank -= 1
+        lengths = ((self.slices(hi) - self.slices(lo), hi - lo) for lo, hi in windows if lo.size)
+        most = [(int(in_slices.max()), int(in_rows.max())) for in_slices, in_rows in lengths]
+        self.longest, self.longest_in_rows = map(max, zip((1, 1), *most, strict=True))
+
+    def slices(self, positions: Positions) -> NDArray[Any]:
+        """The numbers of the slices that begin at these edges."""
+        if self.rank is not None:
+            return self.rank[positions]
+        return np.searchsorted(self.edges, positions)
+
+    def chunks(self, at_once: int) -> Iterator[list[slice]]:
+        """The windows in the order of their ends, about so many at a time: a slice a query.
+
+        Windows of one end stay together, so that no later one ends where an earlier one did.
+        """
+        sizes = [lo.size for lo, _ in self.windows]
+        each = max(1, at_once // max(1, len(sizes)))
+        done = [0] * len(sizes)
+        while done != sizes:
+            ends = [
+                int(hi[at + each - 1])
+                for (_, hi), at in zip(self.windows, done, strict=True)
+                if at + each < hi.size
+            ]
+            stop = min(ends, default=_NEVER)
+            past = [
+                at + int(np.searchsorted(hi[at:], stop, side="right"))
+                for (_, hi), at in zip(self.windows, done, strict=True)
+            ]
+            yield [slice(*pair) for pair in zip(done, past, strict=True)]
+            done = past
+
+    def in_slices(self, chunk: list[slice]) -> tuple[Positions, Positions, Positions, int]:
+        """A chunk's lo and hi, where each query's begin, and the first slice of later windows."""
+        lo, hi = (
+            np.concatenate(
+                [self.slices(w[k][here]) for w, here in zip(self.windows, chunk, strict=True)]
+            ).astype(np.int64, copy=False)
+            for k in (0, 1)
+        )
+        turns = np.cumsum([0, *(here.stop - here.start for here in chunk)], dtype=np.int64)
+        later = [
+            int(self.slices(w[0][here.stop : here.stop + 1])[0])
+            for w, here in zip(self.windows, chunk, strict=True)
+            if here.stop < w[0].size
+        ]
+        return lo, hi, turns, min(later, default=_NEVER)
+
+
+# -- the ways ------------------------------------------------------------------------------------
+
+
+def _compiled(
+    aggregation: Aggregation, compiled: Compiled, columns: list[Column], cuts: _Cuts
+) -> list[Answers]:
+    """The compiled loop; the rows of sketches become results chunk by chunk."""
+    data = tuple(c.data for c in columns)
+    masks = [c.nulls for c in columns if c.nulls is not None]
+    nulls = np.bitwise_or.reduce(masks) if masks else NO_NULLS
+    dtypes = [str(d.dtype) for d in data]
+    sketch = compiled if isinstance(compiled, RowAlgebra) else None
+    loop = loop_of("shared", aggregation, compiled, dtypes, "range", nulls.size > 0)
+    outs, valids = _outs(loop, cuts)
+    at_once = _AT_ONCE if sketch is None else min(_AT_ONCE, rows_at_once(sketch))
+    for k, here, made, valid in _sweep(loop, data, nulls, cuts, at_once):
+        valids[k][here] = valid
+        parts = tuple(out[here] for out in outs[k])
+        if sketch is not None:
+            row_results(aggregation, sketch, made[0], parts, valid)
+        else:
+            for part, each in zip(parts, made, strict=True):
+                part[:] = each
+    return [
+        finished(aggregation, columns[0], out, valid)
+        for out, valid in zip(outs, valids, strict=True)
+    ]
+
+
+def _outs(loop: Kernel, cuts: _Cuts) -> tuple[list[Any], list[NDArray[np.uint8]]]:
+    """Where the answers of each query go."""
+    types = [dtype_of(output) for output in loop.monoid.outputs]
+    outs = [tuple(np.zeros(lo.size, dtype) for dtype in types) for lo, _ in cuts.windows]
+    return outs, [np.ones(lo.size, np.uint8) for lo, _ in cuts.windows]
+
+
+def _sweep(
+    loop: Kernel, data: tuple[Any, ...], nulls: NDArray[np.uint8], cuts: _Cuts, at_once: int
+) -> Iterator[tuple[int, slice, Any, NDArray[np.uint8]]]:
+    """Run the loop over all windows: (query, which of its windows, what it wrote, valid)."""
+    cursors = np.zeros(CURSORS, np.int64)
+    cursors[2] = capacity = capacity_for(cuts.longest)
+    partials, spare, pointers, passed, *_ = loop.buffers(capacity)
+    for chunk in cuts.chunks(at_once):
+        lo, hi, turns, later = cuts.in_slices(chunk)
+        made = room(loop.monoid, lo.size)
+        written = made[0] if isinstance(loop.monoid, RowAlgebra) else made
+        valid = np.ones(lo.size, np.uint8)
+        loop.run(
+            0, lo.size, 0, later, lo, hi, data, nulls, cursors, partials, spare, pointers, passed,
+            cuts.edges, turns[:-1].copy(), turns[1:], written, valid,
+        )  # fmt: skip
+        for k, here in enumerate(chunk):
+            part = slice(int(turns[k]), int(turns[k + 1]))
+            yield k, here, tuple(m[part] for m in made), valid[part]
+
+
+def _interpreted(
+    aggregation: Aggregation, columns: Sequence[NDArray[Any]], masks: Masks, cuts: _Cuts
+) -> list[Answers]:
+    """The same on values of Python's own: strings, lists, and functions that do not compile."""
+    aggregation = copy.copy(aggregation)
+    aggregation.columns = ()  # it gets the values themselves
+    values = objects(columns, [null_marks(a, m) for a, m in zip(columns, masks, strict=True)])
+    if aggregation.takes == "ordered pair":
+        values = list(zip(values, range(len(values)), strict=True))
+    due = sorted(
+        (past, first, query, i)
+        for query, (lo, hi) in enumerate(cuts.windows)
+        for i, (first, past) in enumerate(
+            zip(cuts.slices(lo).tolist(), cuts.slices(hi).tolist(), strict=True)
+        )
+    )
+    # what the windows from here on ask for: nothing before may stop a value of another kind
+    floors = list(itertools.accumulate(reversed([first for _, first, _, _ in due]), min))[::-1]
+    edges = cuts.edges.tolist()
+    slices = Slices(aggregation)
+    end = 0
+    answers: list[list[Any]] = [[None] * lo.size for lo, _ in cuts.windows]
+    for (past, first, query, i), floor in zip(due, floors, strict=True):
+        end = max(end, floor)
+        slices.keep(end - floor)
+        while end < past:
+            slices.append(slices.folded(values[edges[end] : edges[end + 1]]))
+            end += 1
+        state = slices.newest(past - first)
+        state = aggregation.identity if state is NOTHING else state
+        answers[query][i] = aggregation.lower(state)
+    return [packed(aggregation, each) for each in answers]
+
+
+# -- what goes in --------------------------------------------------------------------------------
+
+
+def _check_columns(aggregation: Aggregation, columns: Sequence[Any], masks: Masks) -> int:
+    """The number of rows."""
+    wanted = 1 if aggregation.takes == "ordered pair" else aggregation.arity
+    if len(columns) != wanted:
+        raise InvalidArgument(f"{aggregation!r} takes {wanted} array(s), got {len(columns)}")
+    if len(masks) != len(columns):
+        raise InvalidArgument(f"nulls has {len(masks)} entries for {len(columns)} columns")
+    lengths = {given.shape for given in (*columns, *masks) if given is not None}
+    if len(lengths) > 1:
+        raise InvalidArgument(f"columns and nulls differ in shape: {sorted(lengths)}")
+    return len(columns[0])
+
+
+def _check_bounds(name: str, lo: Positions, hi: Positions, n: int) -> None:
+    for bound in (lo, hi):
+        if bound.dtype != np.int64 or bound.shape != lo.shape or bound.ndim != 1:
+            raise InvalidArgument(
+                f"{name}: lo and hi must be arrays of int64, as long as each other; got "
+                f"{lo.dtype} of {lo.shape} and {hi.dtype} of {hi.shape}"
+            )
+        if (bound[1:] < bound[:-1]).any():
+            raise InvalidArgument(f"{name}: neither lo nor hi may fall")
+    if lo.size and not (lo[0] >= 0 and hi[-1] <= n and (lo <= hi).all()):
+        raise InvalidArgument(f"{name} must have 0 ≤ lo ≤ hi ≤ {n}, the number of rows")

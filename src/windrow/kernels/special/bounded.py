@@ -1,0 +1,215 @@
+"""Extrema and sums of windows given by their bounds: Two-Stacks, with arrays for the stacks.
+
+The windows [lo, hi) never fall back, so they come in phases. A phase is split where the windows
+before it ended, and holds the windows that begin at the split or before it:
+
+              first                split                 end
+        ────────┼─────────────────────┼────────────────────┼──
+                ╞═════════ suffix of lo[i] ╪ prefix of hi[i] ╡        answer = suffix ⊕ prefix
+
+Suffixes and prefixes are filled in one go each, and then the answers do not wait for each other.
+The first window behind the split begins the next phase. A window that shares no value with the one
+before begins a phase as if there were nothing before, so segments do not touch each other; and a
+phase depends on where the last one ended alone, so pieces of the output can be computed apart: from
+any window on where the answer does not depend on the grouping, else from one that begins a phase.
+
+Measured on 5·10⁶ rows at random times, windows of 1000, with all that a call does, in ns a row:
+maxima 5.9, sums 5.4, means 5.8, where the same scheme with one value at a time took 8.8, 12 and 12.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import boolean, float64, int64, njit, void
+
+from windrow.kernels.special.minmax import LOWEST, key_of, value_of
+from windrow.kernels.special.sums import BLOCK, plus
+from windrow.windows.bounds import phase_end
+
+Array = np.ndarray[Any, Any]
+
+
+# --- extrema -------------------------------------------------------------------------------
+
+# Indices are unsigned where they count down, and so never negative for the compiler to ask.
+
+
+@njit(void(int64[::1], int64, boolean, int64[::1]), cache=True, nogil=True)
+def suffix_maxima(bits: Array, flip: int, floating: bool, into: Array) -> None:
+    """into[j] is the highest key from j on; the lowest of all behind the end."""
+    n = np.uint64(bits.size)
+    highest = LOWEST
+    into[bits.size] = highest
+    for k in range(n):
+        j = n - np.uint64(1) - k
+        highest = max(highest, key_of(bits[j], flip, floating))
+        into[j] = highest
+
+
+@njit(void(int64[::1], int64, boolean, int64[::1]), cache=True, nogil=True)
+def prefix_maxima(bits: Array, flip: int, floating: bool, into: Array) -> None:
+    """into[j] is the highest key before j; the lowest of all for none."""
+    highest = LOWEST
+    into[0] = highest
+    rest = into[1:]
+    for j in range(bits.size):
+        highest = max(highest, key_of(bits[j], flip, floating))
+        rest[j] = highest
+
+
+@njit(
+    void(int64[::1], int64[::1], int64[::1], int64, int64, boolean, int64[:, ::1], int64[::1]),
+    cache=True,
+    nogil=True,
+)
+def bounded_extremes(
+    bits: Array,
+    lo: Array,
+    hi: Array,
+    end: int,
+    flip: int,
+    floating: bool,
+    scratch: Array,
+    out: Array,
+) -> None:
+    """out[i] is the maximum of the window (minimum for a flip of −1); nothing for an empty one.
+
+    Bits and results as in `minmax`; `end` is where the window before the first one ends, and
+    `scratch` two rows, longer than any window. O(1) a row.
+    """
+    suffix = scratch[0]
+    prefix = scratch[1]
+    i = 0
+    while i < lo.size:
+        first = lo[i]
+        split = max(first, end)
+        suffix_maxima(bits[first:split], flip, floating, suffix)
+        last = phase_end(lo, i, split)
+        end = max(hi[last - 1], split)
+        prefix_maxima(bits[split:end], flip, floating, prefix)
+        los = lo[i:last]
+        his = hi[i:last]
+        rows = out[i:last]
+        for k in range(rows.size):
+            a = np.uint64(los[k] - first)
+            b = np.uint64(max(his[k] - split, 0))
+            rows[k] = value_of(max(suffix[a], prefix[b]), flip, floating)
+        i = last
+
+
+# --- sums ----------------------------------------------------------------------------------
+
+
+@njit(void(float64[::1], float64[::1]), cache=True, nogil=True)
+def growing_sums(values: Array, into: Array) -> None:
+    """into[j] is the sum of the first j values, the same however many follow.
+
+    Blocks of 64 are summed as in `sums.prefix_sums`, and their totals with compensation.
+    """
+    into[0] = 0.0
+    high = 0.0
+    low = 0.0
+    for block in range(0, values.size, BLOCK):
+        base = 0.0
+        end = min(block + BLOCK, values.size)
+        whole = end - (end - block) % 8
+        for r in range(block, whole, 8):
+            x = values[r : r + 8]
+            y = into[r + 1 : r + 9]
+            s01 = x[0] + x[1]
+            s03 = s01 + (x[2] + x[3])
+            s45 = x[4] + x[5]
+            s47 = s45 + (x[6] + x[7])
+            y[0] = high + (low + (base + x[0]))
+            y[1] = high + (low + (base + s01))
+            y[2] = high + (low + (base + (s01 + x[2])))
+            y[3] = high + (low + (base + s03))
+            y[4] = high + (low + (base + (s03 + x[4])))
+            y[5] = high + (low + (base + (s03 + s45)))
+            y[6] = high + (low + (base + (s03 + (s45 + x[6]))))
+            base += s03 + s47
+            y[7] = high + (low + base)
+        four = 0.0
+        two = 0.0
+        for r in range(whole, end):  # the beginning of such a tree
+            last = values[r]
+            if r & 1:
+                last += values[r - 1]
+            into[r + 1] = high + (low + (base + (four + (two + last))))
+            if r & 3 == 1:
+                two = last
+            elif r & 3 == 3:
+                four = two + last
+                two = 0.0
+        high, low = plus(high, low, base)
+
+
+@njit(void(float64[::1], float64[::1]), cache=True, nogil=True)
+def shrinking_sums(values: Array, into: Array) -> None:
+    """into[j] is the sum of the values from j on, in blocks from the end."""
+    into[values.size] = 0.0
+    high = 0.0
+    low = 0.0
+    for block in range(values.size, 0, -BLOCK):
+        base = 0.0
+        begin = max(block - BLOCK, 0)
+        whole = begin + (block - begin) % 8
+        for r in range(block - 8, whole - 1, -8):
+            x = values[r : r + 8]
+            y = into[r : r + 8]
+            s67 = x[6] + x[7]
+            s47 = (x[4] + x[5]) + s67
+            s23 = x[2] + x[3]
+            s03 = (x[0] + x[1]) + s23
+            y[7] = high + (low + (base + x[7]))
+            y[6] = high + (low + (base + s67))
+            y[5] = high + (low + (base + (x[5] + s67)))
+            y[4] = high + (low + (base + s47))
+            y[3] = high + (low + (base + (x[3] + s47)))
+            y[2] = high + (low + (base + (s23 + s47)))
+            y[1] = high + (low + (base + ((x[1] + s23) + s47)))
+            base += s03 + s47
+            y[0] = high + (low + base)
+        for r in range(whole - 1, begin - 1, -1):
+            base += values[r]
+            into[r] = high + (low + base)
+        high, low = plus(high, low, base)
+
+
+@njit(
+    void(float64[::1], int64[::1], int64[::1], int64, boolean, float64[:, ::1], float64[::1]),
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
+def bounded_sums(
+    values: Array, lo: Array, hi: Array, end: int, mean: bool, scratch: Array, out: Array
+) -> None:
+    """out[i] is the sum of the window, or its mean; 0 or NaN for an empty one. O(1) a row.
+
+    `end` is where the window before the first one ends, which must begin a phase, and `scratch`
+    two rows, longer than any window.
+    """
+    suffix = scratch[0]
+    prefix = scratch[1]
+    i = 0
+    while i < lo.size:
+        first = lo[i]
+        split = max(first, end)
+        shrinking_sums(values[first:split], suffix)
+        last = phase_end(lo, i, split)
+        end = max(hi[last - 1], split)
+        growing_sums(values[split:end], prefix)
+        los = lo[i:last]
+        his = hi[i:last]
+        rows = out[i:last]
+        for k in range(rows.size):
+            a = np.uint64(los[k] - first)
+            b = np.uint64(max(his[k] - split, 0))
+            rows[k] = suffix[a] + prefix[b]
+        if mean:
+            for k in range(rows.size):
+                rows[k] /= his[k] - los[k]
+        i = last

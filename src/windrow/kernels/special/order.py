@@ -1,0 +1,205 @@
+"""Stable sorting in linear time: by code, then by time within each code's segment; and moving rows.
+
+Rows are counted by code and put where their code's segment goes on. A segment whose times are not
+in order yet is sorted by insertion if it is short, and else by their bytes, the lowest first; a
+byte that is the same in all of them is left out, as the high ones of times mostly are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import boolean, int32, int64, njit, uint8, uint32, uint64, void
+
+from windrow.kernels.special.minmax import LOWEST, key_of
+
+Array = np.ndarray[Any, Any]
+
+# Below this length, insertion beats the counters of eight bytes.
+SHORT = 48
+
+
+@njit(int64(int64[::1], int64, int64, int64[::1]), cache=True, nogil=True)
+def count_codes(codes: Array, begin: int, stop: int, counts: Array) -> int:
+    """Count each code among rows begin … stop − 1; how often a code is below the one before.
+
+    −1 − i tells that row i has no counter.
+    """
+    falls = 0
+    previous = np.int64(0)
+    for i in range(begin, stop):
+        code = codes[i]
+        if code < 0 or code >= counts.size:
+            return -1 - i
+        counts[code] += 1
+        falls += code < previous
+        previous = code
+    return falls
+
+
+@njit(void(int64[::1], int64, int64, int64[::1], int32[::1]), cache=True, nogil=True)
+def place_codes(codes: Array, begin: int, stop: int, following: Array, order: Array) -> None:
+    """Put rows begin … stop − 1 where their code's next one goes; O(1) a row."""
+    for i in range(begin, stop):
+        code = codes[i]
+        order[following[code]] = i
+        following[code] += 1
+
+
+@njit(int64(int64, boolean), cache=True, nogil=True)
+def _rank(bits: int, floating: bool) -> int:
+    """A number in the order of the value with these bits: both zeros equal, NaN last."""
+    return key_of(0 if floating and bits == LOWEST else bits, 0, floating)
+
+
+@njit(boolean(int64[::1], int64[::1], boolean), cache=True, nogil=True)
+def in_order(bits: Array, starts: Array, floating: bool) -> bool:
+    """Whether the values of each segment never fall."""
+    for s in range(starts.size - 1):
+        part = bits[starts[s] : starts[s + 1]]
+        for i in range(1, part.size):
+            if _rank(part[i], floating) < _rank(part[i - 1], floating):
+                return False
+    return True
+
+
+@njit(void(uint64[::1], int32[::1]), cache=True, nogil=True)
+def _insertion(keys: Array, rows: Array) -> None:
+    for i in range(1, keys.size):
+        key = keys[i]
+        row = rows[i]
+        j = i
+        while j > 0 and keys[j - 1] > key:
+            keys[j] = keys[j - 1]
+            rows[j] = rows[j - 1]
+            j -= 1
+        keys[j] = key
+        rows[j] = row
+
+
+@njit(
+    boolean(uint64[::1], int32[::1], uint64[::1], int32[::1], int64[:, ::1]),
+    cache=True,
+    nogil=True,
+)
+def _by_bytes(keys: Array, rows: Array, other_keys: Array, other: Array, counts: Array) -> bool:
+    """Sort by each byte in turn, from one pair of arrays to the other; whether it ended there."""
+    counts[:] = 0
+    for i in range(keys.size):
+        key = keys[i]
+        for byte in range(8):
+            counts[byte, (key >> np.uint64(8 * byte)) & np.uint64(255)] += 1
+    moved = False
+    for byte in range(8):
+        shift = np.uint64(8 * byte)
+        count = counts[byte]
+        if count[(keys[0] >> shift) & np.uint64(255)] == keys.size:
+            continue
+        before = 0
+        for digit in range(256):
+            here = count[digit]
+            count[digit] = before
+            before += here
+        for i in range(keys.size):
+            digit = (keys[i] >> shift) & np.uint64(255)
+            place = count[digit]
+            count[digit] = place + 1
+            other_keys[place] = keys[i]
+            other[place] = rows[i]
+        keys, other_keys = other_keys, keys
+        rows, other = other, rows
+        moved = not moved
+    return moved
+
+
+@njit(
+    void(int64[::1], int64[::1], int64, int64, boolean, int32[::1]),
+    cache=True,
+    nogil=True,
+)
+def sort_segments(
+    bits: Array, starts: Array, begin: int, stop: int, floating: bool, order: Array
+) -> None:
+    """Sort the rows in `order` of segments begin … stop − 1 by their values, unless they are.
+
+    O(1) a row that is in order, at most 8 moves a row in a segment that is not.
+    """
+    longest = 0
+    for s in range(begin, stop):
+        longest = max(longest, starts[s + 1] - starts[s])
+    keys = np.empty(longest, np.uint64)
+    other_keys = np.empty(longest, np.uint64)
+    other_rows = np.empty(longest, np.int32)
+    counts = np.empty((8, 256), np.int64)
+    for s in range(begin, stop):
+        rows = order[starts[s] : starts[s + 1]]
+        n = rows.size
+        falls = False
+        previous = LOWEST
+        for i in range(n):
+            rank = _rank(bits[rows[i]], floating)
+            falls |= rank < previous
+            previous = rank
+            keys[i] = np.uint64(rank) ^ np.uint64(0x8000000000000000)
+        if not falls:
+            continue
+        if n <= SHORT:
+            _insertion(keys[:n], rows)
+        elif _by_bytes(keys[:n], rows, other_keys[:n], other_rows[:n], counts):
+            for i in range(n):
+                rows[i] = other_rows[i]
+
+
+# --- moving rows ---------------------------------------------------------------------------
+
+# Compiled into its callers, for each size of values that they take.
+_inside = njit(nogil=True)
+
+
+@_inside
+def _gather(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
+    for i in range(begin, stop):
+        out[i] = values[np.uint32(order[i])]
+
+
+@_inside
+def _scatter(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
+    for i in range(begin, stop):
+        out[np.uint32(order[i])] = values[i]
+
+
+@njit(void(uint8[::1], int32[::1], int64, int64, uint8[::1]), cache=True, nogil=True)
+def gather_1(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
+    """out[i] = values[order[i]] for i from begin to stop − 1, of one byte each."""
+    _gather(values, order, begin, stop, out)
+
+
+@njit(void(uint32[::1], int32[::1], int64, int64, uint32[::1]), cache=True, nogil=True)
+def gather_4(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
+    """The same of four bytes each."""
+    _gather(values, order, begin, stop, out)
+
+
+@njit(void(uint64[::1], int32[::1], int64, int64, uint64[::1]), cache=True, nogil=True)
+def gather_8(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
+    """The same of eight bytes each."""
+    _gather(values, order, begin, stop, out)
+
+
+@njit(void(uint8[::1], int32[::1], int64, int64, uint8[::1]), cache=True, nogil=True)
+def scatter_1(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
+    """out[order[i]] = values[i] for i from begin to stop − 1, of one byte each."""
+    _scatter(values, order, begin, stop, out)
+
+
+@njit(void(uint32[::1], int32[::1], int64, int64, uint32[::1]), cache=True, nogil=True)
+def scatter_4(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
+    """The same of four bytes each."""
+    _scatter(values, order, begin, stop, out)
+
+
+@njit(void(uint64[::1], int32[::1], int64, int64, uint64[::1]), cache=True, nogil=True)
+def scatter_8(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
+    """The same of eight bytes each."""
+    _scatter(values, order, begin, stop, out)

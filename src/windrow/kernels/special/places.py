@@ -1,0 +1,213 @@
+"""Where the largest or smallest value of a window is, and its first or last one that is not null.
+
+Values are compared by the keys of `minmax`, with both zeros equal; the first of equal values wins.
+Windows given by their bounds come in phases, as in `bounded`. The last w rows need no search for
+them: split at every w-th row, as in van Herk's and Gil and Werman's scheme,
+
+        ├───────┼───────┼───────┤         suffixes of the stretch before the split,
+                ╞suffix═╪prefix═╡         prefixes of the one behind it
+
+Whatever the grouping, the answer is the same, so any rows can be computed apart from the others.
+Measured on 5·10⁶ rows and windows of 1000: 5.4 ns a row, where Two-Stacks with one value at a time
+takes 7.9; by bounds 7.4 against 10.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import boolean, int64, njit, uint8, void
+
+from windrow.kernels.special.minmax import LOWEST, key_of
+from windrow.windows.bounds import phase_end
+
+Array = np.ndarray[Any, Any]
+
+# The rows of the scratch: keys and places of the suffixes, keys and places of the prefixes.
+SCRATCH = 4
+
+
+@njit(
+    void(int64[::1], uint8[::1], int64, int64, int64, boolean, int64[::1], int64[::1]),
+    cache=True,
+    nogil=True,
+)
+def _suffixes(
+    bits: Array,
+    nulls: Array,
+    first: int,
+    end: int,
+    flip: int,
+    floating: bool,
+    keys: Array,
+    at: Array,
+) -> None:
+    """The highest key from each position of [first, end) on, and where the first such is."""
+    part = bits[first:end]
+    masked = nulls.size > 0
+    part_nulls = nulls[first:end] if masked else nulls
+    n = np.uint64(part.size)
+    highest = LOWEST
+    place = -1
+    keys[part.size] = highest
+    at[part.size] = place
+    position = end
+    for k in range(n):
+        position -= 1
+        j = n - np.uint64(1) - k
+        key = key_of(0 if floating and part[j] == LOWEST else part[j], flip, floating)
+        better = key >= highest
+        if masked:
+            better &= part_nulls[j] == 0
+        highest = key if better else highest
+        place = position if better else place
+        keys[j] = highest
+        at[j] = place
+
+
+@njit(
+    void(int64[::1], uint8[::1], int64, int64, int64, boolean, int64[::1], int64[::1]),
+    cache=True,
+    nogil=True,
+)
+def _prefixes(
+    bits: Array,
+    nulls: Array,
+    first: int,
+    end: int,
+    flip: int,
+    floating: bool,
+    keys: Array,
+    at: Array,
+) -> None:
+    """The highest key of the first k positions of [first, end), and where the first such is."""
+    part = bits[first:end]
+    masked = nulls.size > 0
+    part_nulls = nulls[first:end] if masked else nulls
+    highest = LOWEST
+    place = -1
+    keys[0] = highest
+    at[0] = place
+    later_keys = keys[1:]
+    later_at = at[1:]
+    for j in range(part.size):
+        key = key_of(0 if floating and part[j] == LOWEST else part[j], flip, floating)
+        better = (key > highest) | (place < 0)
+        if masked:
+            better &= part_nulls[j] == 0
+        highest = key if better else highest
+        place = first + j if better else place
+        later_keys[j] = highest
+        later_at[j] = place
+
+
+@njit(
+    void(
+        int64[::1], uint8[::1], int64[::1], int64[::1], int64, int64, boolean, int64[:, ::1],
+        int64[::1],
+    ),
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def bounded_places(
+    bits: Array,
+    nulls: Array,
+    lo: Array,
+    hi: Array,
+    end: int,
+    flip: int,
+    floating: bool,
+    scratch: Array,
+    out: Array,
+) -> None:
+    """out[i] is the position of the maximum (minimum for a flip of −1) of the window; −1 for none.
+
+    As `bounded.bounded_extremes`, with four rows of scratch. O(1) a row.
+    """
+    keys, at, later_keys, later_at = scratch[0], scratch[1], scratch[2], scratch[3]
+    i = 0
+    while i < lo.size:
+        first = lo[i]
+        split = max(first, end)
+        _suffixes(bits, nulls, first, split, flip, floating, keys, at)
+        last = phase_end(lo, i, split)
+        end = max(hi[last - 1], split)
+        _prefixes(bits, nulls, split, end, flip, floating, later_keys, later_at)
+        los = lo[i:last]
+        his = hi[i:last]
+        rows = out[i:last]
+        for k in range(rows.size):
+            a = np.uint64(los[k] - first)
+            b = np.uint64(max(his[k] - split, 0))
+            early = (keys[a] >= later_keys[b]) & (at[a] >= 0)
+            rows[k] = at[a] if early else later_at[b]
+        i = last
+
+
+@njit(
+    void(
+        int64[::1], uint8[::1], int64[::1], int64, int64, int64, int64, boolean, int64[:, ::1],
+        int64[::1],
+    ),
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def segment_places(
+    bits: Array,
+    nulls: Array,
+    starts: Array,
+    w: int,
+    start: int,
+    stop: int,
+    flip: int,
+    floating: bool,
+    scratch: Array,
+    out: Array,
+) -> None:
+    """The same for the last w rows of each row's own segment, for rows start … stop − 1."""
+    keys, at, later_keys, later_at = scratch[0], scratch[1], scratch[2], scratch[3]
+    split = start
+    s = np.searchsorted(starts, start, side="right") - 1
+    while split < stop:
+        while starts[s + 1] <= split:
+            s += 1
+        first = max(starts[s], split + 1 - w)
+        end = min(min(starts[s + 1], stop), split + w)
+        _suffixes(bits, nulls, first, split, flip, floating, keys, at)
+        _prefixes(bits, nulls, split, end, flip, floating, later_keys, later_at)
+        rows = out[split:end]
+        back = split + 1 - w - first  # how far before `first` the first row's window begins
+        for k in range(rows.size):
+            a = np.uint64(max(back + k, 0))
+            early = (keys[a] >= later_keys[k + 1]) & (at[a] >= 0)
+            rows[k] = at[a] if early else later_at[k + 1]
+        split = end
+
+
+@njit(void(uint8[::1], int64[::1], int64[::1], int64[::1], int64[::1]), cache=True, nogil=True)
+def bounded_first(nulls: Array, lo: Array, hi: Array, cursors: Array, out: Array) -> None:
+    """out[i] is the first position of the window that is not null; −1 if there is none.
+
+    `cursors` are (−1, 0) for the first windows, and left for those that follow.
+    """
+    place = cursors[0]
+    for i in range(lo.size):
+        place = max(place, lo[i])
+        while place < hi[i] and nulls[place] != 0:
+            place += 1
+        out[i] = place if place < hi[i] else -1
+    cursors[0] = place
+
+
+@njit(void(uint8[::1], int64[::1], int64[::1], int64[::1], int64[::1]), cache=True, nogil=True)
+def bounded_last(nulls: Array, lo: Array, hi: Array, cursors: Array, out: Array) -> None:
+    """The same for the last position that is not null."""
+    place, end = cursors[0], cursors[1]
+    for i in range(lo.size):
+        end = max(end, lo[i])
+        while end < hi[i]:
+            place = end if nulls[end] == 0 else place
+            end += 1
+        out[i] = place if place >= lo[i] else -1
+    cursors[0], cursors[1] = place, end

@@ -1,0 +1,161 @@
+"""The kernels of the last w rows, run over every segment of an array that holds many.
+
+Segment s is the rows starts[s] … starts[s+1]−1, and no window reaches over its ends. Each function
+fills rows start … stop−1, whatever segments they are in; where it begins and stops changes no
+answer. The kernels work on tiles, which costs a short segment more than its rows do (100 ns a row
+for segments of 10 rows), so there are two simpler ways:
+
+    a segment of less than w rows   every window begins where the segment does: a running total
+    one of at most 64 rows          its windows are gone through, or it is one tile
+
+With them, 5·10⁵ segments of 10 rows take 3 (maxima, sums) to 9 ns (deviations) a row. Sums and
+variances group their values as the kernels do, whatever the length of a segment: a segment that
+comes in pieces has the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import boolean, float64, int64, njit, void
+
+from windrow.kernels.special.bounded import growing_sums
+from windrow.kernels.special.minmax import LOWEST, key_of, rolling_extremes, value_of
+from windrow.kernels.special.sums import (
+    BLOCK,
+    COMPENSATED,
+    STRIP,
+    rolling_mean_f64,
+    rolling_sum_f64,
+    short_sums,
+)
+from windrow.kernels.special.variance import (
+    rolling_std_f64,
+    rolling_var_f64,
+    short_variances,
+    variance_of,
+)
+
+Array = np.ndarray[Any, Any]
+
+SHORT = 64
+
+
+@njit(
+    void(int64[::1], int64[::1], int64, int64, int64, int64, boolean, int64[::1]),
+    cache=True,
+    nogil=True,
+)
+def segment_extremes(
+    bits: Array, starts: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
+) -> None:
+    """out[i] is the maximum of the last w rows of i's segment (minimum for a flip of −1)."""
+    s = np.searchsorted(starts, start, side="right") - 1
+    while s < starts.size - 1 and starts[s] < stop:
+        first = max(start - starts[s], 0)
+        last = min(stop, starts[s + 1]) - starts[s]
+        part = bits[starts[s] : starts[s + 1]]
+        row = out[starts[s] : starts[s + 1]]
+        if part.size <= w:
+            highest = LOWEST
+            for i in range(first):
+                highest = max(highest, key_of(part[i], flip, floating))
+            for i in range(first, last):
+                highest = max(highest, key_of(part[i], flip, floating))
+                row[i] = value_of(highest, flip, floating)
+        elif part.size <= SHORT:
+            for i in range(first, last):
+                highest = LOWEST
+                for j in range(max(i + 1 - w, 0), i + 1):
+                    highest = max(highest, key_of(part[j], flip, floating))
+                row[i] = value_of(highest, flip, floating)
+        else:
+            rolling_extremes(part, w, first, last, flip, floating, row)
+        s += 1
+
+
+@njit(
+    void(float64[::1], int64[::1], int64, int64, int64, boolean, float64[::1], float64[::1]),
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
+def segment_sums(
+    values: Array,
+    starts: Array,
+    w: int,
+    start: int,
+    stop: int,
+    mean: bool,
+    scratch: Array,
+    out: Array,
+) -> None:
+    """out[i] is the sum, or the mean, of the last w rows of i's segment.
+
+    `scratch` is longer than any segment of at most w rows.
+    """
+    strips = np.empty((2, STRIP + BLOCK))
+    s = np.searchsorted(starts, start, side="right") - 1
+    while s < starts.size - 1 and starts[s] < stop:
+        first = max(start - starts[s], 0)
+        last = min(stop, starts[s + 1]) - starts[s]
+        part = values[starts[s] : starts[s + 1]]
+        row = out[starts[s] : starts[s + 1]]
+        if w <= BLOCK:
+            short_sums(part, w, first, last, 1.0, strips, row)
+            if mean:
+                for i in range(first, last):
+                    row[i] /= min(i + 1, w)
+        elif part.size <= BLOCK or part.size < w < COMPENSATED:
+            growing_sums(part[:last], scratch)
+            sums = scratch[1:]
+            for i in range(first, last):
+                row[i] = sums[i] / (i + 1) if mean else sums[i]
+        elif mean:
+            rolling_mean_f64(part, w, first, last, row)
+        else:
+            rolling_sum_f64(part, w, first, last, row)
+        s += 1
+
+
+@njit(
+    void(float64[::1], int64[::1], int64, int64, int64, int64, boolean, float64[::1]),
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
+def segment_variances(
+    values: Array, starts: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
+) -> None:
+    """out[i] is the variance of the last w rows of i's segment, or its root; NaN for ≤ ddof."""
+    strips = np.empty((6, STRIP + BLOCK))
+    s = np.searchsorted(starts, start, side="right") - 1
+    while s < starts.size - 1 and starts[s] < stop:
+        first = max(start - starts[s], 0)
+        last = min(stop, starts[s + 1]) - starts[s]
+        part = values[starts[s] : starts[s + 1]]
+        row = out[starts[s] : starts[s + 1]]
+        if w <= BLOCK:
+            short_variances(part, w, ddof, first, last, root, strips, row)
+        elif part.size <= BLOCK:
+            # The first block of `rolling_var_f64`: every window begins with the segment.
+            deviations = strips[0, : part.size]
+            squares = strips[1, : part.size]
+            for i in range(part.size):
+                deviations[i] = part[i] - part[0]
+                squares[i] = deviations[i] * deviations[i]
+            growing_sums(deviations, strips[2])
+            growing_sums(squares, strips[3])
+            for i in range(first, last):
+                total = strips[2, i + 1]
+                m2 = strips[3, i + 1] - total * total / (i + 1)
+                row[i] = variance_of(m2, i + 1, ddof)
+                if root:
+                    row[i] = math.sqrt(row[i])
+        elif root:
+            rolling_std_f64(part, w, ddof, first, last, row)
+        else:
+            rolling_var_f64(part, w, ddof, first, last, row)
+        s += 1

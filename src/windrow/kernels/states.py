@@ -1,0 +1,257 @@
+"""Partial aggregates that travel: the states of windows as arrays, and windows over such states.
+
+    rows      ──partials──▶  a state a slice  ┐
+                                              ├─concatenate─▶ states in order ──merge──▶ answers
+    loose rows ──lifted───▶  a state a row    ┘
+
+Both ways are the compiled loop with another end put on: one whose answers are its states, and one
+whose values are states already. Merging the parts of a window in order gives what aggregating its
+rows gives, to the rounding of floats, however the window was cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.aggregations.algebra import RowAlgebra
+from windrow.aggregations.base import Aggregation
+from windrow.errors import Unsupported
+from windrow.kernels.columns import NO_NULLS, Column, column
+from windrow.kernels.looped import row_results, run_loop
+from windrow.kernels.monoids import Compiled, Monoid, state_of
+from windrow.kernels.overflow import check_sums
+from windrow.kernels.results import Answers, finished
+from windrow.windows.positions import Windows
+
+_LIKE_FLOATS = Column(np.empty(0), None, np.dtype(np.float64))
+Nulls = Sequence[NDArray[np.bool_] | None] | None
+
+
+@dataclass(frozen=True)
+class Partials:
+    """States in order: one array a field, or a table of rows for a sketch.
+
+    `missing` is true where a part had no value at all, whatever the fields hold there; such a state
+    is neutral. None says that every part has a value.
+    """
+
+    fields: tuple[NDArray[Any], ...]
+    missing: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.fields[0])
+
+
+def partials(
+    aggregation: Aggregation,
+    columns: Sequence[NDArray[Any]],
+    windows: Windows,
+    *,
+    nulls: Nulls = None,
+    threads: int = 1,
+    hashed: bool = False,
+) -> Partials:
+    """The state of each window: 1 ⊕ a row where windows are slices, 3 where they overlap.
+
+    ArgMax, ArgMin and LongestRun take the measures alone; their states hold positions. A sketch
+    takes hashes for values if these are `hashed`.
+
+    >>> from windrow import Mean
+    >>> slices = Windows(np.array([0, 4]), lo=np.array([0, 3]), hi=np.array([3, 4]))
+    >>> partials(Mean(), [np.array([3, 1, 2, 5])], slices).fields
+    (array([6, 5]), array([3, 1]))
+    """
+    given = _columns(columns, nulls)
+    compiled = state_of(aggregation, [str(c.data.dtype) for c in given])
+    if hashed and isinstance(compiled, RowAlgebra):
+        compiled = replace(compiled, read="uint64")
+    masks = [c.nulls for c in given if c.nulls is not None and not aggregation.counts_nulls]
+    mask = np.bitwise_or.reduce(masks) if masks else None
+    data = tuple(c.data for c in given)
+    check_sums(aggregation, data[0], mask, windows, threads)
+    return _states(aggregation, _giving(compiled), data, mask, windows, threads)
+
+
+def lifted(
+    aggregation: Aggregation,
+    columns: Sequence[NDArray[Any]],
+    nulls: Nulls = None,
+    *,
+    hashed: bool = False,
+) -> Partials:
+    """Every row as a state of its own; O(rows).
+
+    >>> from windrow import Mean
+    >>> lifted(Mean(), [np.array([3, 1])]).fields
+    (array([3, 1]), array([1, 1]))
+    """
+    rows = np.arange(len(columns[0]) + 1)
+    windows = Windows(rows[[0, -1]], lo=rows[:-1], hi=rows[1:])
+    return partials(aggregation, columns, windows, nulls=nulls, hashed=hashed)
+
+
+def concatenate(pieces: Sequence[Partials]) -> Partials:
+    """The states of all pieces, one piece after the other.
+
+    >>> concatenate([Partials((np.array([1]),)), Partials((np.array([2]),))]).fields
+    (array([1, 2]),)
+    """
+    fields = tuple(np.concatenate(each) for each in zip(*(p.fields for p in pieces), strict=True))
+    if all(p.missing is None for p in pieces):
+        return Partials(fields)
+    gone = [np.zeros(len(p), np.bool_) if p.missing is None else p.missing for p in pieces]
+    return Partials(fields, np.concatenate(gone))
+
+
+def merge(
+    aggregation: Aggregation,
+    dtypes: Sequence[str],
+    parts: Partials,
+    windows: Windows,
+    *,
+    threads: int = 1,
+) -> Answers:
+    """The answers of windows over states, which were made of columns of `dtypes`.
+
+    About 3 ⊕ a state where windows overlap. `dtypes` are "float64" or "int64".
+
+    >>> from windrow import Mean
+    >>> parts = Partials((np.array([6, 5]), np.array([3, 1])))
+    >>> merge(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).values
+    array([2.  , 2.75])
+    """
+    compiled = state_of(aggregation, dtypes)
+    check_sums(aggregation, parts.fields[0], _mask(parts), windows, threads)
+    if isinstance(compiled, RowAlgebra):
+        return _sketches(aggregation, compiled, parts, windows)
+    nulls = _nulls(compiled, _mask(parts), parts.fields)
+    out, valid = run_loop(aggregation, _taking(compiled), parts.fields, nulls, windows, threads)
+    like = np.empty(0, dtypes[0])
+    return finished(aggregation, Column(like, None, like.dtype), out, valid)
+
+
+def merge_partials(
+    aggregation: Aggregation,
+    dtypes: Sequence[str],
+    parts: Partials,
+    windows: Windows,
+    *,
+    threads: int = 1,
+) -> Partials:
+    """The states of windows over states: `merge`, with states for answers.
+
+    >>> from windrow import Mean
+    >>> parts = Partials((np.array([6, 5]), np.array([3, 1])))
+    >>> merge_partials(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).fields
+    (array([ 6, 11]), array([3, 4]))
+    """
+    compiled = _giving(_taking(state_of(aggregation, dtypes)))
+    check_sums(aggregation, parts.fields[0], _mask(parts), windows, threads)
+    return _states(aggregation, compiled, parts.fields, _mask(parts), windows, threads)
+
+
+# -- the monoid with other ends -----------------------------------------------------------------
+
+
+def _giving(compiled: Compiled) -> Compiled:
+    """The monoid whose answers are its states."""
+    if isinstance(compiled, RowAlgebra):
+        if compiled.answer == "moment_answer":  # it is the row already
+            return compiled
+        return replace(
+            compiled,
+            answer="windrow_give",
+            out_dtype=compiled.dtype,
+            out_width=compiled.width,
+            source=f"{compiled.source}\n@njit\ndef windrow_give(s, out{_more(compiled)}):\n"
+            f"    {compiled.copy}(s, out)\n    return s[0] != 0",  # the head says: not nothing
+        )
+    state = "s" if len(compiled.fields) > 1 else "s[0]"
+    return replace(
+        compiled,
+        outputs=compiled.fields,
+        answer="windrow_give",
+        constants=(),
+        source=f"{compiled.source}\n@njit\ndef windrow_give(s):\n    return {state}",
+    )
+
+
+def _taking(compiled: Compiled) -> Compiled:
+    """The monoid whose values are states already. A row of zeros is neutral by itself."""
+    if isinstance(compiled, RowAlgebra):
+        head = f"windrow_take(x, null, into{_more(compiled)})"
+        body = f"{compiled.copy}(x, into)"
+        more: dict[str, Any] = {"read": ""}
+    else:
+        fields = ", ".join(f"x{i}" for i in range(len(compiled.fields)))
+        head, body = f"windrow_take({fields})", f"return ({fields},)"
+        more = {"columns": len(compiled.fields), "positioned": False}
+    source = f"{compiled.source}\n@njit\ndef {head}:\n    {body}"
+    return replace(compiled, unit="windrow_take", minus="", source=source, **more)
+
+
+def _more(compiled: RowAlgebra) -> str:
+    """The arguments for the constants."""
+    return "".join(f", c{i}" for i in range(len(compiled.constants)))
+
+
+# -- running it ---------------------------------------------------------------------------------
+
+
+def _states(
+    aggregation: Aggregation,
+    compiled: Compiled,
+    data: tuple[NDArray[Any], ...],
+    mask: NDArray[np.uint8] | None,
+    windows: Windows,
+    threads: int,
+) -> Partials:
+    out, valid = run_loop(
+        aggregation, compiled, data, _nulls(compiled, mask, data), windows, threads
+    )
+    if valid.all():
+        return Partials(out)
+    missing = valid == 0
+    for o in out:
+        o[missing] = 0
+    return Partials(out, missing)
+
+
+def _nulls(compiled: Compiled, mask: NDArray[np.uint8] | None, data: Any) -> NDArray[np.uint8]:
+    """One kernel for parts with nulls and without: a worker compiles less before it begins."""
+    if mask is not None:
+        return mask
+    return np.zeros(len(data[0]), np.uint8) if isinstance(compiled, Monoid) else NO_NULLS
+
+
+def _sketches(
+    aggregation: Aggregation, compiled: RowAlgebra, parts: Partials, windows: Windows
+) -> Answers:
+    """Merged sketches as what they answer."""
+    (rows,), valid = run_loop(aggregation, _taking(compiled), parts.fields, NO_NULLS, windows, 1)
+    out = tuple(np.zeros(valid.size, output) for output in compiled.outputs)
+    row_results(aggregation, compiled, rows, out, valid)
+    return finished(aggregation, _LIKE_FLOATS, out, valid)
+
+
+# -- what goes in -------------------------------------------------------------------------------
+
+
+def _columns(columns: Sequence[NDArray[Any]], nulls: Nulls) -> list[Column]:
+    masks = [None] * len(columns) if nulls is None else nulls
+    given = []
+    for i, (values, mask) in enumerate(zip(columns, masks, strict=True)):
+        made = column(values, mask, "value", f"columns[{i}]")
+        if made is None:
+            raise Unsupported(f"columns[{i}] is of type {values.dtype}; states are of numbers")
+        given.append(made)
+    return given
+
+
+def _mask(parts: Partials) -> NDArray[np.uint8] | None:
+    return None if parts.missing is None else parts.missing.astype(np.uint8)

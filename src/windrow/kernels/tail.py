@@ -1,0 +1,170 @@
+"""A stream in batches: the values that windows to come may reach, in front of each new batch.
+
+        batch 1                     batch 2
+        ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒            ▒▒▒▒▒▒▒▒▒▒
+                └─ tail ─┘──────────┘           `aggregate` over both answers for batch 2
+
+Floats are added up in an order that depends on where windows begin and end, and on nothing else:
+kernels go by blocks from the first value on, loops by the places at which Two-Stacks flips. The
+tail begins at such a place, so the answers have the same bits however the stream is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numba import int64, njit, void
+from numpy.typing import NDArray
+
+from windrow.aggregations.base import Aggregation
+from windrow.errors import InvalidArgument
+from windrow.kernels.aggregate import aggregate
+from windrow.kernels.columns import Column
+from windrow.kernels.loop import Batch, check_no_nulls
+from windrow.kernels.results import Answers, with_arguments
+from windrow.kernels.routes import route
+from windrow.kernels.special.sums import BLOCK
+from windrow.windows.arrays import Positions
+from windrow.windows.positions import Windows
+
+# Of a run of Two-Stacks: the split before the last flip (−1: none), and the split; then where the
+# last window begins, and the end of what has come in.
+_BEFORE, _SPLIT = 0, 1
+
+
+class Tail:
+    """One aggregation over the batches of a stream, by `aggregate`."""
+
+    def __init__(
+        self,
+        aggregation: Aggregation,
+        columns: Sequence[Column | None],
+        rows: int | None,
+        threads: int,
+        nulls: bool,
+    ) -> None:
+        pairs = aggregation.takes == "ordered pair"
+        wanted = len(columns) if pairs or aggregation.functions is not None else aggregation.arity
+        if len(columns) != wanted:
+            raise InvalidArgument(f"{aggregation!r} takes one array of values, got {len(columns)}")
+        self.aggregation, self.rows, self.threads = aggregation, rows, threads
+        self.inputs = 1 if pairs else len(columns)
+        measured = [
+            c if c is None or not nulls else Column(c.data, np.zeros(0, np.uint8), c.dtype)
+            for c in columns[: self.inputs]
+        ]
+        self.way = route(aggregation, measured, by_rows=rows is not None)
+        self.nulls = nulls
+        self.arrays: list[NDArray[Any]] = []
+        self.masks: list[NDArray[np.bool_] | None] = []
+        self.oldest = 0  # the position of the first value here
+        self.run = np.array([-1, 0, 0, 0])
+
+    def roll(self, batch: Batch) -> Answers:
+        """The answers of the rows that the batch asks for."""
+        if self.way.kernel is not None and not self.way.kernel.nulls:
+            check_no_nulls(self.aggregation, [c for c in batch.columns if c is not None])
+        self._join(batch)
+        windows, extra = self._windows(batch)
+        answers = aggregate(
+            self.aggregation,
+            self.arrays[: self.inputs],
+            windows,
+            nulls=self.masks[: self.inputs],
+            threads=self.threads,
+        )
+        missing = None if answers.missing is None else answers.missing[extra:]
+        made = self._placed(Answers(answers.values[extra:], missing))
+        if not batch.last:
+            self._forget(batch.stop)
+        return made
+
+    def _join(self, batch: Batch) -> None:
+        """Put the batch behind what is here."""
+        arrays = [np.asarray(array) for array in batch.arrays]
+        masks = [
+            None if c is None or c.nulls is None else c.nulls.view(np.bool_) for c in batch.columns
+        ]
+        if not self.arrays:
+            self.arrays, self.masks = arrays, masks
+            return
+        for i, (array, mask) in enumerate(zip(arrays, masks, strict=True)):
+            old, was = self.arrays[i], self.masks[i]
+            if mask is not None or was is not None:
+                pair = ((old, was), (array, mask))
+                self.masks[i] = np.concatenate(
+                    [np.zeros(a.size, np.bool_) if m is None else m for a, m in pair]
+                )
+            self.arrays[i] = np.concatenate([old, array])
+
+    def _windows(self, batch: Batch) -> tuple[Windows, int]:
+        """The windows of the rows that are asked for, behind so many that lead up to them."""
+        n = self.arrays[0].size
+        ends = np.array([0, n])
+        if self.rows is None:
+            assert batch.lo is not None and batch.hi is not None
+            lo, hi = batch.lo, batch.hi
+        elif self.way.kernel is not None or not batch.row:
+            return Windows(ends, rows=self.rows, first=batch.row - self.oldest), 0
+        else:
+            hi = np.arange(batch.row, batch.stop) + 1
+            lo = np.maximum(hi - self.rows, 0)
+        before = self._leading()
+        lead = np.array(before, np.int64).reshape(-1, 2)
+        if self.rows is None:
+            _advance(lo, hi, self.run)
+        lo, hi = (np.concatenate([lead[:, i], b]) - self.oldest for i, b in enumerate((lo, hi)))
+        return Windows(ends, lo=lo, hi=hi), len(before)
+
+    def _leading(self) -> list[tuple[int, int]]:
+        """Windows after which Two-Stacks, begun anew, stands where it stood."""
+        before, split, head, end = self.run.tolist()
+        if before >= 0:
+            return [(before, split), (head, end)]
+        return [(split, end)] if end > split else []
+
+    def _placed(self, answers: Answers) -> Answers:
+        """Answers with arguments, or positions in the stream, where they are positions here."""
+        if len(self.arrays) > self.inputs:
+            return with_arguments(self.aggregation, answers, self.arrays[1])
+        result, values = self.aggregation.result, answers.values
+        if result == "argument":
+            return Answers(values + self.oldest, answers.missing)
+        if isinstance(result, Mapping):
+            for name in (name for name, kind in result.items() if kind == "argument"):
+                values[name] += self.oldest
+        return answers
+
+    def _forget(self, stop: int) -> None:
+        """Drop what neither a later window nor the grouping of its values reaches back to."""
+        if self.rows is not None and self.way.kernel is not None:
+            grid = BLOCK * max(1, (self.rows - 1) // BLOCK)
+            first = (stop // grid - 2) * grid
+        else:
+            if self.rows is not None and stop:  # flips are at every so-many rows
+                flips = (stop - 1) // self.rows
+                split, head = flips * self.rows, max(0, stop - self.rows)
+                self.run[:] = (split - self.rows if flips else -1), split, head, stop
+            first = int(self.run[_SPLIT] if self.run[_BEFORE] < 0 else self.run[_BEFORE])
+        gone = max(0, first - self.oldest)
+        self.arrays = [array[gone:].copy() for array in self.arrays]
+        self.masks = [None if mask is None else mask[gone:].copy() for mask in self.masks]
+        self.oldest += gone
+
+
+@njit(void(int64[::1], int64[::1], int64[::1]), cache=True, nogil=True)
+def _advance(lo: Positions, hi: Positions, run: Positions) -> None:
+    """Note where Two-Stacks stands after these windows."""
+    before, split, head, end = run[0], run[1], run[2], run[3]
+    for i in range(lo.size):
+        head = lo[i]
+        if head > split:
+            before = split
+            split = end
+            if head >= split:
+                before = int64(-1)
+                split = end = head
+        end = max(end, hi[i])
+    run[0], run[1], run[2], run[3] = before, split, head, end

@@ -1,0 +1,81 @@
+"""Columns of a DataFrame in expressions: by their exact names, and times as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import functions as sf
+from pyspark.sql.types import DecimalType
+
+from windrow.queries.query import Query
+from windrow.tables.bind import Bound
+from windrow.tables.columns import SHORT_DECIMAL
+from windrow.windows.kinds import Span, is_number
+
+
+def column(name: str) -> Any:
+    """A column by its exact name, whatever characters it has."""
+    escaped = name.replace("`", "``")
+    return sf.col(f"`{escaped}`")
+
+
+def unused(name: str, taken: Iterable[str]) -> str:
+    """A name that no column has: this one, or with underscores behind it.
+
+    >>> unused("slice", ["id", "Slice"])
+    'slice_'
+    """
+    known = {each.lower() for each in taken}
+    while name.lower() in known:
+        name += "_"
+    return name
+
+
+def ticks(bound: Bound, frame: Any) -> Any:
+    """The order column as a number: microseconds for times, else what it is."""
+    name = str(bound.order)
+    return as_number(name, frame.schema[name].dataType.typeName())
+
+
+def as_number(name: str, kind: str) -> Any:
+    """A column of times or numbers of Spark's type `kind` as a number."""
+    order = column(name)
+    if kind == "timestamp":
+        return sf.unix_micros(order)
+    if kind == "timestamp_ntz":
+        return _clock(order)
+    if kind == "date":
+        return sf.unix_date(order).cast("long") * 86_400_000_000
+    return order if kind in ("double", "float") else order.cast("long")
+
+
+def along_decimals(query: Query, frame: Any) -> tuple[Query, Any]:
+    """A span along a column of decimals as one along whole numbers: counts of the last digit.
+
+    That is for an answer a row, and decimals of up to 18 digits; other queries stay as they are.
+    """
+    window, order = query.window, query.order_by
+    spans = isinstance(window, Span) and window.per_row and len(order) == 1
+    if not isinstance(window, Span) or not spans or frame.isStreaming:
+        return query, frame
+    kind = frame.schema[order[0]].dataType if order[0] in frame.columns else None
+    if not (isinstance(kind, DecimalType) and kind.precision <= SHORT_DECIMAL):
+        return query, frame
+    if window.bounded and is_number(window.size):
+        size = Decimal(str(window.size)).scaleb(kind.scale)
+        exact: Any = int(size) if size == int(size) else float(size)
+        window = replace(window, **{window.name: exact})
+    name = unused("__windrow_order", frame.columns)
+    digits = (column(order[0]) * sf.lit(Decimal(10**kind.scale))).cast("long")
+    return query.replace(window=window, order_by=(name,)), frame.withColumn(name, digits)
+
+
+def _clock(order: Any) -> Any:
+    """Microseconds of a time without a zone, from what a clock shows: no zone has a say in it."""
+    days = sf.unix_date(sf.to_date(order)).cast("long")
+    minutes = (days * 24 + sf.hour(order)) * 60 + sf.minute(order)
+    seconds = sf.extract(sf.lit("SECOND"), order)  # with six digits behind the point
+    return minutes * 60_000_000 + (seconds * 1_000_000).cast("long")

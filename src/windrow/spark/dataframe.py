@@ -1,0 +1,125 @@
+"""Take a query to a DataFrame: what Spark does itself, and the plan for the rest."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import functions as sf
+
+from windrow.aggregations.base import Aggregation
+from windrow.errors import InvalidArgument, Unsupported
+from windrow.queries.query import Query
+from windrow.queries.shared import Shared
+from windrow.queries.streaming import Streaming
+from windrow.spark.columns import along_decimals, unused
+from windrow.spark.hopping import hopping, slices_well
+from windrow.spark.keyed import keyed
+from windrow.spark.ranged import can_range, ranged
+from windrow.spark.schema import analysis_error, bound_to, result_schema
+from windrow.spark.stream import stream
+from windrow.spark.together import together
+from windrow.tables.bind import Bound
+
+
+def run(query: Query, frame: Any) -> Any:
+    """The answers as a DataFrame; nothing runs until Spark is asked for rows.
+
+    Only a query without a key looks at the order column first, to see where it can be cut; and one
+    over a large frame at a sample of its keys, to see whether one of them must be.
+    """
+    if frame.isStreaming:
+        return run_stream(Streaming(query), frame)
+    columns = frame.columns
+    bound, frame = _prepared(query, frame)
+    schema = _visible(result_schema(bound, frame), frame.columns, columns)
+    if slices_well(bound):
+        return hopping(bound, frame, schema)
+    if can_range(bound):
+        made = ranged(bound, frame, schema, _tasks(frame))
+        if made is not None:
+            return made
+    return keyed(bound, frame, schema)
+
+
+def run_shared(shared: Shared, frame: Any) -> Any:
+    """The answers of several queries as one DataFrame, in one pass over the rows."""
+    if frame.isStreaming:
+        return run_stream(Streaming(shared), frame)
+    bounds, columns, frame = _prepared_all(shared, frame)
+    return together(bounds, frame, columns)
+
+
+def run_stream(asked: Streaming, frame: Any) -> Any:
+    """The answers over a streaming DataFrame."""
+    queries = asked.query if isinstance(asked.query, Shared) else [asked.query]
+    bounds, columns, frame = _prepared_all(queries, frame)
+    return stream(asked, bounds, frame, columns)
+
+
+def _prepared_all(queries: Iterable[Query], frame: Any) -> tuple[list[Bound], list[str], Any]:
+    """Queries bound to the same frame, and the columns that it had before expressions joined."""
+    queries, columns, bounds = list(queries), frame.columns, []
+    if len({query.where for query in queries}) > 1:
+        raise analysis_error(
+            Unsupported("shared queries over a DataFrame run in one pass: give all the same where"),
+            frame,
+        )
+    for query in queries:
+        bound, frame = _prepared(query, frame)
+        bounds.append(bound)
+    return [replace(b, schema=bounds[-1].schema) for b in bounds], columns, frame
+
+
+def _prepared(query: Query, frame: Any) -> tuple[Bound, Any]:
+    """The query bound to the frame, which has `where` applied and expressions as columns."""
+    query, frame = along_decimals(query, frame)
+    bound = bound_to(query, frame)
+    if not bound.query.order_by and not frame.isStreaming:
+        raise analysis_error(
+            InvalidArgument("rows of a DataFrame have no order of their own: give order_by="), frame
+        )
+    frame, query = _computed(bound.query, frame)
+    return bound_to(query, frame), frame
+
+
+def _visible(schema: Any, present: list[str], columns: list[str]) -> Any:
+    """The schema without the columns that were added for expressions."""
+    return type(schema)([f for f in schema.fields if f.name in columns or f.name not in present])
+
+
+def _tasks(frame: Any) -> int:
+    """How many tasks run at once; Connect does not tell, so there it is what a shuffle makes."""
+    session = frame.sparkSession
+    context = getattr(session, "_sc", None)
+    if context is not None:
+        return int(context.defaultParallelism)
+    return int(session.conf.get("spark.sql.shuffle.partitions"))
+
+
+def _computed(query: Query, frame: Any) -> tuple[Any, Query]:
+    """The frame with `where` applied and expressions as columns of their own: Spark's own work."""
+    from windrow.queries.expressions import spark_sql
+
+    if query.where is not None:
+        frame = frame.filter(sf.expr(spark_sql(query.where)))
+        query = query.replace(where=None)
+    names: dict[str, str] = {}
+    for _, part in query.aggregations:
+        for text in part.columns:
+            if text not in frame.columns and text not in names:
+                taken = (*frame.columns, *names.values())
+                names[text] = unused(f"__windrow_{len(taken)}", taken)
+    if not names:
+        return frame, query
+    frame = frame.withColumns({new: sf.expr(spark_sql(text)) for text, new in names.items()})
+    parts = tuple((name, _renamed(part, names)) for name, part in query.aggregations)
+    return frame, query.replace(aggregations=parts)
+
+
+def _renamed(part: Aggregation, names: dict[str, str]) -> Aggregation:
+    made = copy.copy(part)
+    made.columns = tuple(names.get(text, text) for text in part.columns)
+    return made

@@ -1,0 +1,97 @@
+"""The hop to Python and back: workers get the columns that windows need, and give answers only.
+
+    sorted rows ──┬── the columns that are needed ──Arrow──▶ worker ──▶ answers ──┐
+                  └──────────── all columns, as Spark has them ───────────────────┴─▶ the result
+
+What rides along stays in Spark, in a queue that spills to disk. Against `mapInArrow`, for which
+Spark packs every column of a row into a struct, rows of three columns cost half as much.
+
+Answers belong to rows by their place, so nothing may get between the sorted rows and the worker. A
+function that Spark takes for random keeps filters above it, and a filter over its answers keeps a
+`limit` above them, which Spark would otherwise move below the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import BooleanType, StructField, StructType
+
+from windrow.spark.columns import column, unused
+from windrow.tables.columns import whole
+
+Tables = Iterator[pa.Table]
+# Rows of answers that go back at a time.
+_ROWS = 1 << 16
+KEPT = "windrow_kept"  # whether an answer comes out
+
+
+def beside(
+    frame: Any,
+    needed: Sequence[str],
+    work: Callable[[Tables], Tables],
+    schema: StructType,
+    *,
+    filtered: bool = False,
+) -> Any:
+    """The rows of a sorted frame with the answers that `work` makes of each of its partitions.
+
+    `work` takes tables of the `needed` columns and gives one row of answers for each of theirs, in
+    their order; if `filtered`, a column `KEPT` says which of them come out. The columns of the
+    result are those of `schema`.
+    """
+    answers = [field for field in schema.fields if field.name not in frame.columns]
+    made = unused("windrow_made", frame.columns)
+    fields = [StructField(f"f{i}", field.dataType) for i, field in enumerate(answers)]
+    packed = StructType(fields + [StructField(KEPT, BooleanType())] * filtered)
+    names = [field.name for field in answers] + [KEPT] * filtered
+    function: Any = arrow_udf(  # type: ignore[call-overload]  # it does take structs
+        _packing(work, list(needed), names, packed), packed
+    )
+    called = function.asNondeterministic()(*[column(name) for name in needed])
+    whole_rows = frame.select("*", called.alias(made))
+    kept = whole_rows.where(column(made)[KEPT] if filtered else column(made).isNotNull())
+    columns = [column(field.name) for field in schema.fields if field not in answers]
+    for i, field in enumerate(answers):
+        answer = column(made)[f"f{i}"]
+        if not field.nullable:
+            answer = sf.coalesce(answer, sf.lit(0).cast(field.dataType))
+        columns.append(answer.alias(field.name))
+    return kept.select(*columns)
+
+
+def _packing(
+    work: Callable[[Tables], Tables], needed: list[str], answers: list[str], packed: StructType
+) -> Any:
+    """What a worker runs: arrays in, structs of answers out."""
+    fields = list(to_arrow_type(packed, timezone="UTC"))
+
+    def pack(made: pa.Table) -> pa.StructArray:
+        arrays = [whole(made.column(name)) for name in answers]
+        typed = [
+            array if array.type == field.type else array.cast(field.type)
+            for array, field in zip(arrays, fields, strict=True)
+        ]
+        return pa.StructArray.from_arrays(typed, fields=fields)
+
+    def run(given: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+        tables = (
+            pa.table([each] if isinstance(each, pa.Array) else list(each), names=needed)
+            for each in given
+        )
+        # No name holds on to a result, or to the rows it was made of, while the next one is made.
+        for structs in map(pack, work(tables)):
+            for begin in range(0, len(structs), _ROWS):
+                yield structs.slice(begin, _ROWS)
+            del structs
+
+    run.__annotations__ = {  # Spark reads them, and would not find the names of a string
+        "given": Iterator[tuple[pa.Array, ...]],
+        "return": Iterator[pa.Array],
+    }
+    return run

@@ -1,0 +1,257 @@
+"""Strands: sequences of rows that are cut along the order, all rows of a frame or of a hot key.
+
+Where to cut, and what lies between, is found by jobs that run when the query meets the frame:
+
+    rows, quantiles of the order     one pass, for all strands
+    rows of each bin                 one pass, for windows that count rows
+    aggregates of whole bins         one pass, if windows are longer than a range
+
+Spark aggregates the bins itself where it can and the order of rows does not matter, else workers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from windrow.spark.columns import column, unused
+from windrow.spark.cuts import BINS, Cuts, cut_by_count, cut_by_size
+from windrow.spark.hopping import native_states
+from windrow.spark.schema import in_arrow
+from windrow.tables.bind import Bound
+from windrow.tables.results import Answerer, SortedColumns
+from windrow.tables.sort import Layout
+from windrow.tables.states import PartialColumns
+from windrow.windows.kinds import NOW, UNBOUNDED, Rows, Span
+from windrow.windows.positions import Windows
+
+# A range of fewer rows is not worth its task; one of more, held as a whole, would fill a worker.
+FEWEST, MOST = 1 << 16, 1 << 21
+SAMPLE = 0.05  # of the rows, for the quantiles
+_MOST_RANGES = 64
+_GRID = 256  # quantiles that are asked for
+BIN = "windrow_bin"
+
+
+@dataclass(frozen=True)
+class Strand:
+    """A sequence of rows, its cuts, and the numbers of its first range and bin among all."""
+
+    cuts: Cuts
+    before: tuple[int, ...]  # how many rows lie before each bin, if windows count rows
+    range: int = 0
+    bin: int = 0
+
+
+def strands(bound: Bound, frame: Any, at: Any, which: Any, tasks: int) -> dict[int, Strand]:
+    """How the rows that `which` numbers are cut; those that are not worth it are left out.
+
+    Rows that it has null for are counted, so that a strand gets its share of the tasks.
+    """
+    seen = _seen(bound, frame, at, which)
+    total = sum(row["rows"] for row in seen)
+    edges, ranges, tops = {}, {}, {}
+    for row in seen:
+        if row["strand"] is None or row["top"] is None:
+            continue
+        parts = _ranges(bound, row, total, tasks)
+        found = _edges(row["grid"], parts)
+        if parts > 1 and found:
+            i = row["strand"]
+            edges[i], ranges[i], tops[i] = found, parts, row["top"]
+    window = bound.query.window
+    if isinstance(window, Rows) and window.rows is not None:
+        counts = _counts(frame, at, which, edges)
+        cut = {i: cut_by_count(edges[i], counts[i], ranges[i], window.rows) for i in edges}
+    else:
+        counts = {i: [] for i in edges}
+        cut = {i: cut_by_size(edges[i], ranges[i], _reach(bound), tops[i]) for i in edges}
+    made: dict[int, Strand] = {}
+    first_range = first_bin = 0
+    for i, cuts in sorted(cut.items()):
+        if cuts.ranges > 1:
+            made[i] = Strand(cuts, tuple(accumulate(counts[i], initial=0)), first_range, first_bin)
+            first_range, first_bin = first_range + cuts.ranges, first_bin + len(cuts.owner)
+    return made
+
+
+def _seen(bound: Bound, frame: Any, at: Any, which: Any) -> list[Any]:
+    """Of each strand its rows, the last value of the order, and quantiles of a sample of it."""
+    place = at if not pt.is_floating(bound.order_type) else sf.when(~sf.isnan(at), at)
+    shares = [(b + 1) / _GRID for b in range(_GRID - 1)]
+    some = sf.when(sf.rand(7) < SAMPLE, place)
+    found: list[Any] = (
+        frame.select(which.alias("strand"), place.alias("at"), some.alias("some"))
+        .groupBy("strand")
+        .agg(
+            sf.count(sf.lit(1)).alias("rows"),
+            sf.max("at").alias("top"),
+            sf.percentile_approx("some", shares, 10 * _GRID).alias("grid"),
+        )
+        .collect()
+    )
+    return found
+
+
+def _ranges(bound: Bound, seen: Any, total: int, tasks: int) -> int:
+    """Into how many ranges a strand is cut: for its share of the tasks, or more to fit in memory.
+
+    A range whose windows are shorter than itself is walked through, whatever its length; one with
+    longer windows lies in memory as a whole.
+    """
+    rows, window = int(seen["rows"]), bound.query.window
+    share = math.ceil(tasks * rows / total)
+    if share < 2 and rows < total:  # a key that is not hot after all
+        return 1
+    parts = max(1, min(share, rows // FEWEST))
+    reach = _reach(bound)
+    if isinstance(window, Rows):
+        long = window.rows is None or window.rows * parts > rows
+    else:
+        edges = _edges(seen["grid"], parts)
+        long = reach is None or cut_by_size(edges, parts, reach, seen["top"]).merges
+    if long:  # tasks that run at once end at once
+        parts *= math.ceil(rows / MOST / parts)
+    return min(_MOST_RANGES, parts)
+
+
+def _edges(grid: list[Any] | None, ranges: int) -> list[Any]:
+    """The quantiles that bins end at. Many ranges need fewer bins each: bins are searched."""
+    bins = ranges * max(4, min(BINS, 64 // ranges))
+    places = {round((b + 1) * _GRID / bins) - 1 for b in range(bins - 1)}
+    return sorted({grid[p] for p in places if 0 <= p < len(grid)}) if grid else []
+
+
+def _counts(frame: Any, at: Any, which: Any, edges: dict[int, list[Any]]) -> dict[int, list[int]]:
+    """How many rows there are in each bin of each strand."""
+    counts = {i: [0] * (len(found) + 1) for i, found in edges.items()}
+    if not edges:
+        return counts
+    placed = {i: (found, 0) for i, found in edges.items()}
+    binned = frame.select(which.alias("strand"), bin_of(at, which, placed).alias(BIN))
+    for row in binned.where(sf.col(BIN).isNotNull()).groupBy("strand", BIN).count().collect():
+        counts[row["strand"]][row[BIN]] = row["count"]
+    return counts
+
+
+def _reach(bound: Bound) -> Any:
+    """How far windows reach back, in the unit of `ticks`; None for all the way."""
+    window = bound.query.window
+    if not isinstance(window, Span) or window.range == UNBOUNDED:
+        return None
+    if window.range == NOW:
+        return 0
+    is_time, size = window.measured()
+    return -(-int(size) // 1000) if is_time else size
+
+
+def bins_of(made: dict[int, Strand]) -> dict[int, tuple[Any, int]]:
+    """Of each strand the edges, and the number of its first bin among all."""
+    return {i: (strand.cuts.edges, strand.bin) for i, strand in made.items()}
+
+
+def bin_of(at: Any, which: Any, edges: dict[int, tuple[Any, int]]) -> Any:
+    """The number of a row's bin among all; null for a row of no strand."""
+    found = sf.lit(None).cast("int")
+    for i, (ends, first) in edges.items():
+        found = sf.when(which == i, _search(at, ends, first)).otherwise(found)
+    return found
+
+
+def _search(at: Any, edges: Any, first: int) -> Any:
+    """A binary search that Spark compiles. Null is in the first bin, NaN in the last."""
+
+    def search(low: int, high: int) -> Any:
+        if low == high:
+            return sf.lit(first + low)
+        half = (low + high) // 2
+        below, above = search(low, half), search(half + 1, high)
+        return sf.when(at < sf.lit(edges[half]), below).otherwise(above)
+
+    return sf.when(at.isNull(), sf.lit(first)).otherwise(search(0, len(edges)))
+
+
+# -- the aggregates of whole bins ---------------------------------------------------------------
+
+
+def partial_columns(bound: Bound) -> PartialColumns:
+    """How the aggregations of a query travel."""
+    types = {field.name: field.type for field in bound.schema}
+    return PartialColumns(bound.query.aggregations, types)
+
+
+def middles(bound: Bound, frame: Any, at: Any, which: Any, made: dict[int, Strand]) -> Any:
+    """The partial aggregates of the bins that some range has in its middle; None if none has."""
+    bins = [strand.bin + b for strand in made.values() for m in strand.cuts.middles for b in m]
+    if not bins:
+        return None
+    parts, window = partial_columns(bound), bound.query.window
+    wanted = sf.array(*[sf.lit(b in set(bins)) for b in range(max(bins) + 1)])
+    name = unused(BIN, frame.columns)
+    binned = frame.withColumn(name, bin_of(at, which, bins_of(made)))
+    binned = binned.where(sf.get(wanted, sf.col(name)))
+    if isinstance(window, Span) and window.range != UNBOUNDED:  # rows without a time are in none
+        binned = binned.where(at.isNotNull())
+    schema = pa.schema([pa.field(name, pa.int32()), *parts.fields])
+    columns = native_states(parts)
+    if columns is not None and all(part.commutative for _, part in bound.query.aggregations):
+        return _sorted(binned.groupBy(name).agg(*columns).toArrow().cast(schema))
+    ranges = sum(strand.cuts.ranges for strand in made.values())
+    owners = [strand.range + p for strand in made.values() for p in strand.cuts.owner]
+    needed = dict.fromkeys(text for _, part in bound.query.aggregations for text in part.columns)
+    spread = (
+        binned.repartitionById(ranges, sf.get(sf.array(*map(sf.lit, owners)), sf.col(name)))
+        .sortWithinPartitions(name, *[column(each) for each in bound.query.order_by])
+        .select(name, *[column(each) for each in needed])
+    )
+    spark_schema = from_arrow_schema(schema)
+    work = Binned(parts, to_arrow_schema(spark_schema, timezone="UTC"))
+    return _sorted(in_arrow(spread, work, spark_schema).toArrow())
+
+
+def _sorted(made: pa.Table) -> pa.Table:
+    """The aggregates by the numbers of their bins, which stand first."""
+    return made.rename_columns([BIN, *made.column_names[1:]]).sort_by(BIN).combine_chunks()
+
+
+@dataclass(frozen=True)
+class Binned:
+    """What a worker runs over rows that are sorted by bin and order: a row for each bin."""
+
+    parts: PartialColumns
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The aggregates of the bins, whose numbers stand first, merged over the batches."""
+        held: pa.Table | None = None
+        for batch in batches:
+            rows = pa.Table.from_batches([batch])
+            made = self._aggregated(rows, merging=False)
+            held = made if held is None else self._aggregated(pa.concat_tables([held, made]), True)
+        if held is not None:
+            yield from held.cast(self.schema).to_batches()
+
+    def _aggregated(self, rows: pa.Table, merging: bool) -> pa.Table:
+        bins = rows.column(0).to_numpy()
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(bins)) + 1, [bins.size]])
+        lo, hi = starts[:-1], starts[1:]
+        answerer = over_rows(rows, lo, hi)
+        made = self.parts.merge(answerer) if merging else self.parts.make(answerer)
+        return pa.table({self.schema.names[0]: pa.array(bins[lo]), **made})
+
+
+def over_rows(rows: pa.Table, lo: Any, hi: Any) -> Answerer:
+    """Windows over the rows of a table as they stand."""
+    ends = np.array([0, rows.num_rows], np.int64)
+    laid = Layout(None, ends, ends, None)
+    windows = Windows(ends, lo=np.asarray(lo, np.int64), hi=np.asarray(hi, np.int64))
+    return Answerer(SortedColumns(rows.column, laid), windows)

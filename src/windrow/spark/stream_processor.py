@@ -1,0 +1,165 @@
+"""The step of a stream inside Spark's stateful operator: a bucket of keys, its state, its timer."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import (
+    StatefulProcessor,
+    StatefulProcessorHandle,
+)
+
+from windrow.streams.bucket import Bucket, Outcome
+from windrow.streams.encoding import decode, encode
+from windrow.streams.header import Header, check_identity
+from windrow.streams.plan import Plan
+
+BUCKET, PLACE, RESULT = "windrow_bucket", "windrow_place", "windrow_rows"
+# A packet of results has so many rows at most.
+_PACKET = 1 << 16
+# What this process remembers of buckets: reading it from the store is needed only if another
+# process had the last step, or none had it.
+_REMEMBERED: OrderedDict[tuple[bytes, int], Bucket] = OrderedDict()
+_MOST_REMEMBERED = 64
+
+
+class WindowProcessor(StatefulProcessor):
+    """What Spark calls for each bucket that got rows, or whose timer went off."""
+
+    def __init__(self, plan: Plan, buckets: int) -> None:
+        self._plan = plan
+        self._identity, self._text = plan.identity(buckets)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Meet the state: a head, the chunks, and the query's text for those who read it."""
+        self._handle = handle
+        self._head = handle.getValueState("head", "value binary")
+        self._query = handle.getValueState("query", "text string")
+        chunks = handle.getMapState("chunks", "log int, number long", "value binary")
+        self._entries = Chunks(chunks)
+
+    def handleInputRows(  # noqa: N802
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Take packets of rows in, and give packets of results."""
+        packets = [p for frame in rows for p in zip(frame[PLACE], frame[RESULT], strict=True)]
+        packets.sort(key=itemgetter(0))  # a shuffle brings them in any order
+        arrived = [decode(p, [self._plan.arrives], "a packet of rows")[0] for _, p in packets]
+        yield from self._step(key[0], arrived, timerValues)
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: Any,  # noqa: N803
+        expiredTimerInfo: Any,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Answer what the watermark has passed, though no row came."""
+        yield from self._step(key[0], [], timerValues, fired=expiredTimerInfo.getExpiryTimeInMs())
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _step(
+        self, label: int, arrived: list[pa.Table], timers: Any, fired: int | None = None
+    ) -> Iterator[pd.DataFrame]:
+        bucket = self._bucket(label)
+        try:
+            now = self._now(timers)
+            outcome = bucket.step(arrived, now)
+            if self._plan.timed:
+                self._set_timer(bucket, now, fired)
+            self._head.update((bucket.header.encode(),))
+        except BaseException:
+            _REMEMBERED.pop((self._identity, label), None)
+            raise
+        yield from _packets(outcome)
+
+    def _now(self, timers: Any) -> int | None:
+        """The watermark in microseconds; it is 0 while there is none."""
+        if not self._plan.timed:
+            return time.time_ns() // 1000
+        watermark = int(timers.getCurrentWatermarkInMs())
+        return watermark * 1000 if watermark > 0 else None
+
+    def _bucket(self, label: int) -> Bucket:
+        """The bucket as the store has it, or as this process remembers it if that is the same."""
+        found = self._head.get()
+        if found is None:
+            self._query.update((self._text,))
+            bucket = Bucket(self._plan, self._entries, Header(self._identity))
+            return self._remember(label, bucket)
+        logs = len(self._plan.families) + len(self._plan.latest)
+        header = Header.decode(found[0], logs)
+        if header.identity != self._identity:
+            check_identity(header, self._identity, self._text, (self._query.get() or ("?",))[0])
+        known = _REMEMBERED.get((self._identity, label))
+        if known is not None and known.header.stamp == header.stamp:
+            known.attach(self._entries)
+            return known
+        return self._remember(label, Bucket(self._plan, self._entries, header))
+
+    def _remember(self, label: int, bucket: Bucket) -> Bucket:
+        _REMEMBERED[self._identity, label] = bucket
+        _REMEMBERED.move_to_end((self._identity, label))
+        while len(_REMEMBERED) > _MOST_REMEMBERED:
+            _REMEMBERED.popitem(last=False)
+        return bucket
+
+    def _set_timer(self, bucket: Bucket, now: int | None, fired: int | None) -> None:
+        """One timer a bucket: when the watermark passes what is due next."""
+        header, due = bucket.header, bucket.due
+        wanted = None if due is None else -(-due // 1000)
+        if header.timer == fired:
+            header.timer = None
+        if header.timer is not None and now is not None and header.timer * 1000 <= now:
+            self._handle.deleteTimer(header.timer)  # what it is for is done
+            header.timer = None
+        if wanted is None or (header.timer is not None and header.timer <= wanted):
+            return
+        if header.timer is not None:
+            self._handle.deleteTimer(header.timer)
+        self._handle.registerTimer(wanted)
+        header.timer = wanted
+
+
+class Chunks:
+    """The chunks of a bucket in Spark's state store."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def get(self, log: int, number: int) -> bytes:
+        """The bytes of a chunk."""
+        return bytes(self._state.getValue((log, number))[0])
+
+    def put(self, log: int, number: int, value: bytes) -> None:
+        """Store a chunk."""
+        self._state.updateValue((log, number), (value,))
+
+    def remove(self, log: int, number: int) -> None:
+        """Forget a chunk."""
+        self._state.removeKey((log, number))
+
+
+def _packets(outcome: Outcome) -> Iterator[pd.DataFrame]:
+    """Results as Spark takes them, the late rows counted with the first of them."""
+    packets = [
+        encode(table.slice(begin, _PACKET))
+        for table in outcome.tables
+        for begin in range(0, table.num_rows, _PACKET)
+    ]
+    late, partly = outcome.late, outcome.partly
+    if not packets and (late or partly):
+        packets = [None]  # type: ignore[list-item]
+    for packet in packets:
+        yield pd.DataFrame({RESULT: [packet], "late": [late], "partly_late": [partly]})
+        late = partly = 0

@@ -1,0 +1,230 @@
+"""Many keys of a stream at a time: what one step does with the rows that came.
+
+    rows ──▶ too late? ──▶ waiting ──(watermark)──▶ windows ──▶ answers
+              counted       sorted      what is kept ◀──┘
+                            by time     joins them
+
+A step applies the rows that the watermark has passed, in the order of their times, so an answer is
+final when it comes out. What is kept lies in the store as sealed chunks (`log`, `waiting`), and a
+step writes what is new of it and a small head.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.streams.answered import Answered, passing
+from windrow.streams.header import NEVER, Header
+from windrow.streams.history import History
+from windrow.streams.hopping import HoppingWindows
+from windrow.streams.log import Entries, Log
+from windrow.streams.plan import QUERY, Plan
+from windrow.streams.sliding import SlidingWindows
+from windrow.streams.waiting import Waiting, times
+from windrow.tables.columns import nulls_of, whole
+from windrow.tables.keys import codes
+
+_WAITING = 0  # the number of the log in which rows wait; those of what is kept follow
+
+
+@dataclass
+class Outcome:
+    """What a step gives: rows of the result, and how many rows came too late."""
+
+    tables: list[pa.Table] = field(default_factory=list)
+    late: int = 0
+    partly: int = 0
+
+
+class Bucket:
+    """The state of some keys, and the steps that change it."""
+
+    def __init__(self, plan: Plan, entries: Entries, header: Header) -> None:
+        self.plan, self.header = plan, header
+        self._waiting = Waiting(entries, _WAITING, plan.rows, plan.time, header.waiting)
+        kept = [*plan.families, *plan.latest.values()]
+        chunks = header.logs or [[] for _ in kept]
+        self._logs: list[Log | History] = []
+        for i, (family, held) in enumerate(zip(kept, chunks, strict=True)):
+            if isinstance(family, SlidingWindows):
+                self._logs.append(family.history(entries, i + 1, plan.key_schema, held))
+                continue
+            log = Log(entries, i + 1, plan.key_schema, family.schema, held)
+            log.restrict(family.live(log.rows, header.done))
+            self._logs.append(log)
+        self._forget(header.done)
+
+    def attach(self, entries: Entries) -> None:
+        """Go on with the same state, met through another connection."""
+        self._waiting.entries = entries
+        for log in self._logs:
+            log.entries = entries
+
+    def step(self, arrived: list[pa.Table], now: int | None) -> Outcome:
+        """Take rows in (or slices, if the plan wants them so), and answer what is due.
+
+        `now` is the watermark, in the unit of times; without one nothing is final yet. For rows
+        that are taken as they come it is the clock, which only tells which keys are idle.
+        """
+        outcome = Outcome()
+        rows = pa.concat_tables([self.plan.arrives.empty_table(), *arrived]).combine_chunks()
+        if self.plan.at_once is not None:
+            rows = self._enter(self.plan.at_once, rows, now, outcome)
+        elif self.plan.timed:
+            rows = self._in_time(rows, now, outcome)
+            ready = self._waiting.before(NEVER if now is None else now)
+            if rows.num_rows:
+                self._waiting.add(rows)
+            rows = ready
+        self._apply(rows, now, outcome)
+        self._forget(now)
+        self._sign(now)
+        return outcome
+
+    @property
+    def due(self) -> int | None:
+        """The watermark at which something is to be done, whether or not rows come."""
+        if not self.plan.timed:
+            return None
+        if self.plan.at_once is not None:  # which windows are told depends on every watermark
+            return max(1, (self.header.done or 0) + 1)
+        first = self._waiting.first
+        found = [] if first is None else [first + 1]
+        for family, log in zip(self.plan.families, self._logs, strict=False):
+            if isinstance(family, HoppingWindows) and isinstance(log, Log):
+                closes = family.due(log.rows, self.header.done)
+                found += [] if closes is None else [closes]
+        if self.plan.idle is not None:
+            found += [c.newest + self.plan.idle + 1 for log in self._logs for c in log.chunks]
+        done = NEVER if self.header.done is None else self.header.done
+        return min((time for time in found if time > done), default=None)
+
+    # -- rows that came ---------------------------------------------------------------------
+
+    def _in_time(self, rows: pa.Table, now: int | None, outcome: Outcome) -> pa.Table:
+        """The rows that are not too late; a row without a time never has its turn."""
+        nulls = nulls_of(whole(rows.column(self.plan.time)))
+        late = np.zeros(rows.num_rows, np.bool_) if nulls is None else nulls
+        if now is not None:
+            late = late | (times(rows, self.plan.time) < now)
+        return self._without(rows, late, outcome)
+
+    def _without(self, rows: pa.Table, late: NDArray[np.bool_], outcome: Outcome) -> pa.Table:
+        """The rows that are not late; the others are counted, and come out if that is asked for."""
+        if not late.any():
+            return rows
+        outcome.late += int(late.sum())
+        if self.plan.late is not None:
+            outcome.tables.append(self._full(rows.filter(pa.array(late)), late=True))
+        return rows.filter(pa.array(~late))
+
+    def _enter(
+        self, family: HoppingWindows, rows: pa.Table, now: int | None, outcome: Outcome
+    ) -> pa.Table:
+        """The slices of rows that came, less those of which no window is open.
+
+        Windows that end by `now` are told behind this step, so rows of this step still enter them,
+        as with Spark's own.
+        """
+        told = now if self.header.done is None else self.header.done  # None: the first step ever
+        slices = rows
+        if self.plan.presliced is None:
+            if told is not None:
+                rows = self._without(rows, family.too_late(rows, told), outcome)
+            slices = family.sliced(rows)
+        if told is None:
+            return slices
+        over, late = family.lateness(slices, told)
+        outcome.late += late.lost
+        outcome.partly += late.partly
+        return slices.filter(pa.array(~over))
+
+    # -- answers ----------------------------------------------------------------------------
+
+    def _apply(self, ready: pa.Table, now: int | None, outcome: Outcome) -> None:
+        """Let rows enter windows, in their order."""
+        if now is None and not ready.num_rows:
+            return
+        made: list[Answered] = []
+        for family, log in zip(self.plan.families, self._logs, strict=False):
+            if isinstance(family, SlidingWindows):
+                assert isinstance(log, History)
+                made += family.step(log, ready, now)
+                continue
+            assert isinstance(log, Log)
+            if isinstance(family, HoppingWindows):
+                slices = ready if self.plan.at_once else family.sliced(ready)
+                made, kept, added = family.step(log.rows, slices, now, self.header.done)
+            else:
+                answered, kept, added = family.step(log.rows, ready, now)
+                made += answered
+            log.replace(kept, added, now or 0)
+        chosen = [self._chosen(i, answered, now) for i, answered in enumerate(made)]
+        names = self.plan.names()
+        if self.plan.hops:
+            for i, closed in enumerate(chosen):
+                if closed.rows.size:
+                    outcome.tables.append(self._full(closed.result(names), query=i))
+        elif any(answered.rows.size for answered in chosen):
+            tables = [answered.result(names) for answered in chosen]
+            table = tables[0]
+            for other in tables[1:]:
+                for name in other.column_names[len(names) :]:
+                    table = table.append_column(name, other.column(name))
+            outcome.tables.append(self._full(table))
+
+    def _chosen(self, i: int, answered: Answered, now: int | None) -> Answered:
+        """The answers that come out."""
+        bound = self.plan.bounds[i]
+        if not bound.filters:
+            return answered
+        if i not in self.plan.latest:
+            return answered.chosen(passing(bound, answered))
+        log = self._logs[len(self.plan.families) + list(self.plan.latest).index(i)]
+        assert isinstance(log, Log)
+        news, kept, added = self.plan.latest[i].news(log.rows, answered)
+        log.replace(kept, added, now or 0)
+        return news
+
+    def _full(self, table: pa.Table, late: bool = False, query: int = 0) -> pa.Table:
+        """Rows with all columns of the result."""
+        n = table.num_rows
+        columns = {}
+        for f in self.plan.result:
+            if f.name == self.plan.late:
+                columns[f.name] = pa.array(np.full(n, late))
+            elif f.name == QUERY and self.plan.hops and len(self.plan.bounds) > 1:
+                columns[f.name] = pa.array(np.full(n, query, np.int32))
+            elif f.name in table.column_names:
+                columns[f.name] = table.column(f.name).cast(f.type)
+            else:
+                columns[f.name] = pa.nulls(n, f.type)
+        return pa.table(columns, self.plan.result)
+
+    # -- what is kept -----------------------------------------------------------------------
+
+    def _forget(self, now: int | None) -> None:
+        """Forget the keys that have been idle for too long."""
+        if self.plan.idle is None or now is None:
+            return
+        before = now - self.plan.idle
+        for log in self._logs:
+            if isinstance(log, Log) and any(chunk.newest < before for chunk in log.chunks):
+                key = codes([log.rows.column(name) for name in self.plan.keys])[0]
+                stays = np.flatnonzero(~log.idle(before, key))
+                if stays.size < log.rows.num_rows:
+                    log.replace(stays, log.rows.slice(0, 0), now)
+
+    def _sign(self, now: int | None) -> None:
+        """The head of what is kept now."""
+        header = self.header
+        if self.plan.timed:
+            header.done = max(NEVER if header.done is None else header.done, now or NEVER)
+        header.stamp = os.urandom(16)
+        header.waiting = self._waiting.pieces
+        header.logs = [log.chunks for log in self._logs]

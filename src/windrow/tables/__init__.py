@@ -1,0 +1,1 @@
+"""Queries over frames in memory: pandas, Polars and Arrow."""

@@ -1,0 +1,275 @@
+"""A query meets a schema: every mistake is found here, before any row is read."""
+
+from __future__ import annotations
+
+import datetime
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from windrow.aggregations.base import Aggregation
+from windrow.errors import InvalidArgument, InvalidValue, did_you_mean
+from windrow.kernels.functions import NotCompilable
+from windrow.kernels.monoids import compiled_state
+from windrow.queries.query import Query
+from windrow.tables.times import hop_sizes, hop_type
+from windrow.tables.types import compiled_type, is_number, is_time, plain, result_type
+from windrow.windows.kinds import NOW, UNBOUNDED, On, Span
+from windrow.windows.kinds import is_number as is_plain_number
+
+WINDOW_COLUMNS = ("window_start", "window_end")
+_COMPILED = {"float64": pa.float64(), "int64": pa.int64(), "boolean": pa.bool_()}
+_ANNOTATED = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+    bytes: pa.binary(),
+    datetime.date: pa.date32(),
+    datetime.timedelta: pa.duration("us"),
+}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A query that fits a schema, with its order column and the types of its answers."""
+
+    query: Query
+    schema: pa.Schema  # of the frame
+    types: dict[str, Any]  # of the answers; None where only running tells
+    needed: tuple[str, ...]  # the columns of the frame that are read
+
+    @property
+    def order(self) -> str | None:
+        """The one column that a span measures along."""
+        return self.query.order_by[0] if self.query.order_by else None
+
+    @property
+    def hops(self) -> bool:
+        """Whether answers belong to windows of their own and not to rows."""
+        window = self.query.window
+        return isinstance(window, Span) and not window.per_row
+
+    @property
+    def order_type(self) -> pa.DataType:
+        """The type of the column that a span measures along."""
+        return plain(self.schema.field(str(self.order)).type)
+
+    @property
+    def hop_type(self) -> pa.DataType:
+        """The type of the columns that tell where hopping windows start and end."""
+        assert isinstance(self.query.window, Span)
+        return hop_type(self.query.window, self.order_type)
+
+    def hop_sizes(self) -> tuple[Any, Any, Any]:
+        """Size, slide and offset of hopping windows in the unit of their starts."""
+        assert isinstance(self.query.window, Span)
+        return hop_sizes(self.query.window, self.hop_type)
+
+    @property
+    def filters(self) -> bool:
+        """Whether some answers may not come out."""
+        return self.query.having is not None or self.query.emit != "rstream"
+
+    def output(self) -> pa.Schema:
+        """The schema of the result: what rides along, and the answers."""
+        if self.hops:
+            keys = [self.schema.field(name) for name in self.query.partition_by]
+            fields = [*keys, *(pa.field(name, self.hop_type) for name in WINDOW_COLUMNS)]
+        else:
+            fields = list(self.schema)
+        return pa.schema([*fields, *(pa.field(n, t) for n, t in self.types.items())])
+
+
+def bind(query: Query, schema: pa.Schema) -> Bound:
+    """`query` over a frame of this schema, or an error that names what does not fit."""
+    for name in schema.names:
+        if schema.names.count(name) > 1:
+            raise InvalidArgument(
+                f"the frame has {schema.names.count(name)} columns named {name!r}"
+            )
+    query = _with_order(query, schema)
+    for argument in ("partition_by", "order_by"):
+        for name in getattr(query, argument):
+            _check_column(argument, name, schema)
+    _check_key_types(query, schema)
+    _check_order(query, schema)
+    needed = [*query.partition_by, *query.order_by]
+    types = {}
+    for name, part in query.aggregations:
+        columns = [_column(name, text, schema) for text in part.columns]
+        needed += [read for _, reads in columns for read in reads]
+        kinds = [kind for kind, _ in columns]
+        made = result_type(name, part, kinds)
+        types[name] = _found_type(part, kinds) if made is None else made
+    _check_names(query, schema)
+    for argument, text in _conditions(query):
+        known = schema if argument != "having" else _after(query, schema, types)
+        _, reads = _column(argument, text, known)
+        needed += [read for read in reads if read in schema.names]
+    if isinstance(query.window, On) and callable(query.window.on):
+        needed += schema.names  # the function may look at any of them
+    return Bound(query, schema, types, tuple(dict.fromkeys(needed)))
+
+
+def _conditions(query: Query) -> Iterator[tuple[str, str]]:
+    on = query.window.on if isinstance(query.window, On) else None
+    for argument, text in (("where", query.where), ("on", on), ("having", query.having)):
+        if isinstance(text, str):
+            yield argument, text
+
+
+def _after(query: Query, schema: pa.Schema, types: dict[str, Any]) -> pa.Schema:
+    """What `having` can speak of: the frame's columns and the answers."""
+    made = [pa.field(name, kind or pa.null()) for name, kind in types.items()]
+    return pa.schema([*schema, *made])
+
+
+def _with_order(query: Query, schema: pa.Schema) -> Query:
+    """The query with the frame's only time column for its order, if it names none and needs one."""
+    if query.order_by or not isinstance(query.window, Span):
+        return query
+    times = [field.name for field in schema if is_time(field.type)]
+    if len(times) != 1:
+        found = f"the frame has {', '.join(times)}" if times else "the frame has no column of times"
+        raise InvalidArgument(
+            f"the query names no order column, and {found}: say ORDER BY … in the bracket"
+        )
+    return query.replace(order_by=(times[0],))
+
+
+def _check_column(argument: str, name: str, schema: pa.Schema) -> None:
+    if name not in schema.names:
+        raise InvalidArgument(
+            f"{argument}={name!r}: the frame has no such column; {did_you_mean(name, schema.names)}"
+        )
+
+
+def _column(argument: str, text: str, schema: pa.Schema) -> tuple[pa.DataType, list[str]]:
+    """The type of a column or an expression, and the columns that it reads."""
+    if text in schema.names:
+        return schema.field(text).type, [text]
+    from windrow.queries.expressions import columns_of, is_expression
+    from windrow.tables.arithmetic import evaluate
+
+    if not is_expression(text):
+        raise InvalidArgument(
+            f"{argument}: the frame has no column {text!r}; {did_you_mean(text, schema.names)}"
+        )
+    made = evaluate(text, schema.empty_table())
+    names = {name.lower(): name for name in schema.names}
+    reads = [n if n in schema.names else names[n.lower()] for n in columns_of(text)]
+    return made.type, reads
+
+
+def _check_key_types(query: Query, schema: pa.Schema) -> None:
+    for name in query.partition_by:
+        kind = plain(schema.field(name).type)
+        if pt.is_nested(kind):
+            raise InvalidValue(
+                f"partition_by={name!r} is of type {kind}, which cannot be grouped by"
+            )
+
+
+def _check_order(query: Query, schema: pa.Schema) -> None:
+    window = query.window
+    for name in query.order_by:
+        kind = plain(schema.field(name).type)
+        if not isinstance(window, Span):
+            continue
+        if not (is_number(kind) or is_time(kind) or pt.is_duration(kind)):
+            raise InvalidValue(
+                f"order_by={name!r} is of type {kind}; {window.name}= measures along times or "
+                f"numbers"
+            )
+        timely = not is_number(kind)
+        if window.delta is not None and timely:
+            raise InvalidValue(
+                f"delta={window.delta!r} measures along numbers, and {name!r} is of type {kind}; "
+                f'give range="1 hour" or the like'
+            )
+        for argument in ("range", "slide", "offset"):
+            size = getattr(window, argument)
+            if size in (None, UNBOUNDED, NOW):
+                continue
+            if timely and is_plain_number(size):
+                raise InvalidValue(
+                    f"{argument}={size!r} is a number, and {name!r} is of type {kind}; give a "
+                    f'duration such as "1 hour"'
+                )
+            if not timely and not is_plain_number(size):
+                raise InvalidValue(
+                    f"{argument}={size!r} is a duration, and {name!r} is of type {kind}; give a "
+                    f"number in its unit"
+                )
+
+
+def _check_names(query: Query, schema: pa.Schema) -> None:
+    window = query.window
+    hops = isinstance(window, Span) and not window.per_row
+    taken = (*query.partition_by, *WINDOW_COLUMNS) if hops else tuple(schema.names)
+    for name, part in query.aggregations:
+        if name in taken:
+            raise InvalidArgument(
+                f"{name}={part!r}: the result already has a column {name!r}; choose another name"
+            )
+    for name in WINDOW_COLUMNS if hops else ():
+        if name in query.partition_by:
+            raise InvalidArgument(
+                f"partition_by={name!r} is a name that hopping windows give their own column; "
+                f"rename it"
+            )
+
+
+def _found_type(part: Aggregation, types: list[pa.DataType]) -> Any:
+    """The type of results that an aggregation does not state.
+
+    Compiling a user's functions tells it, or else what `lower` says it returns. None where neither
+    does.
+    """
+    functions = part.functions or {"lower": part.lower}
+    try:
+        outputs = compiled_outputs(part, types)
+    except NotCompilable:
+        return _annotated(_returned(functions["lower"]))
+    kinds = [_COMPILED[output] for output in outputs]
+    if len(kinds) == 1:
+        return kinds[0]
+    return pa.struct([(f"f{i}", kind) for i, kind in enumerate(kinds)])
+
+
+def compiled_outputs(part: Aggregation, types: list[pa.DataType]) -> tuple[str, ...]:
+    """The types of the numbers that a user's own functions answer, or NotCompilable."""
+    for kind in types:
+        if not is_number(kind):
+            raise NotCompilable(f"only numbers compile, and a column is of type {kind}")
+    compiled = compiled_state(part, [compiled_type(t) for t in types])
+    if compiled is None:
+        raise NotCompilable("it states neither fields nor functions")
+    return compiled.outputs
+
+
+def _returned(function: Any) -> Any:
+    """What a function is annotated to return; a type returns itself."""
+    if isinstance(function, type):
+        return function
+    try:
+        return typing.get_type_hints(function).get("return")
+    except (NameError, TypeError):  # it names what is not there, or has no annotations
+        return None
+
+
+def _annotated(hint: Any) -> Any:
+    """The type of a column of such values; None for what has none."""
+    members = [m for m in typing.get_args(hint) if m is not NoneType]
+    if typing.get_origin(hint) is list and len(members) == 1:
+        inner = _annotated(members[0])
+        return None if inner is None else pa.list_(inner)
+    if len(members) == 1 and NoneType in typing.get_args(hint):  # X | None
+        return _annotated(members[0])
+    return _ANNOTATED.get(hint) if isinstance(hint, type) else None

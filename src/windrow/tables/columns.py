@@ -1,0 +1,161 @@
+"""Columns of Arrow as the arrays that the compiled path takes, and back again.
+
+Nothing is copied where the bits are the same: an Arrow buffer is looked at as a NumPy array, and
+times, dates and short decimals as the integers that they are made of.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from windrow.tables.types import is_number, plain
+
+# An int64 holds any decimal of so many digits.
+SHORT_DECIMAL = 18
+
+
+class _Buffer:
+    """An Arrow buffer for NumPy, not marked read-only: the kernels are compiled for plain arrays.
+
+    They never write to what they are given.
+    """
+
+    def __init__(self, buffer: pa.Buffer, dtype: np.dtype[Any], offset: int, n: int) -> None:
+        self.owner = buffer
+        self.__array_interface__ = {
+            "data": (buffer.address + offset * dtype.itemsize, False),
+            "typestr": dtype.str,
+            "shape": (n,),
+            "version": 3,
+        }
+
+
+def whole(column: Any) -> pa.Array:
+    """A column as one array, a dictionary of plain values decoded, an extension as its storage."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # no chunks at all
+            column = pa.array([], column.type)
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    return column
+
+
+def decoded(column: Any) -> pa.Array:
+    """A column as one array of plain values."""
+    array = whole(column)
+    return array.cast(plain(array.type)) if pt.is_dictionary(array.type) else array
+
+
+def nulls_of(array: pa.Array) -> NDArray[np.bool_] | None:
+    """True where null; None where nothing is."""
+    if array.null_count == 0:
+        return None
+    return np.asarray(pc.is_null(array).to_numpy(zero_copy_only=False))
+
+
+def numbers(array: pa.Array) -> NDArray[Any] | None:
+    """The values as a NumPy array of numbers, what stands at nulls left undefined.
+
+    Times are the integers that count their units, decimals of up to 18 digits count their last
+    digit. None for a type that is no number.
+    """
+    kind = array.type
+    if len(array) == 0:
+        return None if _dtype(kind) is None else np.empty(0, _dtype(kind))
+    if pt.is_boolean(kind):
+        return np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False)).astype(
+            np.int64
+        )
+    if pt.is_null(kind):
+        return np.zeros(len(array), np.int64)
+    if pt.is_decimal128(kind) and kind.precision <= SHORT_DECIMAL:
+        halves = np.asarray(
+            _Buffer(array.buffers()[1], np.dtype(np.int64), 2 * array.offset, 2 * len(array))
+        )
+        return np.ascontiguousarray(halves[::2])
+    dtype = _dtype(kind)
+    if dtype is None:
+        return None
+    return np.asarray(_Buffer(array.buffers()[1], dtype, array.offset, len(array)))
+
+
+def _dtype(kind: pa.DataType) -> np.dtype[Any] | None:
+    if (
+        pt.is_boolean(kind)
+        or pt.is_null(kind)
+        or (pt.is_decimal128(kind) and kind.precision <= SHORT_DECIMAL)
+    ):
+        return np.dtype(np.int64)
+    if is_number(kind):
+        made: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
+        return made
+    if pt.is_date32(kind) or pt.is_time32(kind):
+        return np.dtype(np.int32)
+    if pt.is_timestamp(kind) or pt.is_date64(kind) or pt.is_time64(kind) or pt.is_duration(kind):
+        return np.dtype(np.int64)
+    return None
+
+
+def ranks(array: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
+    """Each value as its rank among the distinct ones, and those in order: as good as the values.
+
+    O(n) for the ranks, and a sort of the distinct values.
+    """
+    encoded = array.dictionary_encode()
+    order = pc.array_sort_indices(encoded.dictionary).to_numpy(zero_copy_only=False)
+    place = np.empty(order.size, np.int64)
+    place[order] = np.arange(order.size)
+    codes = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
+    made = place[codes] if order.size else np.zeros(len(array), np.int64)
+    return made, encoded.dictionary.take(pa.array(order))
+
+
+def objects(array: pa.Array) -> NDArray[Any]:
+    """The values as Python's own, None for nulls."""
+    made = np.empty(len(array), object)
+    made[:] = array.to_pylist()
+    return made
+
+
+def from_numbers(
+    values: NDArray[Any], missing: NDArray[np.bool_] | None, kind: pa.DataType
+) -> pa.Array:
+    """Numbers, null where `missing`, as an array of type `kind`: the way back from `numbers`."""
+    if pt.is_decimal(kind):
+        return _decimals(values, missing, kind)
+    dtype = _dtype(kind)
+    assert dtype is not None, kind
+    if pt.is_boolean(kind):
+        return pa.array(values.astype(np.bool_), mask=missing)
+    if pt.is_null(kind):
+        return pa.nulls(values.size)
+    made = pa.array(np.ascontiguousarray(values, dtype), pa.from_numpy_dtype(dtype), mask=missing)
+    return made if made.type == kind else made.view(kind)
+
+
+def _decimals(
+    values: NDArray[Any], missing: NDArray[np.bool_] | None, kind: pa.DataType
+) -> pa.Array:
+    """Whole numbers of last digits as decimals: the low half is the number, the high its sign."""
+    if values.dtype == object:
+        import decimal
+
+        if missing is not None:
+            values = values.copy()
+            values[missing] = None
+        with decimal.localcontext(prec=80):
+            made = [None if v is None else decimal.Decimal(v).scaleb(-kind.scale) for v in values]
+        return pa.array(made, kind)
+    halves = np.empty((values.size, 2), np.int64)
+    halves[:, 0], halves[:, 1] = values, values >> 63
+    full = pa.Array.from_buffers(
+        pa.decimal128(kind.precision, kind.scale), values.size, [None, pa.py_buffer(halves)]
+    )
+    return full if missing is None else pc.if_else(pa.array(~missing), full, None)

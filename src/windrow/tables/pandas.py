@@ -1,0 +1,89 @@
+"""Queries over pandas frames.
+
+NaN is how a float column of pandas says null, so here it is one. The index rides along where rows
+do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.types as pt
+
+from windrow.errors import InvalidArgument
+from windrow.queries.query import Query
+from windrow.queries.shared import Shared
+from windrow.tables.bind import Bound, bind
+from windrow.tables.run import Outcome, answer_all
+
+
+def run(query: Query, frame: pd.DataFrame) -> pd.DataFrame:
+    """The answers as a DataFrame."""
+    (made,) = run_shared(Shared((query,)), frame)
+    return made
+
+
+def run_shared(shared: Shared, frame: pd.DataFrame) -> list[pd.DataFrame]:
+    """The answers of each query."""
+    if not isinstance(frame, pd.DataFrame):
+        raise InvalidArgument(f"a query takes a DataFrame, not a {type(frame).__name__}")
+    for name in frame.columns:
+        if not isinstance(name, str):
+            raise InvalidArgument(f"the frame's columns must have names, and {name!r} is none")
+    schema = pa.schema([(name, _type(frame, i)) for i, name in enumerate(frame.columns)])
+    bounds = [bind(query, schema) for query in shared]
+    needed = dict.fromkeys(name for bound in bounds for name in bound.needed)
+    columns = {name: _arrow(frame[name]) for name in needed}
+    outcomes = answer_all(bounds, pa.table(columns or {"": pa.nulls(len(frame))}))
+    return [_joined(b, o, frame) for b, o in zip(bounds, outcomes, strict=True)]
+
+
+def _joined(bound: Bound, outcome: Outcome, frame: pd.DataFrame) -> pd.DataFrame:
+    base = frame[list(bound.query.partition_by)] if bound.hops else frame
+    base = base.copy(deep=False) if outcome.rows is None else base.iloc[outcome.rows]
+    if bound.hops:
+        base = base.reset_index(drop=True)
+    made = {name: _series(array, base.index) for name, array in outcome.columns.items()}
+    if not base.columns.size:
+        return pd.DataFrame(made)
+    for name, series in made.items():  # not by assign, which copies the frame first
+        base.insert(base.shape[1], name, series)
+    return base
+
+
+def _type(frame: pd.DataFrame, i: int) -> pa.DataType:
+    """The type of a column; a column that Arrow has no type for only rides along."""
+    series = frame.iloc[:, i]
+    try:
+        if series.dtype == object:  # its values tell
+            return pa.array(series, from_pandas=True).type
+        return pa.array(series.iloc[:0], from_pandas=True).type
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return pa.null()
+
+
+def _arrow(series: Any) -> pa.Array:
+    made = pa.array(series, from_pandas=True)
+    return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+
+
+def _series(array: pa.Array, index: Any) -> Any:
+    """A column of answers as pandas has it: NaN for a null float, Int64 for integers with nulls."""
+    if array.null_count and (pt.is_integer(array.type) or pt.is_boolean(array.type)):
+        made = array.to_pandas(types_mapper=_NULLABLE.get)
+    else:
+        made = array.to_pandas()
+    made.index = index
+    return made
+
+
+_NULLABLE: dict[pa.DataType, Any] = {
+    **{
+        getattr(pa, f"{sign}int{bits}")(): pd.api.types.pandas_dtype(f"{sign.upper()}Int{bits}")
+        for sign in ("", "u")
+        for bits in (8, 16, 32, 64)
+    },
+    pa.bool_(): pd.BooleanDtype(),
+}

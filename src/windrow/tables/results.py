@@ -1,0 +1,336 @@
+"""Each aggregation over the windows of sorted rows, as a column of the type that was promised.
+
+The compiled path knows numbers. Everything else is brought to it as numbers: what has an order as
+its rank, what is only picked (First, ArgMax, …) as its position, lists as stretches of positions,
+decimals as counts of their last digit. Only what is left goes to the interpreter as objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from windrow.aggregations.algebra import output_kinds
+from windrow.aggregations.base import Aggregation
+from windrow.aggregations.count import Count
+from windrow.aggregations.sums import Sum
+from windrow.algorithms.two_stacks import TwoStacks
+from windrow.kernels.aggregate import aggregate
+from windrow.kernels.functions import NotCompilable
+from windrow.kernels.results import Answers
+from windrow.tables.bind import compiled_outputs
+from windrow.tables.columns import (
+    decoded,
+    from_numbers,
+    nulls_of,
+    numbers,
+    objects,
+    ranks,
+)
+from windrow.tables.decimals import exact_mean, exact_sum
+from windrow.tables.lists import stretches
+from windrow.tables.sort import Layout
+from windrow.tables.types import is_number
+from windrow.windows.positions import Windows
+
+Back = Callable[[NDArray[Any], NDArray[np.bool_] | None], pa.Array]
+
+
+@dataclass(frozen=True)
+class Values:
+    """A column in sorted order: numbers, and which are null.
+
+    Where they are no numbers themselves they stand for values, and `back` gives these again, null
+    where the second argument is true.
+    """
+
+    data: NDArray[Any]
+    nulls: NDArray[np.bool_] | None
+    back: Back | None = None
+
+
+class SortedColumns:
+    """The columns of a table, each brought to numbers and into sorted order once."""
+
+    def __init__(
+        self, column: Callable[[str], Any], laid: Layout, identity: Sequence[str] = ()
+    ) -> None:
+        self._column, self.laid = column, laid
+        self._identity = identity  # the columns that tell a user which row it is
+        self._arrays: dict[str, pa.Array] = {}
+        self._values: dict[tuple[str, str], Values | None] = {}
+        self._nulls: dict[str, NDArray[np.bool_] | None] = {}
+
+    def array(self, text: str) -> pa.Array:
+        """A column of the table, or an expression's values, in the table's order."""
+        if text not in self._arrays:
+            self._arrays[text] = decoded(self._column(text))
+        return self._arrays[text]
+
+    def described(self, position: int, *texts: str) -> dict[str, Any]:
+        """The row at a sorted position by what tells which it is, and by these columns."""
+        row = int(self.laid.rows(np.array([position]))[0])
+        names = dict.fromkeys((*self._identity, *texts))
+        return {name: self.array(name)[row].as_py() for name in names}
+
+    def nulls(self, text: str) -> NDArray[np.bool_] | None:
+        """Which values are null, in sorted order; None if none is."""
+        if text not in self._nulls:
+            found = nulls_of(self.array(text))
+            self._nulls[text] = None if found is None else self.laid.sorted(found)
+        return self._nulls[text]
+
+    def values(self, text: str, takes: str = "number") -> Values | None:
+        """A column as numbers in sorted order, as an aggregation that `takes` so wants them.
+
+        None if they are no numbers, and nothing can stand for them.
+        """
+        key = text, takes
+        if key not in self._values:
+            found = numbered(self.array(text), takes)
+            if found is not None:
+                found = replace(found, data=self.laid.sorted(found.data), nulls=self.nulls(text))
+            self._values[key] = found
+        return self._values[key]
+
+
+def numbered(array: pa.Array, takes: str) -> Values | None:
+    """An array as numbers, or as what stands for its values, as `takes` says that it may.
+
+    What has an order goes by its rank, what is only picked by its position; else None.
+    """
+    data = numbers(array)
+    if data is not None:
+        return Values(data, None)
+    if takes in ("ordered", "ordered pair", "measurable", "distinct"):
+        data, levels = ranks(array)
+        return Values(data, None, lambda at, gone: levels.take(pa.array(at, mask=gone)))
+    if takes == "any":
+        place = np.arange(len(array))
+        return Values(place, None, lambda at, gone: array.take(pa.array(at, mask=gone)))
+    return None
+
+
+Aggregate = Callable[..., Answers]
+
+
+class Answerer:
+    """Answers one aggregation after the other over the same windows."""
+
+    def __init__(
+        self, columns: SortedColumns, windows: Windows, aggregate: Aggregate = aggregate
+    ) -> None:
+        self.columns, self.laid, self.windows = columns, columns.laid, windows
+        self.array, self.values = columns.array, columns.values
+        self._call = aggregate
+
+    def answer(self, aggregation: Aggregation, kind: pa.DataType | None) -> pa.Array:
+        """The answers in the order of the windows."""
+        if aggregation.functions is not None:
+            return self._own(aggregation, kind)
+        if not aggregation.columns:
+            return array_of(self._call_on(aggregation, []), kind)
+        listing = aggregation.listing
+        if listing is not None and not listing.distinct:
+            return self._listed(aggregation)
+        if aggregation.takes == "summable" and pt.is_decimal(self._type(aggregation)):
+            return self._decimal(aggregation, kind)
+        values = self.values_for(aggregation)
+        if values is None:
+            return self._interpreted(aggregation, kind)
+        made = self._call_on(aggregation, [values])
+        argument = aggregation.columns[-1]
+        return restored(
+            aggregation, made, kind, self._type(aggregation), values.back,
+            lambda at, gone: self.picked(argument, at, gone),
+        )  # fmt: skip
+
+    def values_for(self, aggregation: Aggregation) -> Values | None:
+        """The measured column as numbers; None if the interpreter has to take it as it is."""
+        takes: str = aggregation.takes
+        distinct = aggregation.listing is not None and aggregation.listing.distinct
+        if distinct:
+            takes = "distinct" if aggregation.kernel else ""
+        elif takes == "hashable" and not is_number(self._type(aggregation)):
+            return None  # a hash is that of the value itself
+        return self.values(aggregation.columns[0], takes) if takes else None
+
+    def picked(self, text: str, at: NDArray[np.int64], gone: NDArray[np.bool_] | None) -> pa.Array:
+        """The values of a column at sorted positions."""
+        return self.array(text).take(pa.array(self.laid.rows(at), mask=gone))
+
+    def _type(self, aggregation: Aggregation) -> pa.DataType:
+        return self.array(aggregation.columns[0]).type
+
+    def _call_on(self, aggregation: Aggregation, values: Sequence[Values]) -> Answers:
+        return self._call(
+            aggregation,
+            [v.data for v in values],
+            self.windows,
+            nulls=[v.nulls for v in values],
+            threads=self.laid.threads,
+        )
+
+    # -- kinds of answers -------------------------------------------------------------------
+
+    def counted(self, text: str) -> NDArray[np.int64]:
+        """How many values of each window are not null."""
+        return np.asarray(self.answer(Count(text), pa.int64()).to_numpy())
+
+    def _decimal(self, aggregation: Aggregation, kind: pa.DataType) -> pa.Array:
+        (text,) = aggregation.columns
+        array = self.array(text)
+        nulls = self.columns.nulls(text)
+
+        def total(limb: NDArray[np.int64]) -> NDArray[np.int64]:
+            return self._call_on(Sum(), [Values(self.laid.sorted(limb), nulls)]).values
+
+        sums, counts = exact_sum(array, total), self.counted(text)
+        if aggregation.result == "mean":
+            sums = exact_mean(sums, counts, kind.scale - array.type.scale)
+        return from_numbers(sums, counts == 0 if (counts == 0).any() else None, kind)
+
+    def _listed(self, aggregation: Aggregation) -> pa.Array:
+        array = self.array(aggregation.columns[0])
+        rows = self.laid.rows(np.arange(self.laid.size))
+        nulls = self.columns.nulls(aggregation.columns[0])
+        assert aggregation.listing is not None
+        return stretches(array, rows, nulls, self.windows, aggregation.listing)
+
+    def _interpreted(self, aggregation: Aggregation, kind: Any) -> pa.Array:
+        texts = aggregation.columns[: None if aggregation.functions is not None else 1]
+        lists = [self.laid.sorted(objects(self.array(text))) for text in texts]
+        made = self._call(aggregation, lists, self.windows, nulls=None, threads=1)
+        if "argument" not in kinds_of(aggregation):
+            return array_of(made, kind)
+        return restored(
+            aggregation, made, kind, self._type(aggregation), None,
+            lambda at, gone: self.picked(aggregation.columns[-1], at, gone),
+        )  # fmt: skip
+
+    def _own(self, aggregation: Aggregation, kind: Any) -> pa.Array:
+        try:
+            return self._run_own(aggregation, kind)
+        except Exception as error:
+            row = self._failing(aggregation, type(error))
+            where = "" if row is None else f", at the row {row!r}"
+            error.add_note(f"in {aggregation!r}{where}")
+            raise
+
+    def _run_own(self, aggregation: Aggregation, kind: Any) -> pa.Array:
+        try:
+            compiled_outputs(aggregation, [self.array(text).type for text in aggregation.columns])
+        except NotCompilable:
+            return self._interpreted(aggregation, kind)
+        values = [self.values(text) for text in aggregation.columns]
+        return array_of(self._call_on(aggregation, [v for v in values if v is not None]), kind)
+
+    def _failing(self, aggregation: Aggregation, kind: type[Exception]) -> dict[str, Any] | None:
+        """The row at which the user's functions fail: run again, one by one. O(1) ⊕ a row."""
+        swag = TwoStacks(aggregation)
+        lists = [self.laid.sorted(objects(self.array(text))) for text in aggregation.columns]
+        rows = [
+            dict(zip(aggregation.columns, row, strict=True)) for row in zip(*lists, strict=True)
+        ]
+        head = tail = 0
+        for lo, hi in zip(*(ends.tolist() for ends in self.windows.bounds()), strict=True):
+            try:
+                while tail < hi:
+                    tail += 1
+                    swag.insert(rows[tail - 1])
+                gone = min(lo, tail) - head
+                swag.evict(gone)
+                head += gone
+                swag.query()
+            except Exception as again:  # another kind of error would name the wrong row
+                found = self.columns.described(max(tail - 1, 0), *aggregation.columns)
+                return found if isinstance(again, kind) else None
+        return None
+
+
+def kinds_of(aggregation: Aggregation) -> tuple[str, ...]:
+    """The kinds of the numbers that make up a result."""
+    return () if aggregation.result is None else output_kinds(aggregation.result)
+
+
+def restored(
+    aggregation: Aggregation,
+    made: Answers,
+    kind: Any,
+    source: pa.DataType,
+    back: Back | None,
+    picked: Back,
+) -> pa.Array:
+    """Answers as an array of type `kind`.
+
+    `source` is the type of the measured column, `back` gives the values that its numbers stand
+    for, and `picked` the arguments at positions.
+    """
+    result, gone = aggregation.result, made.missing
+    if isinstance(result, Mapping):
+        return _structs(result, made, kind, back, picked)
+    if result == "argument":
+        return picked(made.values, gone)
+    if result == "value" and back is not None:
+        return back(made.values, gone)
+    if result == "difference" and pt.is_date32(source):
+        made = Answers(made.values.astype(np.int64) * 86400, gone)  # days in seconds
+    return array_of(made, kind)
+
+
+def _structs(
+    result: Mapping[str, str], made: Answers, kind: Any, back: Back | None, picked: Back
+) -> pa.Array:
+    """Results of several named parts."""
+    gone = made.missing
+    parts: dict[str, pa.Array] = {}
+    for name, part in result.items():
+        if part == "span":
+            parts[name] = pc.subtract(parts["end"], parts["start"]).cast(kind.field(name).type)
+            continue
+        values = np.ascontiguousarray(made.values[name])
+        if part == "argument":
+            parts[name] = picked(values, gone)
+        elif part == "value" and back is not None:
+            parts[name] = back(values, gone)
+        else:
+            parts[name] = array_of(Answers(values, gone), kind.field(name).type)
+    null = None if gone is None else pa.array(gone)
+    return pa.StructArray.from_arrays(list(parts.values()), fields=list(kind), mask=null)
+
+
+def array_of(made: Answers, kind: Any) -> pa.Array:
+    """Answers of the compiled path as an array of type `kind`; None lets the values tell."""
+    values, missing = made.values, made.missing
+    if values.dtype.names and (kind is None or pt.is_struct(kind) or pt.is_list(kind)):
+        return _fields(values, missing, kind)
+    if values.dtype != object:
+        return (
+            pa.array(values, mask=missing) if kind is None else from_numbers(values, missing, kind)
+        )
+    listed = values.tolist()
+    if kind is not None and pt.is_binary(kind):
+        listed = [None if v is None else bytes(v) for v in listed]
+    if missing is not None:
+        listed = [None if gone else v for v, gone in zip(listed, missing.tolist(), strict=True)]
+    return pa.array(listed, kind)
+
+
+def _fields(values: NDArray[Any], missing: NDArray[np.bool_] | None, kind: Any) -> pa.Array:
+    """Answers of several numbers: a struct, or a list of as many."""
+    names = values.dtype.names or ()
+    if kind is not None and pt.is_list(kind):
+        flat = np.stack([values[name] for name in names], axis=1)
+        offsets = np.arange(0, flat.size + 1, len(names), dtype=np.int32)
+        mask = None if missing is None else pa.array(missing)
+        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat.ravel()), mask=mask)
+    parts = [pa.array(np.ascontiguousarray(values[name])) for name in names]
+    mask = None if missing is None else pa.array(missing)
+    return pa.StructArray.from_arrays(parts, names=list(names), mask=mask)

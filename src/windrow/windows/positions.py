@@ -1,0 +1,156 @@
+"""Windows over rows that are sorted by segment, and how they are cut for several threads."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from windrow.errors import InvalidArgument
+from windrow.windows import arrays, bounds
+from windrow.windows.arrays import Positions, ordinary
+
+# A window that no table fills, and to which positions can be added.
+LONGEST = 1 << 60
+# So many windows of rows have their bounds at a time, which then stay in the cache.
+_AT_ONCE = 1 << 14
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Windows `begin` … `stop` − 1, for one thread.
+
+    `split` is where Two-Stacks was split before the first of them, if that is one at which it
+    flips: a window that shares values with the one before, and is the first to begin behind it.
+    """
+
+    begin: int
+    stop: int
+    split: int | None = None
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows over rows that are sorted by segment and by order within it.
+
+    Segment s is the rows `starts[s]` … `starts[s + 1]` − 1. The windows are either the last `rows`
+    rows of the own segment, one for each row from `first` on (the rows before are a tail carried
+    over); or those of the positions [lo, hi), any number of them, both bounds never falling.
+
+    >>> Windows(np.array([0, 2, 3]), rows=2).bounds()
+    (array([0, 0, 2]), array([1, 2, 3]))
+    """
+
+    starts: Positions
+    rows: int | None = None
+    first: int = 0
+    lo: Positions | None = None
+    hi: Positions | None = None
+
+    def __post_init__(self) -> None:
+        if (self.rows is None) == (self.lo is None) or (self.lo is None) != (self.hi is None):
+            raise InvalidArgument("Windows: give rows=, or lo= and hi=")
+        for name in ("starts", "lo", "hi"):
+            given = getattr(self, name)
+            if given is not None:  # as the kernels take it
+                object.__setattr__(self, name, ordinary(given.astype(np.int64, copy=False)))
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return int(self.starts[-1])
+
+    def __len__(self) -> int:
+        return self.n - self.first if self.lo is None else self.lo.size
+
+    @property
+    def longest(self) -> int:
+        """A length that no window exceeds, and 1 at least. O(segments), or O(windows) by bounds."""
+        if self.lo is not None and self.hi is not None:
+            return max(1, int(bounds.longest(self.lo, self.hi)))
+        assert self.rows is not None
+        return max(1, min(self.rows, int(np.diff(self.starts).max(initial=0))))
+
+    def bounds(self) -> tuple[Positions, Positions]:
+        """The windows as positions [lo, hi). O(n) where they are rows."""
+        return self.bounds_of(0, len(self))
+
+    def end_before(self, i: int) -> int:
+        """Where the window before the i-th ends; 0 if there is none."""
+        if self.hi is not None:
+            return int(self.hi[i - 1]) if i else 0
+        return self.first + i if i else 0
+
+    def in_slices(self, piece: Piece) -> Iterator[tuple[slice, Positions, Positions]]:
+        """The windows of a piece, some at a time, with their bounds."""
+        step = _AT_ONCE if self.lo is None else max(1, piece.stop - piece.begin)
+        for a in range(piece.begin, piece.stop, step):
+            b = min(a + step, piece.stop)
+            yield slice(a, b), *self.bounds_of(a, b)
+
+    def bounds_of(self, a: int, b: int) -> tuple[Positions, Positions]:
+        """The bounds of windows a … b − 1."""
+        if self.lo is not None and self.hi is not None:
+            return self.lo[a:b], self.hi[a:b]
+        assert self.rows is not None
+        lo, hi = np.empty(b - a, np.int64), np.empty(b - a, np.int64)
+        bounds.row_bounds(self.starts, min(self.rows, self.n), self.first + a, lo, hi)
+        return lo, hi
+
+    # -- cutting ----------------------------------------------------------------------------
+
+    def pieces(self, threads: int, *, anywhere: bool) -> list[Piece]:
+        """The windows in parts of about equal work, one a thread, whose answers have the same bits.
+
+        A part begins with a segment, or else, within a long segment, `anywhere` or at a window
+        at which Two-Stacks flips. O(log n) for a part, and O(flips) in a long segment.
+        """
+        parts = self._work(len(self)) // (2 * arrays.PIECE)
+        parts = max(1, min(threads, parts))
+        begins = [Piece(0, 0)]
+        for k in range(1, parts):
+            wanted = self._work(len(self)) * k // parts
+            i = bisect.bisect_left(range(len(self)), wanted, key=self._work)
+            if begins[-1].begin < i < len(self):
+                cut = self._cut(i, anywhere)
+                if cut.begin < len(self):
+                    begins.append(cut)
+        stops = [cut.begin for cut in begins[1:]] + [len(self)]
+        return [Piece(cut.begin, stop, cut.split) for cut, stop in zip(begins, stops, strict=True)]
+
+    def _work(self, i: int) -> int:
+        """What the windows before the i-th take: their number, and the rows that they end at."""
+        if self.hi is None:
+            return 2 * i
+        return i + int(self.hi[i - 1]) if i else 0
+
+    def _cut(self, i: int, anywhere: bool) -> Piece:
+        """Where a part that should begin with window i had better begin."""
+        at = i + self.first if self.lo is None else int(self.lo[i])
+        segment = int(np.searchsorted(self.starts[:-1], at, side="right")) - 1
+        begin, end = self._since(self.starts[segment]), self._since(self.starts[segment + 1])
+        if i == begin or end - begin < arrays.PIECE:
+            return Piece(end if i > begin else i, 0)
+        if anywhere:
+            return Piece(i, 0)
+        found, split = self._flip(begin, i)
+        return Piece(found, 0, split) if found < end else Piece(end, 0)
+
+    def _since(self, position: Any) -> int:
+        """The first window that begins at a segment's start or behind it."""
+        if self.lo is None:
+            return max(0, int(position) - self.first)
+        return int(np.searchsorted(self.lo, position, side="left"))
+
+    def _flip(self, begin: int, wanted: int) -> tuple[int, int]:
+        """The first window from `wanted` on at which Two-Stacks flips, and the split before it."""
+        if self.lo is not None and self.hi is not None:
+            return bounds.phase_after(self.lo, self.hi, begin, wanted)
+        assert self.rows is not None
+        split = int(self.bounds_of(begin, begin + 1)[0][0])
+        flips = -(-(wanted + self.first - split) // self.rows)
+        flip = split + max(1, flips) * self.rows
+        return flip - self.first, flip - self.rows

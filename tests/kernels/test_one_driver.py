@@ -1,0 +1,121 @@
+"""`rolling` is the driver of tables behind a carried tail: the same bits, however it is cut."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.catalogue import CLASSES, identified
+from windrow import RollingState, aggregation, rolling
+from windrow.aggregations.base import Aggregation
+from windrow.kernels.aggregate import aggregate
+from windrow.kernels.results import merged
+from windrow.kernels.routes import NotCompiledWarning, traced
+from windrow.windows.bounds import range_bounds
+from windrow.windows.positions import Windows
+
+SMALL = {"bits": 128, "precision": 5, "epsilon": 0.2, "order": 3}
+OWN = [
+    aggregation(lift=lambda v: v * 0.1, combine=lambda a, b: a + b, lower=lambda s: s),
+    aggregation(lift=lambda v: [v * 0.1], combine=lambda a, b: [a[0] + b[0]], lower=lambda s: s[0]),
+]
+
+
+def small(cls: type[Aggregation]) -> list[Aggregation]:
+    """Examples with small sketches."""
+    import inspect
+
+    known = {k: v for k, v in SMALL.items() if k in inspect.signature(cls).parameters}
+    return [cls(**known)] if known else cls._examples()
+
+
+EVERY = [a for cls in CLASSES for a in small(cls) if a.takes != "text"] + OWN
+
+
+def bits(values: Any) -> Any:
+    """What makes two results the same to the bit."""
+    if isinstance(values, np.ma.MaskedArray):
+        return values.filled(0).tobytes(), values.mask.tobytes()
+    if values.dtype == object:
+        return [repr(v) for v in values]
+    return values.tobytes()
+
+
+def joined(pieces: list[Any]) -> Any:
+    if any(isinstance(p, np.ma.MaskedArray) for p in pieces):
+        return np.ma.concatenate(pieces)
+    return np.concatenate(pieces)
+
+
+@pytest.mark.filterwarnings("ignore::windrow.kernels.routes.NotCompiledWarning")
+@pytest.mark.parametrize("agg", EVERY, ids=identified)
+@given(
+    n=st.sampled_from([1, 7, 64, 65, 130, 300]),
+    size=st.sampled_from([1, 2, 8, 63, 65, 100, 1000]),
+    seed=st.integers(0, 2**16),
+    cuts=st.lists(st.integers(0, 300), max_size=5),
+    whole=st.booleans(),
+    nulls=st.booleans(),
+    by_rows=st.booleans(),
+)
+@settings(max_examples=12)
+def test_rolling_is_the_table_s_driver_cut_anywhere(
+    agg: Aggregation, n: int, size: int, seed: int, cuts: list[int], whole: bool, nulls: bool,
+    by_rows: bool,
+) -> None:  # fmt: skip
+    random = np.random.default_rng(seed)
+    values = random.integers(-9, 9, n) if whole else random.normal(size=n) * 10.0 ** (seed % 9 - 4)
+    gone = random.random(n) < 0.2 if nulls else None
+    at = np.sort(random.integers(0, max(2, n // 2), n))
+    starts = np.array([0, n])
+    if by_rows:
+        windows, asked = Windows(starts, rows=size), {"rows": size}
+    else:
+        lo, hi = range_bounds(at, size, "both")
+        windows, asked = Windows(starts, lo=lo, hi=hi), {"range": size}
+    table = bits(merged(aggregate(agg, [values], windows, nulls=[gone])))
+    times = {} if by_rows else {"at": at}
+    assert bits(rolling(values, agg, **asked, **times, nulls=gone)) == table
+
+    state, pieces = RollingState(), []
+    edges = [0, *sorted({min(c, n) for c in cuts}), n]
+    for a, b in itertools.pairwise(edges):
+        part = {} if by_rows else {"at": at[a:b]}
+        null = None if gone is None else gone[a:b]
+        pieces.append(rolling(values[a:b], agg, **asked, **part, nulls=null, state=state))
+    if not by_rows:
+        pieces.append(state.finish())
+    assert bits(joined([p for p in pieces if len(p)] or pieces[:1])) == table
+
+
+@pytest.mark.parametrize("agg", EVERY, ids=identified)
+def test_both_take_the_same_way(agg: Aggregation) -> None:
+    values = np.arange(5.0)
+    with warnings.catch_warnings(), traced() as ran:
+        warnings.simplefilter("ignore", NotCompiledWarning)
+        aggregate(agg, [values], Windows(np.array([0, 5]), rows=3))
+        rolling(values, agg, rows=3)
+    assert ran[0] == ran[1]
+
+
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_both_refuse_the_same_overflow(name: str) -> None:
+    from windrow import Mean, Sum
+
+    agg = {"sum": Sum(), "mean": Mean()}[name]
+    large = np.array([2**62, 2**62, 5])
+    for w in (1, 2):
+        windows = Windows(np.array([0, 3]), rows=w)
+        if w == 1:
+            assert rolling(large, agg, rows=w)[2] == 5
+            continue
+        with pytest.raises(OverflowError, match="exceeds int64"):
+            aggregate(agg, [large], windows)
+        with pytest.raises(OverflowError, match="exceeds int64"):
+            rolling(large, agg, rows=w)

@@ -1,0 +1,104 @@
+"""Windows by time as bounds of positions, over many segments, against asking every row."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.kernels.test_aggregate import segments
+from windrow.errors import InvalidArgument, InvalidValue
+from windrow.windows import arrays
+from windrow.windows.bounds import segment_bounds
+from windrow.windows.hops import hop_bounds
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize("closed", ["both", "right", "left", "neither"])
+@given(starts=segments(), seed=st.integers(0, 99), size=st.sampled_from([1, 2, 7, 1000]))
+@settings(max_examples=30)
+def test_segment_bounds(closed: str, starts: Any, seed: int, size: int) -> None:
+    source = np.random.default_rng(seed)
+    sizes = np.diff(starts)
+    at = np.concatenate([np.sort(source.integers(-20, 20, s)) for s in sizes])
+    at = at * 0.1 if seed % 2 else at
+    reach = size * 0.1 if seed % 2 else size
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrays, "PIECE", 8)
+        lo, hi = segment_bounds(at, starts, reach, closed, threads=1 + seed % 3)
+    for a, b in itertools.pairwise(starts.tolist()):
+        for i in range(a, b):
+            t, own = at[i], at[a:b]
+            after = own >= t - reach if closed in ("both", "left") else own > t - reach
+            before = own <= t if closed in ("both", "right") else own < t
+            inside = a + np.flatnonzero(after & before)
+            assert list(range(lo[i], hi[i])) == inside.tolist()
+    assert (np.diff(lo) >= 0).all() and (np.diff(hi) >= 0).all()
+
+
+def test_bounds_at_the_ends_of_time() -> None:
+    at = np.array([-(2**63), -(2**62), 0, 2**62, 2**63 - 1])
+    lo, hi = segment_bounds(at, np.array([0, 5]), 2**62, "both")
+    assert lo.tolist() == [0, 0, 1, 2, 3] and hi.tolist() == [1, 2, 3, 4, 5]
+
+
+@given(
+    starts=segments(),
+    seed=st.integers(0, 99),
+    size=st.integers(1, 9),
+    slide=st.integers(1, 9),
+    offset=st.integers(-12, 12),
+    real=st.booleans(),
+)
+@settings(max_examples=150)
+def test_hopping_windows(
+    starts: Any, seed: int, size: Any, slide: Any, offset: Any, real: bool
+) -> None:
+    source = np.random.default_rng(seed)
+    at = np.concatenate([np.sort(source.integers(-25, 25, s)) for s in np.diff(starts)])
+    if real:  # a tenth is no float: the bounds are what their products and sums round to
+        at, size, slide, offset = at * 0.1, size * 0.1, slide * 0.1, (offset % slide) * 0.1
+    want = []
+    for s, (a, b) in enumerate(itertools.pairwise(starts.tolist())):
+        for k in range(-80, 81):
+            start = k * slide + offset
+            rows = a + np.flatnonzero((at[a:b] >= start) & (at[a:b] < start + size))
+            if rows.size:
+                want.append((rows[0], rows[-1] + 1, start, s))
+    lo, hi, opens, segment = hop_bounds(at, starts, size, slide, offset)
+    assert opens.dtype == at.dtype
+    got = list(zip(lo, hi, opens, segment, strict=True))
+    if real and offset >= slide:
+        assert [w[:2] for w in got] == [w[:2] for w in want]
+    else:
+        assert sorted(got) == sorted(want)
+    assert [w[3:1:-1] for w in got] == sorted(w[3:1:-1] for w in got)
+    assert (np.diff(lo) >= 0).all() and (np.diff(hi) >= 0).all()
+
+
+def test_hops_that_leave_rows_out_and_hops_at_the_ends_of_time() -> None:
+    lo, hi, start, _ = hop_bounds(np.array([0, 3, 7, 10, 11]), np.array([0, 5]), 2, 10)
+    assert (lo.tolist(), hi.tolist(), start.tolist()) == ([0, 3], [1, 5], [0, 10])
+    none = hop_bounds(np.array([5]), np.array([0, 1]), 2, 10)
+    assert all(each.size == 0 for each in none)
+    with pytest.raises(InvalidValue, match="outside of what int64 holds exactly"):
+        hop_bounds(np.array([2**63 - 1]), np.array([0, 1]), 10, 10)
+    for at in (1e300, math.inf, NAN):
+        with pytest.raises(InvalidValue, match="outside of what float64 holds exactly"):
+            hop_bounds(np.array([at]), np.array([0, 1]), 10.0, 10.0)
+    for options, words in (((0, 1), "range=0 must be larger"), ((1, 0), "slide=0 must be larger")):
+        with pytest.raises(InvalidArgument, match=words):
+            hop_bounds(np.array([1]), np.array([0, 1]), *options)
+
+
+def test_times_that_cannot_be_written() -> None:
+    at, starts = np.array([1, 2, 4, 9]), np.array([0, 3, 4])
+    at.flags.writeable = starts.flags.writeable = False
+    assert segment_bounds(at, starts, 1, "both")[0].tolist() == [0, 0, 2, 3]
+    assert hop_bounds(at, starts, 2, 2)[2].tolist() == [0, 2, 4, 8]
