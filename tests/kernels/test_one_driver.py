@@ -17,7 +17,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.results import merged
 from windrow.kernels.routes import NotCompiledWarning, traced
-from windrow.windows.bounds import range_bounds
+from windrow.windows.bounds import segment_bounds
 from windrow.windows.positions import Windows
 
 SMALL = {"bits": 128, "precision": 5, "epsilon": 0.2, "order": 3}
@@ -77,7 +77,7 @@ def test_rolling_is_the_table_s_driver_cut_anywhere(
     if by_rows:
         windows, asked = Windows(starts, rows=size), {"rows": size}
     else:
-        lo, hi = range_bounds(at, size, "both")
+        lo, hi = segment_bounds(at, np.array([0, at.size]), size, "both")
         windows, asked = Windows(starts, lo=lo, hi=hi), {"range": size}
     table = bits(merged(aggregate(agg, [values], windows, nulls=[gone])))
     times = {} if by_rows else {"at": at}

@@ -46,7 +46,7 @@ from windrow.queries.cql import sql, to_sql
 from windrow.queries.cql.functions import FUNCTIONS
 from windrow.queries.expressions import normal
 from windrow.queries.query import Query, sliding
-from windrow.windows.kinds import On, Rows, Span, Window
+from windrow.windows.kinds import Hopping, On, Rows, Span, Window, window_of
 
 # Figure 1 of paper 000, "Example query in CQL".
 PHONE_CALLS = """\
@@ -60,7 +60,7 @@ From Calls [Range 24 Hours
 
 def span(**size: Any) -> Query:
     """A query over a range that leaves its order to be found in the frame."""
-    return Query(Span(**size), (("peak", Max("load")),))
+    return Query(window_of("span", **size), (("peak", Max("load")),))
 
 
 def asked(bracket: str, rest: str = "") -> Query:
@@ -80,7 +80,7 @@ def test_the_phone_calls_of_the_paper() -> None:
     query = sql(PHONE_CALLS)
     assert query.source == "Calls"
     assert query.emit == "istream"
-    assert query.window == Span(range="24 hours", slide="1 minute")
+    assert query.window == Hopping(range="24 hours", slide="1 minute")
     assert query.parts == {
         "mxl": Max("len"),
         "num": MaxCount("len"),
@@ -377,7 +377,7 @@ def windows(draw: st.DrawFn) -> Window:
     offsets = st.sampled_from(
         ["1 second", "-3 minutes", "-2s"] if isinstance(size, str) else [1, -2.5]
     )
-    return Span(**{kind: size}, slide=size, offset=draw(st.none() | offsets))
+    return Hopping(**{kind: size}, slide=size, offset=draw(st.none() | offsets))
 
 
 @st.composite
@@ -386,7 +386,7 @@ def queries(draw: st.DrawFn) -> Query:
     names = draw(st.lists(NAMES, unique=True, min_size=1, max_size=6))
     cut = draw(st.integers(1, len(names)))
     results = tuple((name, draw(parts())) for name in names[:cut])
-    order = draw(st.lists(NAMES, unique=True, max_size=1 if isinstance(window, Span) else 2))
+    order = draw(st.lists(NAMES, unique=True, max_size=1 if window.measured else 2))
     return Query(
         window,
         results,

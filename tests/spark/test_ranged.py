@@ -29,7 +29,7 @@ PARTS = {
     size=st.one_of(st.none(), st.integers(0, 80)),
 )
 def test_every_window_is_halo_middle_and_own(edges: list[int], ranges: int, size: Any) -> None:
-    cuts = cut_by_size(edges, ranges, size, top=70)
+    cuts = cut_by_size(edges, [], ranges, size, top=70)
     for t in range(70):
         b = sum(e <= t for e in edges)
         p = cuts.owner[b]

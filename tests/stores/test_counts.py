@@ -12,7 +12,7 @@ import pytest
 from windrow import Count, Last, Max, Sum, Together, aggregator
 from windrow.stores import MemoryStore
 from windrow.stores.base import Pairs
-from windrow.windows.policy import leaving
+from windrow.windows.until import leaving
 
 every_algorithm = pytest.mark.parametrize("algorithm", ["amta", "log_mta"])
 

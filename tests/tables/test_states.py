@@ -50,8 +50,8 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.custom import Custom
 from windrow.errors import Unsupported
 from windrow.tables.results import Answerer, SortedColumns
-from windrow.tables.sort import Layout
-from windrow.tables.states import PartialColumns, part_of
+from windrow.tables.sort import TableRows
+from windrow.tables.states import StateColumns, part_of
 from windrow.tables.types import result_type
 from windrow.windows.positions import Windows
 
@@ -161,7 +161,7 @@ def answerer(draw: Any, table: pa.Table, windows: Windows) -> Answerer:
 
 def reading(table: pa.Table, windows: Windows, order: Array | None = None) -> Answerer:
     ends = np.array([0, table.num_rows])
-    return Answerer(SortedColumns(table.column, Layout(order, ends, ends, None)), windows)
+    return Answerer(SortedColumns(table.column, TableRows(ends, ends, order=order)), windows)
 
 
 def sent(fields: list[pa.Field], columns: dict[str, pa.Array]) -> pa.Table:
@@ -196,7 +196,7 @@ def assert_same(agg: Aggregation, got: pa.Array, expected: pa.Array) -> None:
 @given(data=st.data())
 def test_slices_merged_answer_as_rows(agg: Aggregation, data: st.DataObject) -> None:
     table = data.draw(tables(list(dict.fromkeys(agg.columns))))
-    parts = PartialColumns([("x", agg)], TYPES)
+    parts = StateColumns([("x", agg)], TYPES)
     edges = edges_of(data.draw, table.num_rows)
     first = sent(parts.fields, parts.make(answerer(data.draw, table, between(edges))))
     over = data.draw(windows_over(edges.size - 1))
@@ -211,7 +211,7 @@ def test_slices_merged_answer_as_rows(agg: Aggregation, data: st.DataObject) -> 
 
 def check(
     agg: Aggregation,
-    parts: PartialColumns,
+    parts: StateColumns,
     partial: pa.Table,
     over: Windows,
     table: pa.Table,
@@ -239,7 +239,7 @@ def test_aggregations_share_what_they_send() -> None:
         ("distinct", CountDistinct("word")),
         ("words", CollectDistinct("word")),
     ]
-    parts = PartialColumns(aggregations, TYPES)
+    parts = StateColumns(aggregations, TYPES)
     assert [field.name for field in parts.fields] == [
         "partial:count:real",
         "partial:sum:real",

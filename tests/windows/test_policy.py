@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from windrow import ArgMax, Collect, Count, Last, LongestRun, Max, Mean, Sum, aggregator
 from windrow.errors import InvalidArgument, InvalidValue
-from windrow.windows.policy import leaving
 from windrow.windows.push import window
+from windrow.windows.until import leaving
 
 SEARCHING = ["flatfat", "log_mta", "amta"]
 every_searching = pytest.mark.parametrize("algorithm", SEARCHING)

@@ -27,7 +27,7 @@ from windrow.kernels.looped import loop_answers
 from windrow.kernels.named import Question, counts
 from windrow.kernels.overflow import check_sums
 from windrow.kernels.results import Answers
-from windrow.kernels.routes import route, trace
+from windrow.kernels.routes import FLATFIT, Route, route_over, trace
 from windrow.windows.positions import Windows
 
 Masks = list[NDArray[np.bool_] | None]
@@ -42,12 +42,14 @@ def aggregate(
     *,
     nulls: Sequence[NDArray[np.bool_] | None] | None = None,
     threads: int = 1,
+    way: Route | None = None,
 ) -> Answers:
     """The aggregate of each window, with nulls apart; O(1) a row for what compiles.
 
     `nulls` marks the values of each column that are null, besides NaT and None; a NaN is a value.
     An aggregation of pairs takes the measures alone and answers positions. The bits of the answers
-    depend neither on `threads` nor on how a segment is cut, if `windows` begin with a flip.
+    depend neither on `threads` nor on how a segment is cut, if `windows` begin with a flip. `way`
+    is what a plan has chosen; without one it is chosen here.
 
     >>> from windrow import ArgMax, Max
     >>> loads, windows = np.array([3, 1, 2, 5, 4]), Windows(np.array([0, 3, 5]), rows=2)
@@ -64,8 +66,14 @@ def aggregate(
         column(array, mask, "value", f"columns[{i}]")
         for i, (array, mask) in enumerate(zip(columns, masks, strict=True))
     ]
-    way = route(aggregation, given, by_rows=windows.rows is not None)
-    trace(aggregation, way)
+    if way is None:
+        way = route_over(aggregation, given, by_rows=windows.rows is not None)
+    if way.name == FLATFIT:
+        from windrow.kernels.shared import aggregate_shared
+
+        (results,) = aggregate_shared(aggregation, columns, [windows.bounds()], nulls=nulls)
+        return results
+    trace(aggregation, way.name)
     if way.kernel is not None:
         asked = given[0] if given else None
         if asked is None or way.kernel.positional:

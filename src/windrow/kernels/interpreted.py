@@ -31,11 +31,11 @@ def over_windows(
         if first >= end:
             swag = cls.make(aggregation)
             head = end = first
+        swag.evict(first - head)
+        head = first
         for value in values[end:past]:
             swag.insert(value)
         end = max(end, past)
-        swag.evict(first - head)
-        head = first
         answers.append(swag.query())
     return answers
 

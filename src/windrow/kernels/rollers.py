@@ -14,7 +14,7 @@ from windrow.kernels.interpreted import objects, packed
 from windrow.kernels.loop import Batch, Loop, Pba, loop_name
 from windrow.kernels.monoids import Compiled, compiled_state
 from windrow.kernels.results import Answers
-from windrow.kernels.routes import check_types, warn_interpreted
+from windrow.kernels.routes import check_types, hashes_times, warn_interpreted
 
 
 def roller(
@@ -50,8 +50,8 @@ def _alone(compiled: Compiled, rows: int | None) -> bool:
 
 
 def _compiled(aggregation: Aggregation, columns: list[Column], algorithm: str) -> Compiled | None:
-    if aggregation.takes == "hashable" and columns[0].dtype.kind in "mM":
-        return None  # times hash as what they are, not as their numbers
+    if hashes_times(aggregation, columns[0]):
+        return None
     subtracting = loop_name(aggregation, algorithm, None) == "subtract_on_evict"
     try:
         return compiled_state(aggregation, [str(c.data.dtype) for c in columns], subtracting)

@@ -9,14 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation, check_aggregation
+from windrow.aggregations.ordering import plain
 from windrow.algorithms import ALGORITHMS
-from windrow.errors import InvalidArgument, Unsupported, did_you_mean, whole_number
+from windrow.errors import (
+    InvalidArgument,
+    InvalidValue,
+    Unsupported,
+    did_you_mean,
+    whole_number,
+)
 from windrow.kernels.columns import column
 from windrow.kernels.loop import Batch, Loop
 from windrow.kernels.results import merged
 from windrow.kernels.rollers import Interpreted, roller
 from windrow.kernels.tail import Tail
-from windrow.windows.bounds import CLOSED, check_order, extent, instants, range_bounds
+from windrow.windows.arrays import ordinary
+from windrow.windows.durations import nanoseconds
+from windrow.windows.kinds import window_of
+from windrow.windows.sizes import Axis, is_number
+from windrow.windows.sorted_rows import SortedRows
+from windrow.windows.span import CLOSED
 
 Roller = Tail | Loop | Interpreted
 COMPILED = tuple(name for name in ALGORITHMS if name not in ("foa", "ioa"))
@@ -133,13 +145,14 @@ class _Stream:
         if (rows is None) == (range_ is None):
             raise InvalidArgument("give rows= or range=, one of them")
         self.rows = None if rows is None else whole_number("rows", rows, least=1)
-        self.range, self.closed, self.algorithm, self.nan = range_, closed, algorithm, nan
+        self.range, self.closed, self.algorithm, self.nan = plain(range_), closed, algorithm, nan
+        self.window = window_of("rolling", rows=self.rows, range=self.range, closed=closed)
         self.threads = whole_number("threads", threads, least=1)
         self.has_nulls = has_nulls
         self.rollers: list[Roller] | None = None
         self.position = 0  # rows that came
         self.answered = 0  # rows that were answered
-        self.size: Any = None
+        self.axis: Axis | None = None
         self.times: NDArray[Any] = np.empty(0, np.int64)  # from position `oldest` on
         self.oldest = 0
         self.touched = False
@@ -196,36 +209,86 @@ class _Stream:
             return None
         if at is None:
             raise InvalidArgument("range= needs at=, the time of each value")
-        instant = instants(at)
+        instant = _instants(at)
         if instant.size != n:
             raise InvalidArgument(f"at has {instant.size} times for {n} values")
-        check_order(instant, self.times[-1] if self.times.size else None)
-        size = extent(self.range, instant, np.asarray(at).dtype.kind in "mM", self.closed)
-        if self.size is not None and (size != self.size or instant.dtype != self.times.dtype):
+        _check_order(instant, self.times[-1] if self.times.size else None)
+        is_time = np.asarray(at).dtype.kind in "mM"
+        if not is_time and not is_number(self.range):
+            raise InvalidArgument(
+                f"range={self.range!r}: `at` holds numbers, so range must be a number of the same "
+                f"unit"
+            )
+        if is_time and is_number(self.range):
+            nanoseconds(self.range, "range")
+        axis = Axis(1 if is_time else None, instant.dtype == np.float64)
+        if self.axis not in (None, axis):
             raise InvalidArgument("state: the times of this batch are of another type than before")
-        self.size = size
+        self.axis = axis
         return instant
 
     def _by_time(self, batch: Batch, instant: NDArray[Any], last: bool) -> Batch:
         """Find the windows of the rows that can be answered now."""
         times = np.concatenate([self.times, instant]) if self.times.size else instant
-        lo, hi = range_bounds(times, self.size, self.closed)
-        ready = self.position
-        if not last and self.closed in ("both", "right") and times.size:
-            ready = self.oldest + int(np.searchsorted(times, times[-1], side="left"))
-        ready = max(ready, self.answered)
-        rows = slice(self.answered - self.oldest, ready - self.oldest)
-        batch.row, batch.stop = self.answered, ready
-        batch.lo, batch.hi = lo[rows] + self.oldest, hi[rows] + self.oldest
-        keep = int(lo[ready - self.oldest - 1]) if ready > self.oldest else 0
+        ends = np.array([0, times.size])
+        rows = SortedRows(
+            ends,
+            ends,
+            times,
+            self.axis,
+            fresh=slice(self.answered - self.oldest, times.size),
+            now=None if last or not times.size else times[-1],
+        )
+        bounds = self.window.bounds(rows)
+        lo, hi = bounds.windows.bounds()
+        batch.row, batch.stop = self.answered, self.answered + lo.size
+        batch.lo, batch.hi = lo + self.oldest, hi + self.oldest
+        self.answered += lo.size
+        keep = min(int(self.window.keeps(rows, bounds)[0]), self.answered - self.oldest)
         self.times, self.oldest = times[keep:].copy(), self.oldest + keep
-        self.answered = ready
         return batch
 
     def _answers(self, batch: Batch) -> Any:
         assert self.rollers is not None
         answers = [merged(each.roll(batch)) for each in self.rollers]
         return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
+
+
+def _instants(at: Any) -> NDArray[Any]:
+    """Times or numbers as int64 (nanoseconds for times) or float64."""
+    at = np.asarray(at)
+    if at.ndim != 1:
+        raise InvalidArgument(f"at must be one-dimensional, got {at.ndim} dimensions")
+    if at.dtype.kind in "mM":
+        if np.isnat(at).any():
+            raise InvalidValue(f"at[{int(np.isnat(at).argmax())}] is not a time (NaT)")
+        at = at.astype(f"{at.dtype.kind}8[ns]").view(np.int64)
+    elif at.dtype.kind in "iub":
+        at = at.astype(np.int64)
+    elif at.dtype.kind == "f":
+        at = at.astype(np.float64)
+        if np.isnan(at).any():
+            raise InvalidValue(
+                f"at[{int(np.isnan(at).argmax())}] is NaN, which has no place in time"
+            )
+    else:
+        raise InvalidValue(f"at must be times or numbers, not {at.dtype}")
+    return ordinary(at)
+
+
+def _check_order(at: NDArray[Any], previous: Any = None) -> None:
+    """Refuse times that go back; equal ones are fine, whatever their order."""
+    if previous is not None and at.size and at[0] < previous:
+        raise InvalidValue(
+            "at[0] is before the last time of the batch before; sort the stream first"
+        )
+    back = np.flatnonzero(at[1:] < at[:-1])
+    if back.size:
+        i = int(back[0]) + 1
+        raise InvalidValue(
+            f"at[{i}] is before at[{i - 1}]: windows by time need times in order; "
+            f"sort both arrays by np.argsort(at, kind='stable') first"
+        )
 
 
 def _parts(aggregation: Any) -> dict[str, Aggregation]:

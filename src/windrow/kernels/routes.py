@@ -7,12 +7,11 @@ kind of windows; what runs it asks nothing further, and `explain` prints the sam
 from __future__ import annotations
 
 import contextlib
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-
-import numpy as np
 
 from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
@@ -31,56 +30,132 @@ class NotCompiledWarning(UserWarning):
 class Route:
     """How results are made: by a `kernel`, by a loop over `compiled` states, or by neither.
 
-    `name` says it in a word: the kernel's, "two_stacks", "subtract_on_evict" or "interpreted".
+    `name` is that of the kernel or of the loop's algorithm, "list" or "interpreted".
     """
 
     name: str
     kernel: Kernel | None = None
     compiled: Compiled | None = None
 
+    def __str__(self) -> str:
+        if self.kernel is not None:
+            return f"{self.name}, compiled: {self.kernel.how}"
+        if self.compiled is None:
+            return _PLAIN[self.name]
+        sketch = isinstance(self.compiled, RowAlgebra)
+        return f"{self.name}, compiled: {_WHY[self.name, sketch]}"
+
+    @property
+    def combines(self) -> str:
+        """How many ⊕ it makes."""
+        if self.kernel is not None:
+            return self.kernel.combines
+        if self.compiled is None:
+            return "none" if self == LISTED else "one a row of the window"
+        return _COMBINES[self.name]
+
+    @property
+    def state(self) -> str:
+        """What it keeps while it runs."""
+        if self.kernel is not None:
+            return self.kernel.state
+        if self.compiled is None:
+            return "the rows of the window" if self == LISTED else "the values of the window"
+        held = "slice" if self.name == FLATFIT else "row"
+        if isinstance(self.compiled, RowAlgebra):
+            return f"1 sketch for each {held} of the window"
+        count = len(self.compiled.fields)
+        return f"{count} number{'s' * (count > 1)} for each {held} of the window"
+
+
+INTERPRETED, LISTED = Route("interpreted"), Route("list")
+TWO_STACKS, SUBTRACT, FLATFIT = "two_stacks", "subtract_on_evict", "flatfit"
+
+_PLAIN = {
+    "interpreted": "interpreted: values of Python, which do not compile",
+    "list": "list: a stretch of the sorted rows, nothing is computed",
+}
+_WHY = {
+    (TWO_STACKS, False): "no subtraction, whatever leaves the window",
+    (TWO_STACKS, True): "a sketch cannot be subtracted from",
+    (SUBTRACT, True): "its counters can be subtracted",
+    (FLATFIT, False): "each slice is aggregated once",
+    (FLATFIT, True): "each slice is aggregated once",
+}
+_COMBINES = {
+    TWO_STACKS: "3 or fewer a row, 1 a result",
+    SUBTRACT: "1 and 1 inverse a row",
+    FLATFIT: "1 a row, 3 or fewer a slice",
+}
+
 
 def route(
+    aggregation: Aggregation,
+    dtypes: Sequence[str],
+    *,
+    nulls: bool = False,
+    by_rows: bool = False,
+    sliced: bool = False,
+    kernels: bool = True,
+) -> Route:
+    """The way for windows over columns of these types, "int64" or "float64".
+
+    `by_rows`: windows are the last rows, one for each row. `sliced`: they begin and end at edges of
+    slices only. Without `kernels`, a loop over the states is asked for.
+
+    >>> from windrow import Bloom, Max, Product
+    >>> [route(each, ["float64"]).name for each in (Max(), Product())]
+    ['maxima', 'two_stacks']
+    >>> route(Bloom(), ["float64"], sliced=True).name
+    'flatfit'
+    """
+    kernel = kernel_of(aggregation) if kernels else None
+    if kernel is not None:
+        fits = (by_rows or not kernel.rows_only) and (kernel.nulls or not nulls)
+        if fits or kernel.positional:
+            return Route(aggregation.kernel.partition(":")[2], kernel)
+    compiled = _compiled(aggregation, dtypes)
+    if compiled is None:
+        return INTERPRETED
+    if sliced:
+        return Route(FLATFIT, None, compiled)
+    subtracts = isinstance(compiled, RowAlgebra) and compiled.minus
+    return Route(SUBTRACT if subtracts else TWO_STACKS, None, compiled)
+
+
+def shares(aggregation: Aggregation) -> bool:
+    """Whether slices can be aggregated: not where a kernel goes by positions, or has no state.
+
+    >>> from windrow import Count, CountDistinct, Max
+    >>> shares(Max()), shares(Count()), shares(CountDistinct())
+    (True, False, False)
+    """
+    kernel = kernel_of(aggregation)
+    if kernel is None:
+        return True
+    return not kernel.positional and aggregation.algebra("float64") is not None
+
+
+def route_over(
     aggregation: Aggregation,
     columns: Sequence[Column | None],
     *,
     by_rows: bool,
+    sliced: bool = False,
     kernels: bool = True,
 ) -> Route:
-    """The way for windows over such columns; None stands for one of objects.
-
-    Without `kernels`, a loop over the states is asked for.
-
-    >>> from windrow import Max, Product
-    >>> import numpy as np
-    >>> loads = Column(np.empty(0), None, np.dtype(float))
-    >>> route(Max(), [loads], by_rows=True).name, route(Product(), [loads], by_rows=True).name
-    ('maxima', 'two_stacks')
-    """
+    """The same for columns that are here; None stands for one of objects."""
     kernel = kernel_of(aggregation) if kernels else None
-    name = aggregation.kernel.partition(":")[2]
-    if kernel is not None and kernel.positional:
-        return Route(name, kernel)
     known = [c for c in columns if c is not None]
-    if len(known) < len(columns):
-        return Route("interpreted")
-    check_types(aggregation, known[0])
+    if not (kernel is not None and kernel.positional):
+        if len(known) < len(columns):
+            return INTERPRETED
+        check_types(aggregation, known[0])
+        if hashes_times(aggregation, known[0]):
+            return INTERPRETED
     nulls = any(c.nulls is not None for c in known)
-    if kernel is not None and (by_rows or not kernel.rows_only) and (kernel.nulls or not nulls):
-        return Route(name, kernel)
-    compiled = None
-    if not (aggregation.takes == "hashable" and known[0].dtype.kind in "mM"):
-        compiled = _compiled(aggregation, known)  # times hash as what they are, not as numbers
-    if compiled is None:
-        return Route("interpreted")
-    subtracts = isinstance(compiled, RowAlgebra) and compiled.minus
-    return Route("subtract_on_evict" if subtracts else "two_stacks", None, compiled)
-
-
-def planned(aggregation: Aggregation, *, by_rows: bool) -> Route:
-    """The way over columns of floats without nulls, which `explain` tells before there are any."""
-    floats = Column(np.empty(0), None, np.dtype(np.float64))
-    columns = 1 if aggregation.takes == "ordered pair" else aggregation.arity
-    return route(aggregation, [floats] * columns, by_rows=by_rows)
+    dtypes = [str(c.data.dtype) for c in known]
+    return route(aggregation, dtypes, nulls=nulls, by_rows=by_rows, sliced=sliced, kernels=kernels)
 
 
 def check_types(aggregation: Aggregation, first: Column) -> None:
@@ -90,10 +165,17 @@ def check_types(aggregation: Aggregation, first: Column) -> None:
         raise InvalidValue(f"{aggregation!r} takes numbers, not {first.dtype}")
 
 
-def _compiled(aggregation: Aggregation, columns: Sequence[Column]) -> Compiled | None:
+def hashes_times(aggregation: Aggregation, first: Column) -> bool:
+    """Whether times are hashed, which are then values of Python and not their numbers."""
+    if aggregation.takes != "hashable" or aggregation.kernel:
+        return False
+    return first.dtype.kind in "mM"
+
+
+def _compiled(aggregation: Aggregation, dtypes: Sequence[str]) -> Compiled | None:
     """The compiled states; None, and a warning for functions that cannot be compiled."""
     try:
-        return compiled_state(aggregation, [str(c.data.dtype) for c in columns])
+        return compiled_state(aggregation, dtypes)
     except NotCompilable as error:
         warn_interpreted(aggregation, error)
         return None
@@ -104,17 +186,18 @@ def warn_interpreted(aggregation: Aggregation, reason: NotCompilable) -> None:
     warnings.warn(
         f"{aggregation!r} runs in the interpreter, far slower than compiled: {reason}",
         NotCompiledWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
 
 
 # -- what ran ------------------------------------------------------------------------------------
 
-_traced: ContextVar[list[tuple[Aggregation, str]] | None] = ContextVar("traced", default=None)
+TRACE = "WINDROW_TRACE"  # names a file to which every process writes what runs
+_traced: ContextVar[list[tuple[str, str]] | None] = ContextVar("traced", default=None)
 
 
 @contextlib.contextmanager
-def traced() -> Iterator[list[tuple[Aggregation, str]]]:
+def traced() -> Iterator[list[tuple[str, str]]]:
     """A list that gets each aggregation that runs, and the name of the way that it took.
 
     >>> from windrow import Max, rolling
@@ -122,9 +205,9 @@ def traced() -> Iterator[list[tuple[Aggregation, str]]]:
     >>> with traced() as ran:
     ...     _ = rolling(np.array([1, 2]), Max(), rows=2)
     >>> ran
-    [(Max(), 'maxima')]
+    [('Max()', 'maxima')]
     """
-    ran: list[tuple[Aggregation, str]] = []
+    ran: list[tuple[str, str]] = []
     token = _traced.set(ran)
     try:
         yield ran
@@ -132,8 +215,12 @@ def traced() -> Iterator[list[tuple[Aggregation, str]]]:
         _traced.reset(token)
 
 
-def trace(aggregation: Aggregation, way: Route) -> None:
+def trace(what: object, way: str) -> None:
     """Note what runs, if somebody listens."""
     ran = _traced.get()
     if ran is not None:
-        ran.append((aggregation, way.name))
+        ran.append((repr(what), way))
+    path = os.environ.get(TRACE)
+    if path:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{what!r}\t{way}\n")

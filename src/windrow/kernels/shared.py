@@ -32,10 +32,9 @@ from windrow.kernels.generate import CURSORS, Kernel, dtype_of, loop_of
 from windrow.kernels.interpreted import objects, packed
 from windrow.kernels.looped import capacity_for, room, row_results, rows_at_once
 from windrow.kernels.monoids import Compiled
-from windrow.kernels.named import kernel_of
 from windrow.kernels.overflow import check_sums
 from windrow.kernels.results import Answers, finished
-from windrow.kernels.routes import Route, route, trace
+from windrow.kernels.routes import route_over, shares, trace
 from windrow.windows.positions import Windows
 from windrow.windows.sharing import Slices
 
@@ -56,9 +55,8 @@ def aggregate_shared(
 ) -> list[Answers]:
     """For each query (lo, hi) the aggregates of its windows [lo, hi) of rows; bounds never fall.
 
-    A ⊕ a row and some 3 a window; `worth_sharing` tells whether that is less than one query after
-    the other. As in `aggregate`, aggregations of pairs answer positions. What has no state of
-    numbers but a kernel of its own runs one query after the other.
+    A ⊕ a row and some 3 a window. As in `aggregate`, aggregations of pairs answer positions. What
+    has no state of numbers but a kernel of its own runs one query after the other.
 
     >>> from windrow import Max
     >>> halves = np.array([0, 3]), np.array([3, 6])
@@ -80,8 +78,8 @@ def aggregate_shared(
         column(array, mask, "value", f"columns[{i}]")
         for i, (array, mask) in enumerate(zip(columns, masks, strict=True))
     ]
-    way = route(aggregation, given, by_rows=False, kernels=False)
-    trace(aggregation, Route("flatfit" if way.compiled is not None else "interpreted"))
+    way = route_over(aggregation, given, by_rows=False, sliced=True, kernels=False)
+    trace(aggregation, way.name)
     cuts = _Cuts(windows, n)
     if way.compiled is None:
         answers = _interpreted(aggregation, columns, masks, cuts)
@@ -92,38 +90,6 @@ def aggregate_shared(
         answers = _compiled(aggregation, way.compiled, kept, cuts)
     gone = mask_of(columns, masks)
     return [with_least(aggregation, each, gone, w) for each, w in zip(answers, asked, strict=True)]
-
-
-def shares(aggregation: Aggregation) -> bool:
-    """Whether slices can be aggregated: not where a kernel goes by positions, or there is no state.
-
-    >>> from windrow import Count, CountDistinct, Max
-    >>> shares(Max()), shares(Count()), shares(CountDistinct())
-    (True, False, False)
-    """
-    kernel = kernel_of(aggregation)
-    if kernel is None:
-        return True
-    return not kernel.positional and aggregation.algebra("float64") is not None
-
-
-def worth_sharing(aggregation: Aggregation, queries: int, rows: int, windows: int) -> bool:
-    """Whether the windows of so many queries, all counted, are answered faster together. O(1).
-
-    Each query but the first saves a pass over the rows; but each window costs tens of nanoseconds,
-    since FlatFIT is led by pointers, and alone it would not. As measured, a window must save 32
-    rows where a query has a kernel of its own, and 4 where it runs Two-Stacks. So hopping windows
-    share and windows of every row do not.
-
-    >>> from windrow import Max
-    >>> worth_sharing(Max(), 5, rows=10**6, windows=10**5)
-    True
-    >>> worth_sharing(Max(), 5, rows=10**6, windows=5 * 10**6)
-    False
-    """
-    kernel = kernel_of(aggregation)
-    saved = 32 if kernel is not None and not kernel.rows_only else 4
-    return shares(aggregation) and saved * windows <= (queries - 1) * rows
 
 
 class _Cuts:

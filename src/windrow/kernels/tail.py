@@ -24,13 +24,13 @@ from windrow.kernels.aggregate import aggregate
 from windrow.kernels.columns import Column
 from windrow.kernels.loop import Batch, check_no_nulls
 from windrow.kernels.results import Answers, with_arguments
-from windrow.kernels.routes import route
+from windrow.kernels.routes import route_over
 from windrow.kernels.special.sums import BLOCK
 from windrow.windows.arrays import Positions
 from windrow.windows.positions import Windows
 
 # Of a run of Two-Stacks: the split before the last flip (−1: none), and the split; then where the
-# last window begins, and the end of what has come in.
+# window begins at which it flipped, and the end of what has come in.
 _BEFORE, _SPLIT = 0, 1
 
 
@@ -55,7 +55,7 @@ class Tail:
             c if c is None or not nulls else Column(c.data, np.zeros(0, np.uint8), c.dtype)
             for c in columns[: self.inputs]
         ]
-        self.way = route(aggregation, measured, by_rows=rows is not None)
+        self.way = route_over(aggregation, measured, by_rows=rows is not None)
         self.nulls = nulls
         self.arrays: list[NDArray[Any]] = []
         self.masks: list[NDArray[np.bool_] | None] = []
@@ -74,6 +74,7 @@ class Tail:
             windows,
             nulls=self.masks[: self.inputs],
             threads=self.threads,
+            way=self.way,
         )
         missing = None if answers.missing is None else answers.missing[extra:]
         made = self._placed(Answers(answers.values[extra:], missing))
@@ -120,9 +121,9 @@ class Tail:
 
     def _leading(self) -> list[tuple[int, int]]:
         """Windows after which Two-Stacks, begun anew, stands where it stood."""
-        before, split, head, end = self.run.tolist()
+        before, split, first, end = self.run.tolist()
         if before >= 0:
-            return [(before, split), (head, end)]
+            return [(before, split), (first, end)]
         return [(split, end)] if end > split else []
 
     def _placed(self, answers: Answers) -> Answers:
@@ -157,14 +158,14 @@ class Tail:
 @njit(void(int64[::1], int64[::1], int64[::1]), cache=True, nogil=True)
 def _advance(lo: Positions, hi: Positions, run: Positions) -> None:
     """Note where Two-Stacks stands after these windows."""
-    before, split, head, end = run[0], run[1], run[2], run[3]
+    before, split, first, end = run[0], run[1], run[2], run[3]
     for i in range(lo.size):
-        head = lo[i]
-        if head > split:
+        if lo[i] > split:
             before = split
             split = end
-            if head >= split:
+            first = lo[i]
+            if first >= split:
                 before = int64(-1)
-                split = end = head
+                split = end = first
         end = max(end, hi[i])
-    run[0], run[1], run[2], run[3] = before, split, head, end
+    run[0], run[1], run[2], run[3] = before, split, first, end

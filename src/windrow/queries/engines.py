@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from windrow.errors import InvalidArgument, Unsupported
+from windrow.queries.plan import Plan
 from windrow.queries.query import Query
 from windrow.queries.shared import Shared
 
@@ -26,6 +27,12 @@ def run(query: Query, frame: Any) -> Any:
 def run_shared(shared: Shared, frame: Any) -> Any:
     """The answers of several queries over `frame`."""
     return _engine(frame).run_shared(shared, frame)
+
+
+def plan(query: Query, frame: Any) -> Plan:
+    """What will run for `query` over `frame`."""
+    found: Plan = _engine(frame).plan(query, frame)
+    return found
 
 
 def _engine(frame: Any) -> Any:

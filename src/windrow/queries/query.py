@@ -10,8 +10,9 @@ from typing import Any
 
 from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.errors import InvalidArgument, did_you_mean
+from windrow.windows.base import Window, named
 from windrow.windows.durations import nanoseconds
-from windrow.windows.kinds import UNBOUNDED, On, Rows, Span, Until, Window, named
+from windrow.windows.kinds import window_of
 
 EMIT = ("rstream", "istream")
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -60,9 +61,9 @@ class Query:
             raise InvalidArgument(
                 f"emit={self.emit!r} is unknown; {did_you_mean(str(self.emit), EMIT)}"
             )
-        if isinstance(self.window, Span) and len(self.order_by) > 1:
+        if self.window.measured and len(self.order_by) > 1:
             raise InvalidArgument(
-                f"{self.window.name}= measures along one column, and order_by names "
+                f"{self.window.measured}= measures along one column, and order_by names "
                 f"{len(self.order_by)}: {', '.join(self.order_by)}"
             )
         if self.lateness is not None:
@@ -78,11 +79,17 @@ class Query:
         """
         return import_module("windrow.queries.engines").run(self, frame)
 
-    def explain(self) -> str:
-        """What will run: the window, its slices, each aggregation's algorithm, state, and why."""
-        from windrow.queries.explain import explain
+    def explain(self, frame: Any = None) -> str:
+        """What will run: the window, its slices, each aggregation's algorithm, state, and why.
 
-        return explain(self)
+        With a frame, what will run over its columns; without one, over columns of floats.
+        """
+        from windrow.queries.explain import explain
+        from windrow.queries.plan import plan_of
+
+        if frame is None:
+            return explain(plan_of(self))
+        return explain(import_module("windrow.queries.engines").plan(self, frame))
 
     def sql(self) -> str:
         """The query as a text of CQL; `windrow.sql` reads it back."""
@@ -178,26 +185,16 @@ def sliding(
     )
     """
     _check_named(aggregations, also)
-    sizes = {"rows": rows, "range": range, "delta": delta, "until": until, "on": on}
-    given = {name: value for name, value in sizes.items() if value is not None}
-    if len(given) != 1:
-        raise InvalidArgument(
-            "sliding: give one of rows=, range=, delta=, until= and on=; got "
-            + (" and ".join(f"{n}={v!r}" for n, v in given.items()) or "none")
-        )
-    (kind,) = given
-    _check_companions(kind, slide=slide, closed=closed, offset=offset)
-    window: Window
-    if kind == "rows":
-        window = Rows(None if rows == UNBOUNDED else rows, slide)  # type: ignore[arg-type]
-    elif kind in ("range", "delta"):
-        window = Span(range, delta, slide, closed, offset)
-    else:
-        window = Until(until) if kind == "until" else On(on)
+    window = window_of(
+        "sliding",
+        rows=rows, range=range, delta=delta, until=until, on=on,
+        slide=slide, closed=closed, offset=offset,
+    )  # fmt: skip
     order = _names("order_by", order_by)
-    if isinstance(window, Span) and not order:
+    if window.measured and not order:
+        size = window.arguments()[window.measured]
         raise InvalidArgument(
-            f"{kind}={given[kind]!r} measures along a column: name it, as in order_by='ts'"
+            f"{window.measured}={size!r} measures along a column: name it, as in order_by='ts'"
         )
     return Query(
         window,
@@ -212,14 +209,6 @@ def sliding(
 
 
 _RESERVED = frozenset(sliding.__kwdefaults__ or {})
-
-
-def _check_companions(kind: str, **given: Any) -> None:
-    """Refuse arguments that mean nothing beside the kind of the window."""
-    takes = {"rows": {"slide"}, "range": set(given), "delta": set(given)}.get(kind, set())
-    for name, value in given.items():
-        if name not in takes and value is not None and (name, value) != ("closed", "both"):
-            raise InvalidArgument(f"{name}={value!r} means nothing with {kind}=")
 
 
 def _check_named(aggregations: Mapping[str, Any], also: Mapping[str, Aggregation] | None) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.query import Query
-from windrow.windows.kinds import Rows, Span
 from windrow.windows.sharing import SharedPlan, SharedWindows
 
 
@@ -89,11 +88,9 @@ def _window(query: Query) -> tuple[int, ...]:
     window = query.window
     if query.partition_by or query.where or query.having or query.emit != "rstream":
         raise Unsupported("a stream of events has neither keys, where, having nor istream")
-    if isinstance(window, Rows) and window.rows is not None:
-        return window.rows, window.slide or 1
-    if isinstance(window, Span) and not window.per_row:
-        size, slide, shift = (int(x) for x in (window.measured()[1], window.step(), window.shift()))
-        return size, slide, (size + shift) % slide
+    cut = window.slicing()
+    if cut is not None:
+        return cut.range, cut.slide, cut.offset
     raise Unsupported(f"{window} has no slices of a fixed length")
 
 

@@ -20,9 +20,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windrow.spark.dataframe import run, run_shared, run_stream
+    from windrow.spark.dataframe import plan, run, run_shared, run_stream
 
-__all__ = ["run", "run_shared", "run_stream"]
+__all__ = ["plan", "run", "run_shared", "run_stream"]
 
 
 def __getattr__(name: str) -> Any:

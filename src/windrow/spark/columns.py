@@ -12,8 +12,8 @@ from pyspark.sql.types import DecimalType
 
 from windrow.queries.query import Query
 from windrow.tables.bind import Bound
-from windrow.tables.columns import SHORT_DECIMAL
-from windrow.windows.kinds import Span, is_number
+from windrow.tables.types import SHORT_DECIMAL
+from windrow.windows.sizes import is_number
 
 
 def column(name: str) -> Any:
@@ -58,16 +58,16 @@ def along_decimals(query: Query, frame: Any) -> tuple[Query, Any]:
     That is for an answer a row, and decimals of up to 18 digits; other queries stay as they are.
     """
     window, order = query.window, query.order_by
-    spans = isinstance(window, Span) and window.per_row and len(order) == 1
-    if not isinstance(window, Span) or not spans or frame.isStreaming:
+    if not (window.measured and window.per_row and len(order) == 1) or frame.isStreaming:
         return query, frame
     kind = frame.schema[order[0]].dataType if order[0] in frame.columns else None
     if not (isinstance(kind, DecimalType) and kind.precision <= SHORT_DECIMAL):
         return query, frame
-    if window.bounded and is_number(window.size):
-        size = Decimal(str(window.size)).scaleb(kind.scale)
+    written = window.arguments()[window.measured]
+    if is_number(written):
+        size = Decimal(str(written)).scaleb(kind.scale)
         exact: Any = int(size) if size == int(size) else float(size)
-        window = replace(window, **{window.name: exact})
+        window = replace(window, **{window.measured: exact})
     name = unused("__windrow_order", frame.columns)
     digits = (column(order[0]) * sf.lit(Decimal(10**kind.scale))).cast("long")
     return query.replace(window=window, order_by=(name,)), frame.withColumn(name, digits)

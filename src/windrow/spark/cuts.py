@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -53,12 +53,14 @@ class Cuts:
         return made
 
 
-def cut_by_size(edges: Sequence[Any], ranges: int, size: Any, top: Any) -> Cuts:
+def cut_by_size(
+    edges: Sequence[Any], counts: Sequence[int], ranges: int, size: Any, top: Any
+) -> Cuts:
     """Cuts for windows [t − size, t] along values up to `top`; None reaches back to the beginning.
 
-    The edges are quantiles, so all bins have about as many rows.
+    `counts` has the rows of each bin; if it is empty all have about as many, as quantiles have.
     """
-    owner = _owner([1] * (len(edges) + 1), ranges)
+    owner = _owner(counts or [1] * (len(edges) + 1), ranges)
     ends = [*edges, top]
 
     def first_begins(b: int) -> int:
@@ -82,6 +84,22 @@ def cut_by_count(edges: Sequence[Any], counts: Sequence[int], ranges: int, rows:
         return bisect_right(before, max(0, before[b + 1] - rows)) - 1
 
     return _cuts(edges, owner, (first_begins, last_begins))
+
+
+def joined_cuts(cuts: Sequence[Cuts]) -> Cuts | None:
+    """The cuts for all of several windows at once: rows from where the longest of them begins.
+
+    None if some range would need aggregates, which are those of one window's bins only.
+    """
+    if len(cuts) == 1:
+        return cuts[0]
+    if any(each.merges for each in cuts):
+        return None
+    halos = []
+    for p in range(cuts[0].ranges):
+        each = [cut.halos[p] for cut in cuts]
+        halos.append(range(min(h.start for h in each), max(h.stop for h in each)))
+    return replace(cuts[0], halos=tuple(halos))
 
 
 def _owner(counts: Sequence[int], ranges: int) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,45 +11,73 @@ from pyspark.sql import functions as sf
 
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, Unsupported
+from windrow.kernels.routes import trace
+from windrow.queries.plan import Plan, SparkPlan
 from windrow.queries.query import Query
 from windrow.queries.shared import Shared
 from windrow.queries.streaming import Streaming
 from windrow.spark.columns import along_decimals, unused
-from windrow.spark.hopping import hopping, slices_well
+from windrow.spark.hopping import hopping, slices_natively
 from windrow.spark.keyed import keyed
-from windrow.spark.ranged import can_range, ranged
-from windrow.spark.schema import analysis_error, bound_to, result_schema
+from windrow.spark.ranged import Ranges, ranged, ranges_of
+from windrow.spark.schema import analysis_error, bound_to
 from windrow.spark.stream import stream
-from windrow.spark.together import together
+from windrow.spark.together import check_together, shared_schema
 from windrow.tables.bind import Bound
 
 
 def run(query: Query, frame: Any) -> Any:
-    """The answers as a DataFrame; nothing runs until Spark is asked for rows.
+    """The results as a DataFrame; nothing runs until Spark is asked for rows.
 
     Only a query without a key looks at the order column first, to see where it can be cut; and one
     over a large frame at a sample of its keys, to see whether one of them must be.
     """
     if frame.isStreaming:
         return run_stream(Streaming(query), frame)
-    columns = frame.columns
-    bound, frame = _prepared(query, frame)
-    schema = _visible(result_schema(bound, frame), frame.columns, columns)
-    if slices_well(bound):
-        return hopping(bound, frame, schema)
-    if can_range(bound):
-        made = ranged(bound, frame, schema, _tasks(frame))
-        if made is not None:
-            return made
-    return keyed(bound, frame, schema)
+    return _run([query], frame)
 
 
 def run_shared(shared: Shared, frame: Any) -> Any:
-    """The answers of several queries as one DataFrame, in one pass over the rows."""
+    """The results of several queries as one DataFrame, in one pass over the rows."""
     if frame.isStreaming:
         return run_stream(Streaming(shared), frame)
-    bounds, columns, frame = _prepared_all(shared, frame)
-    return together(bounds, frame, columns)
+    return _run(shared, frame)
+
+
+def _run(queries: Iterable[Query], frame: Any) -> Any:
+    bounds, columns, frame = _prepared_all(queries, frame)
+    if len(bounds) > 1:
+        check_together(bounds, frame)
+    schema = shared_schema(bounds, frame, columns)
+    way, ranges = _chosen(bounds, frame)
+    for bound in bounds:
+        trace(bound.query.window, way)
+    if way == "slices":
+        return hopping(bounds, frame, schema)
+    if ranges is not None:
+        return ranged(bounds, frame, schema, ranges)
+    return keyed(bounds, frame, schema)
+
+
+def plan(query: Query, frame: Any) -> Plan:
+    """What will run for a query over a DataFrame; it looks at the frame as `run` does."""
+    bound, frame = _prepared(query, frame)
+    return replace(bound.plan, spark=_chosen([bound], frame)[0])
+
+
+def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Ranges | None]:
+    """How queries over the same rows run together, and where rows are cut.
+
+    A small frame is not cut, nor one without a hot key.
+    """
+    ways = {bound.plan.spark for bound in bounds}
+    if ways == {"slices"}:
+        return "slices", None
+    if ways == {"ranges"} and not frame.isStreaming:
+        ranges = ranges_of(bounds, frame, _tasks(frame))
+        if ranges is not None:
+            return "ranges", ranges
+    return "keys" if bounds[0].query.partition_by else "one task", None
 
 
 def run_stream(asked: Streaming, frame: Any) -> Any:
@@ -82,12 +110,8 @@ def _prepared(query: Query, frame: Any) -> tuple[Bound, Any]:
             InvalidArgument("rows of a DataFrame have no order of their own: give order_by="), frame
         )
     frame, query = _computed(bound.query, frame)
-    return bound_to(query, frame), frame
-
-
-def _visible(schema: Any, present: list[str], columns: list[str]) -> Any:
-    """The schema without the columns that were added for expressions."""
-    return type(schema)([f for f in schema.fields if f.name in columns or f.name not in present])
+    bound = bound_to(query, frame)
+    return replace(bound, native=slices_natively(bound)), frame
 
 
 def _tasks(frame: Any) -> int:

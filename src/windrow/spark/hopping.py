@@ -9,7 +9,7 @@ Spark can compute and whose order does not matter; the others walk over the rows
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,49 +19,54 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 
 from windrow.spark.columns import column, ticks, unused
+from windrow.spark.keyed import Walked
 from windrow.spark.schema import arrow_result, in_arrow
 from windrow.tables.bind import Bound
 from windrow.tables.columns import whole
 from windrow.tables.results import Answerer, SortedColumns
-from windrow.tables.run import spans
-from windrow.tables.sort import Asked
-from windrow.tables.states import PartialColumns
+from windrow.tables.run import window_columns
+from windrow.tables.states import StateColumns
 from windrow.tables.walk import Walk
+from windrow.windows.sorted_rows import Bounds
 
 SLICE = "windrow_slice"
 
 
-def slices_well(bound: Bound) -> bool:
-    """Whether Spark can aggregate the slices of this query."""
-    if not bound.hops or not pt.is_integer(_counted(bound)):
+def slices_natively(bound: Bound) -> bool:
+    """Whether Spark can cut rows into the slices of a query and make their states itself."""
+    if not bound.query.window.at_edges or not pt.is_integer(_counted(bound)):
         return False
-    parts = PartialColumns(bound.query.aggregations, _types(bound))
-    commutes = all(part.commutative for _, part in bound.query.aggregations)
-    return commutes and native_states(parts) is not None
+    return native_states(StateColumns(bound.query.aggregations, _types(bound))) is not None
 
 
 def _counted(bound: Bound) -> pa.DataType:
     """What slices are counted in: microseconds, or the whole numbers of the order column."""
-    kind = bound.hop_type
+    kind = bound.at_type
     if pt.is_timestamp(kind):
         return pa.int64() if kind.unit != "ns" else pa.null()
     return kind
 
 
-def hopping(bound: Bound, frame: Any, schema: Any) -> Any:
-    """The answers over a DataFrame, a row for each window that holds a row."""
-    parts = PartialColumns(bound.query.aggregations, _types(bound))
-    keys = [column(name) for name in bound.query.partition_by]
-    at, start = ticks(bound, frame), unused(SLICE, frame.columns)
+def hopping(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
+    """The results of queries over a DataFrame, a row for each window that holds a row.
+
+    Slices are cut where a window of any query begins or ends, and aggregated once for all.
+    """
+    query, at = bounds[0].query, ticks(bounds[0], frame)
+    parts = StateColumns([each for b in bounds for each in b.query.aggregations], _types(bounds[0]))
+    keys = [column(name) for name in query.partition_by]
+    start = unused(SLICE, frame.columns)
+    starts = [_slice_of(at, *_sizes(bound)) for bound in bounds]
     sliced = (
         frame.where(at.isNotNull())
-        .withColumn(start, _slice_of(at, *_sizes(bound)))
+        .withColumn(start, sf.greatest(*starts) if len(starts) > 1 else starts[0])
         .groupBy(*keys, start)
         .agg(*(native_states(parts) or ()))
     )
     spread = sliced.repartition(*keys) if keys else sliced.coalesce(1)
-    walk = Merged(_over_slices(bound, parts, start), parts, arrow_result(bound, schema))
-    return in_arrow(spread.sortWithinPartitions(*keys, start), walk, schema)
+    over = tuple(_over_slices(bound, parts, start) for bound in bounds)
+    work = Merged(over, arrow_result(schema), parts)
+    return in_arrow(spread.sortWithinPartitions(*keys, start), work, schema)
 
 
 def _types(bound: Bound) -> dict[str, pa.DataType]:
@@ -70,10 +75,9 @@ def _types(bound: Bound) -> dict[str, pa.DataType]:
 
 def _sizes(bound: Bound) -> tuple[int, int, int]:
     """Size, slide and offset in the unit that slices are counted in."""
-    if not pt.is_timestamp(bound.hop_type):
-        return bound.hop_sizes()
-    scale = {"s": 10**6, "ms": 10**3, "us": 1}[bound.hop_type.unit]
-    size, slide, offset = (scale * each for each in bound.hop_sizes())
+    window: Any = bound.query.window
+    axis = replace(bound.axis, tick=1000) if pt.is_timestamp(bound.at_type) else bound.axis
+    size, slide, offset = window.sizes(axis)
     return size, slide, offset
 
 
@@ -85,7 +89,7 @@ def _slice_of(at: Any, size: int, slide: int, offset: int) -> Any:
     return start if not rest else sf.when(into >= rest, start + rest).otherwise(start)
 
 
-def native_states(parts: PartialColumns) -> list[Any] | None:
+def native_states(parts: StateColumns) -> list[Any] | None:
     """The state columns as Spark computes them; None if it cannot."""
     found = parts.native()
     if found is None:
@@ -96,36 +100,36 @@ def native_states(parts: PartialColumns) -> list[Any] | None:
     ]
 
 
-def _over_slices(bound: Bound, parts: PartialColumns, start: str) -> Bound:
+def _over_slices(bound: Bound, parts: StateColumns, start: str) -> Bound:
     """The same windows, measured along the slices."""
     keys = [bound.schema.field(name) for name in bound.query.partition_by]
-    schema = pa.schema([*keys, pa.field(start, bound.hop_type), *parts.fields])
+    schema = pa.schema([*keys, pa.field(start, bound.at_type), *parts.fields])
     return replace(bound, query=bound.query.replace(order_by=(start,)), schema=schema)
 
 
 @dataclass(frozen=True)
-class Merged:
-    """What a worker runs over slices that are sorted by key: windows merged from their partials."""
+class Merged(Walked):
+    """What a worker runs over slices that are sorted by key: windows merged from their states."""
 
-    bound: Bound
-    parts: PartialColumns
-    schema: pa.Schema
+    parts: StateColumns
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The result, batch by batch."""
-        walk = Walk(self.bound, answers=self._answers)
-        for result in walk.run(map(self._table, batches)):
-            yield from result.cast(self.schema).to_batches()
+    def _walk(self, bound: Bound) -> Walk:
+        return Walk(bound, answers=self._answers)
 
     def _table(self, batch: pa.RecordBatch) -> pa.Table:
         """A batch with the slices' starts as times."""
-        table = pa.Table.from_batches([batch])
-        kind, start = self.bound.hop_type, str(self.bound.order)
+        table, bound = pa.Table.from_batches([batch]), self.bounds[0]
+        kind, start = bound.at_type, str(bound.order)
         starts = whole(table.column(start)).cast(pa.int64())
         if pt.is_timestamp(kind):
             starts = starts.view(pa.timestamp("us", kind.tz))
         return table.set_column(table.column_names.index(start), start, starts.cast(kind))
 
-    def _answers(self, bound: Bound, columns: SortedColumns, asked: Asked) -> dict[str, pa.Array]:
-        made = self.parts.answer(Answerer(columns, asked.windows), bound.types)
-        return {**spans(bound, asked), **made}
+    def _answers(
+        self, bound: Bound, columns: SortedColumns, windows: Bounds
+    ) -> dict[str, pa.Array]:
+        answerer = Answerer(columns, windows.windows)
+        made = window_columns(bound, windows)
+        for name in bound.query.parts:
+            made[name] = self.parts.parts[name].answer(answerer, bound.types[name])
+        return made

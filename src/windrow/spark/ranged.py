@@ -13,13 +13,13 @@ of the range, and 1 more if they are there only for windows to begin.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as pt
 from pyspark.sql import functions as sf
 
 from windrow.spark.columns import column, ticks, unused
@@ -33,48 +33,54 @@ from windrow.spark.strands import (
     bins_of,
     middles,
     over_rows,
-    partial_columns,
+    state_columns,
     strands,
 )
 from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of, satisfies
-from windrow.tables.sort import laid_already, span_bounds
-from windrow.tables.walk import Walk
-from windrow.windows.kinds import Rows, Span
+from windrow.tables.sort import TableRows, sorted_already
+from windrow.tables.walk import walk_together
 
 
-def can_range(bound: Bound) -> bool:
-    """Whether the windows of this query can be put together from ranges."""
-    window = bound.query.window
-    spans = isinstance(window, Span) or (
-        isinstance(window, Rows) and len(bound.query.order_by) == 1
-    )
-    numeric = spans and not pt.is_string(bound.order_type) and not pt.is_decimal(bound.order_type)
-    return numeric and window.per_row and bound.query.emit == "rstream"
+@dataclass(frozen=True)
+class Ranges:
+    """Where the rows of a frame are cut: a strand for all of them, or for each hot key."""
+
+    strands: dict[int, Strand]
+    which: Any  # the number of a row's strand, as an expression; null for all other rows
 
 
-def ranged(bound: Bound, frame: Any, schema: Any, tasks: int) -> Any | None:
-    """The answers over a DataFrame; None if it is too small to be cut, or has no key to be cut."""
-    at, names = ticks(bound, frame), bound.query.partition_by
+def ranges_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> Ranges | None:
+    """Where to cut a frame; None if it is too small, or has no key with most of the rows.
+
+    This runs jobs: one that samples the keys, if there are any, and one or two along the order.
+    """
+    names = bounds[0].query.partition_by
     hot = hot_keys(frame, names, tasks) if names else None
     if names and hot is None:
         return None
     which = sf.lit(0) if hot is None else hot.which(frame)
-    made = strands(bound, frame, at, which, tasks)
-    if not made:
-        return None
-    middle = middles(bound, frame, at, which, made)
-    ranges = sum(strand.cuts.ranges for strand in made.values())
+    found = strands(bounds, frame, ticks(bounds[0], frame), which, tasks)
+    return Ranges(found, which) if found else None
+
+
+def ranged(bounds: Sequence[Bound], frame: Any, schema: Any, ranges: Ranges) -> Any:
+    """The results of queries over a DataFrame that is cut into ranges."""
+    first = bounds[0]
+    at, names = ticks(first, frame), first.query.partition_by
+    made, which = ranges.strands, ranges.which
+    middle = middles(first, frame, at, which, made)
+    count = sum(strand.cuts.ranges for strand in made.values())
     others = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")) if names else 0
     tag = unused("windrow_tag", frame.columns)
     keys = [column(name) for name in names]
     spread = (
-        frame.select("*", sf.explode(_tags(at, which, made, keys, ranges, others)).alias(tag))
-        .repartitionById(ranges + others, sf.shiftright(sf.col(tag), 1))
-        .sortWithinPartitions(*keys, *[column(name) for name in bound.query.order_by])
+        frame.select("*", sf.explode(_tags(at, which, made, keys, count, others)).alias(tag))
+        .repartitionById(count + others, sf.shiftright(sf.col(tag), 1))
+        .sortWithinPartitions(*keys, *[column(name) for name in first.query.order_by])
     )
-    needed = [name for name in read(bound) if name in frame.columns]
-    work = Ranged(bound, tuple(made[i] for i in sorted(made)), middle, tag)
+    needed = [name for name in read(bounds) if name in frame.columns]
+    work = Ranged(tuple(bounds), tuple(made[i] for i in sorted(made)), middle, tag)
     return beside(spread, [*needed, tag], work, schema, filtered=True)
 
 
@@ -100,42 +106,47 @@ def _tags(at: Any, which: Any, made: Any, keys: list[Any], ranges: int, others: 
 
 @dataclass(frozen=True)
 class Ranged:
-    """What a worker runs over a range, its halo and its own rows sorted, or over whole keys."""
+    """What a worker runs over a range, its halo and its own rows sorted, or over whole keys.
 
-    bound: Bound
+    Only a query alone has aggregates between halo and range: `middle`.
+    """
+
+    bounds: tuple[Bound, ...]
     strands: tuple[Strand, ...]
     middle: pa.Table | None
     tag: str
 
     def __call__(self, tables: Tables) -> Tables:
-        """The answers; those of the halo are not kept."""
+        """The results; those of the halo are not kept."""
         first = next(tables, None)
         if first is None:
             return
         number = first.column(self.tag)[0].as_py() >> 1
         strand = next((s for s in self.strands if 0 <= number - s.range < s.cuts.ranges), None)
         rows = chain([first], tables)
-        every = replace(self.bound, query=self.bound.query.replace(having=None))
         if strand is not None and len(strand.cuts.middles[number - strand.range]):
             whole = pa.concat_tables(rows).combine_chunks()
             results: Tables = iter([self._merged(strand, number - strand.range, whole)])
             del whole
         else:
-            results = Walk(every).run(rows)
+            every = [replace(b, query=b.query.replace(having=None)) for b in self.bounds]
+            results = walk_together(every, rows)
         yield from map(self._kept, results)
 
     def _kept(self, made: pa.Table) -> pa.Table:
-        """The answers, of which those of own rows that satisfy `having` are kept."""
-        query = self.bound.query
+        """The results, of which those of own rows that satisfy `having` are kept."""
         kept = made.column(self.tag).to_numpy() & 1 == 0
-        if query.having is not None:
-            kept &= satisfies(query.having, made)
-        return made.select(list(query.parts)).append_column(KEPT, [kept])
+        having = self.bounds[0].query.having
+        if having is not None:
+            kept &= satisfies(having, made)
+        names = [name for bound in self.bounds for name in bound.query.parts]
+        return made.select(names).append_column(KEPT, [kept])
 
     def _merged(self, strand: Strand, p: int, rows: pa.Table) -> pa.Table:
         """Windows that begin in the halo and hold all of the middle; null for the halo's own."""
         assert self.middle is not None
-        parts = partial_columns(self.bound)
+        (bound,) = self.bounds
+        parts = state_columns(bound)
         n = rows.num_rows
         halo = int(np.count_nonzero(rows.column(self.tag).to_numpy() & 1))
         lo, hi = self._bounds(strand, p, rows, halo)
@@ -145,24 +156,24 @@ class Ranged:
         whole = parts.merge(over_rows(between, [0], [between.num_rows]))
         lifted = pa.table(parts.lift(rows.column, n))
         sequence = pa.concat_tables([lifted.slice(0, halo), pa.table(whole), lifted.slice(halo)])
-        made = parts.answer(over_rows(sequence.combine_chunks(), lo, hi + 1), self.bound.types)
+        made = parts.answer(over_rows(sequence.combine_chunks(), lo, hi), bound.types)
         columns = dict(zip(rows.column_names, rows.columns, strict=True))
         for name, array in made.items():
             columns[name] = pa.chunked_array([pa.nulls(halo, array.type), array])
         return pa.table(columns)
 
     def _bounds(self, strand: Strand, p: int, rows: pa.Table, halo: int) -> tuple[Any, Any]:
-        """Where the windows of the own rows begin and end, among halo and own rows."""
-        window, n = self.bound.query.window, rows.num_rows
-        if isinstance(window, Rows):
-            hi = np.arange(halo + 1, n + 1)
-            if window.rows is None:
-                return np.zeros(n - halo, np.int64), hi
-            first = strand.cuts.owner.index(p)
-            place = strand.before[first] + np.arange(n - halo)
-            begin = strand.before[strand.cuts.halos[p].start]
-            return np.clip(place + 1 - window.rows - begin, 0, halo), hi
-        assert isinstance(window, Span)
-        laid = laid_already(self.bound, columns_of(rows), n, 0)
-        lo, hi = span_bounds(window, self.bound, laid)
-        return np.minimum(lo[halo:], halo), hi[halo:]
+        """Where the windows of the own rows begin and end, among halo, middle and own rows."""
+        (bound,) = self.bounds
+        window, n = bound.query.window, rows.num_rows
+        if window.measured:
+            laid = replace(sorted_already(bound, columns_of(rows), n), fresh=slice(halo, n))
+            lo, hi = window.bounds(laid).windows.bounds()
+            return np.minimum(lo, halo), hi + 1
+        weights = np.ones(n + 1, np.int64)
+        bins = strand.cuts.middles[p]
+        if strand.before:  # how many rows lie before each bin
+            weights[halo] = strand.before[bins.stop] - strand.before[bins.start]
+        ends = np.array([0, n + 1])
+        laid = TableRows(ends, ends, fresh=np.arange(halo + 1, n + 1), weights=weights)
+        return window.bounds(laid).windows.bounds()

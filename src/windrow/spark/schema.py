@@ -96,7 +96,7 @@ def _check_types(bound: Bound) -> None:
             f"not compile to numbers ({_why(bound, part)}); make lower a function that is "
             f"annotated with what it returns, as in `def lower(state) -> str:`"
         )
-    if bound.hops and getattr(bound.hop_type, "unit", "us") == "ns":
+    if bound.own_rows and getattr(bound.at_type, "unit", "us") == "ns":
         raise InvalidArgument(
             f"{bound.query.window!r}: Spark's times have microseconds; give range, slide and "
             f"offset in whole ones"
@@ -128,7 +128,7 @@ def analysis_error(error: WindrowError, frame: Any) -> WindrowError:
 def result_schema(bound: Bound, frame: Any) -> StructType:
     """The schema of the result: Spark's own fields for what rides along, and the answers'."""
     own = {field.name: field for field in frame.schema.fields}
-    rides = bound.query.partition_by if bound.hops else bound.schema.names
+    rides = bound.query.partition_by if bound.own_rows else bound.schema.names
     return StructType(
         [
             own[field.name] if field.name in rides else _answer_field(bound, field)
@@ -144,7 +144,7 @@ def _answer_field(bound: Bound, field: pa.Field) -> StructField:
     return StructField(field.name, from_arrow_type(field.type, True), nullable=not always)
 
 
-def arrow_result(bound: Bound, schema: StructType) -> pa.Schema:
+def arrow_result(schema: StructType) -> pa.Schema:
     """What workers hand back: the result's schema as Arrow has it."""
     return to_arrow_schema(schema, timezone="UTC")
 

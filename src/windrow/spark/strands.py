@@ -12,8 +12,8 @@ Spark aggregates the bins itself where it can and the order of rows does not mat
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -24,14 +24,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from windrow.spark.columns import column, unused
-from windrow.spark.cuts import BINS, Cuts, cut_by_count, cut_by_size
+from windrow.spark.cuts import BINS, Cuts, cut_by_count, cut_by_size, joined_cuts
 from windrow.spark.hopping import native_states
 from windrow.spark.schema import in_arrow
 from windrow.tables.bind import Bound
 from windrow.tables.results import Answerer, SortedColumns
-from windrow.tables.sort import Layout
-from windrow.tables.states import PartialColumns
-from windrow.windows.kinds import NOW, UNBOUNDED, Rows, Span
+from windrow.tables.sort import rows_in_place
+from windrow.tables.states import StateColumns
 from windrow.windows.positions import Windows
 
 # A range of fewer rows is not worth its task; one of more, held as a whole, would fill a worker.
@@ -52,36 +51,44 @@ class Strand:
     bin: int = 0
 
 
-def strands(bound: Bound, frame: Any, at: Any, which: Any, tasks: int) -> dict[int, Strand]:
+def strands(
+    bounds: Sequence[Bound], frame: Any, at: Any, which: Any, tasks: int
+) -> dict[int, Strand]:
     """How the rows that `which` numbers are cut; those that are not worth it are left out.
 
     Rows that it has null for are counted, so that a strand gets its share of the tasks.
     """
-    seen = _seen(bound, frame, at, which)
+    seen = _seen(bounds[0], frame, at, which)
     total = sum(row["rows"] for row in seen)
     edges, ranges, tops = {}, {}, {}
     for row in seen:
         if row["strand"] is None or row["top"] is None:
             continue
-        parts = _ranges(bound, row, total, tasks)
+        parts = max(_ranges(bound, row, total, tasks) for bound in bounds)
         found = _edges(row["grid"], parts)
         if parts > 1 and found:
             i = row["strand"]
             edges[i], ranges[i], tops[i] = found, parts, row["top"]
-    window = bound.query.window
-    if isinstance(window, Rows) and window.rows is not None:
+    counts: dict[int, list[int]] = {i: [] for i in edges}
+    if any(bound.query.window.reach_rows is not None for bound in bounds):
         counts = _counts(frame, at, which, edges)
-        cut = {i: cut_by_count(edges[i], counts[i], ranges[i], window.rows) for i in edges}
-    else:
-        counts = {i: [] for i in edges}
-        cut = {i: cut_by_size(edges[i], ranges[i], _reach(bound), tops[i]) for i in edges}
     made: dict[int, Strand] = {}
     first_range = first_bin = 0
-    for i, cuts in sorted(cut.items()):
-        if cuts.ranges > 1:
-            made[i] = Strand(cuts, tuple(accumulate(counts[i], initial=0)), first_range, first_bin)
+    for i in sorted(edges):
+        cuts = joined_cuts([_cut(b, edges[i], counts[i], ranges[i], tops[i]) for b in bounds])
+        if cuts is not None and cuts.ranges > 1:
+            before = tuple(accumulate(counts[i], initial=0)) if counts[i] else ()
+            made[i] = Strand(cuts, before, first_range, first_bin)
             first_range, first_bin = first_range + cuts.ranges, first_bin + len(cuts.owner)
     return made
+
+
+def _cut(bound: Bound, edges: Any, counts: list[int], ranges: int, top: Any) -> Cuts:
+    """Where one query cuts a strand."""
+    rows = bound.query.window.reach_rows
+    if rows is not None:
+        return cut_by_count(edges, counts, ranges, rows)
+    return cut_by_size(edges, counts, ranges, _reach(bound), top)
 
 
 def _seen(bound: Bound, frame: Any, at: Any, which: Any) -> list[Any]:
@@ -114,11 +121,11 @@ def _ranges(bound: Bound, seen: Any, total: int, tasks: int) -> int:
         return 1
     parts = max(1, min(share, rows // FEWEST))
     reach = _reach(bound)
-    if isinstance(window, Rows):
-        long = window.rows is None or window.rows * parts > rows
+    if window.counts_rows:
+        long = window.reach_rows is None or window.reach_rows * parts > rows
     else:
         edges = _edges(seen["grid"], parts)
-        long = reach is None or cut_by_size(edges, parts, reach, seen["top"]).merges
+        long = reach is None or cut_by_size(edges, [], parts, reach, seen["top"]).merges
     if long:  # tasks that run at once end at once
         parts *= math.ceil(rows / MOST / parts)
     return min(_MOST_RANGES, parts)
@@ -145,13 +152,10 @@ def _counts(frame: Any, at: Any, which: Any, edges: dict[int, list[Any]]) -> dic
 
 def _reach(bound: Bound) -> Any:
     """How far windows reach back, in the unit of `ticks`; None for all the way."""
-    window = bound.query.window
-    if not isinstance(window, Span) or window.range == UNBOUNDED:
+    if not bound.query.window.measured:
         return None
-    if window.range == NOW:
-        return 0
-    is_time, size = window.measured()
-    return -(-int(size) // 1000) if is_time else size
+    axis = bound.axis if bound.axis.tick is None else replace(bound.axis, tick=1000)
+    return bound.query.window.reach(axis)
 
 
 def bins_of(made: dict[int, Strand]) -> dict[int, tuple[Any, int]]:
@@ -183,10 +187,10 @@ def _search(at: Any, edges: Any, first: int) -> Any:
 # -- the aggregates of whole bins ---------------------------------------------------------------
 
 
-def partial_columns(bound: Bound) -> PartialColumns:
+def state_columns(bound: Bound) -> StateColumns:
     """How the aggregations of a query travel."""
     types = {field.name: field.type for field in bound.schema}
-    return PartialColumns(bound.query.aggregations, types)
+    return StateColumns(bound.query.aggregations, types)
 
 
 def middles(bound: Bound, frame: Any, at: Any, which: Any, made: dict[int, Strand]) -> Any:
@@ -194,12 +198,12 @@ def middles(bound: Bound, frame: Any, at: Any, which: Any, made: dict[int, Stran
     bins = [strand.bin + b for strand in made.values() for m in strand.cuts.middles for b in m]
     if not bins:
         return None
-    parts, window = partial_columns(bound), bound.query.window
+    parts = state_columns(bound)
     wanted = sf.array(*[sf.lit(b in set(bins)) for b in range(max(bins) + 1)])
     name = unused(BIN, frame.columns)
     binned = frame.withColumn(name, bin_of(at, which, bins_of(made)))
     binned = binned.where(sf.get(wanted, sf.col(name)))
-    if isinstance(window, Span) and window.range != UNBOUNDED:  # rows without a time are in none
+    if _reach(bound) is not None:  # rows without a time are in none
         binned = binned.where(at.isNotNull())
     schema = pa.schema([pa.field(name, pa.int32()), *parts.fields])
     columns = native_states(parts)
@@ -227,7 +231,7 @@ def _sorted(made: pa.Table) -> pa.Table:
 class Binned:
     """What a worker runs over rows that are sorted by bin and order: a row for each bin."""
 
-    parts: PartialColumns
+    parts: StateColumns
     schema: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -251,7 +255,6 @@ class Binned:
 
 def over_rows(rows: pa.Table, lo: Any, hi: Any) -> Answerer:
     """Windows over the rows of a table as they stand."""
-    ends = np.array([0, rows.num_rows], np.int64)
-    laid = Layout(None, ends, ends, None)
-    windows = Windows(ends, lo=np.asarray(lo, np.int64), hi=np.asarray(hi, np.int64))
-    return Answerer(SortedColumns(rows.column, laid), windows)
+    place = rows_in_place(rows.num_rows)
+    windows = Windows(place.starts, lo=np.asarray(lo, np.int64), hi=np.asarray(hi, np.int64))
+    return Answerer(SortedColumns(rows.column, place), windows)

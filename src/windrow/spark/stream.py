@@ -43,7 +43,6 @@ from windrow.windows.durations import nanoseconds
 METRICS = "windrow"  # what the rows that came too late are counted under
 _DELAY = "spark.watermarkDelayMs"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-_CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _STATE = "org.apache.spark.sql.execution.streaming.state."
 _PACKETS = StructType(
     [
@@ -70,7 +69,7 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
         late=asked.late,
     )
     _use_rocksdb(frame.sparkSession)
-    if plan.hops:
+    if plan.own_rows:
         frame = frame.where(column(plan.time).isNotNull())
     keys = [_hashed(name, frame) for name in plan.keys]
     buckets = asked.buckets if keys else 1
@@ -138,20 +137,20 @@ def _watermarked(bounds: Sequence[Bound], frame: Any) -> Any:
 
 def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
     first = bounds[0]
-    alike = {(b.query.partition_by, b.query.order_by, b.hops) for b in bounds}
+    alike = {(b.query.partition_by, b.query.order_by, b.own_rows) for b in bounds}
     error: Any = None
     if len(alike) > 1:
         error = Unsupported(
             "queries over one stream need the same partition_by and order_by, and all an answer a "
             "row or all hopping windows"
         )
-    elif len(bounds) > 1 and not first.hops and any(map(_picks, bounds)):
+    elif len(bounds) > 1 and not first.own_rows and any(map(_picks, bounds)):
         error = Unsupported("queries that share a stream's rows need an answer for every row")
     names = [name for b in bounds for name in b.query.parts]
     for name in names:
         if names.count(name) > 1:
             error = InvalidArgument(f"the name {name!r} is given to {names.count(name)} results")
-    if asked.mode == "update" and not first.hops:
+    if asked.mode == "update" and not first.own_rows:
         error = InvalidArgument(
             'mode="update" is for hopping windows, which change while rows come; an answer beside '
             'a row is final: leave the mode "append"'
@@ -186,7 +185,7 @@ def _hashed(name: str, frame: Any) -> Any:
 def _schema(plan: Plan, frame: Any) -> StructType:
     """The schema of the result: Spark's own fields for what rides along, and the answers'."""
     own = {f.name: f for f in frame.schema.fields}
-    rides = plan.keys if plan.hops else plan.columns
+    rides = plan.keys if plan.own_rows else plan.columns
     fields = []
     for f in plan.result:
         if f.name in own and (f.name in rides or plan.late is not None):

@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.streams.answered import Answered, passing
+from windrow.streams.chunks import ChunkedWindows
 from windrow.streams.header import NEVER, Header
 from windrow.streams.history import History
-from windrow.streams.hopping import HoppingWindows
 from windrow.streams.log import Entries, Log
 from windrow.streams.plan import QUERY, Plan
-from windrow.streams.sliding import SlidingWindows
+from windrow.streams.results import Results, passing
+from windrow.streams.slices import SlicedWindows
 from windrow.streams.waiting import Waiting, times
 from windrow.tables.columns import nulls_of, whole
 from windrow.tables.keys import codes
@@ -51,7 +51,7 @@ class Bucket:
         chunks = header.logs or [[] for _ in kept]
         self._logs: list[Log | History] = []
         for i, (family, held) in enumerate(zip(kept, chunks, strict=True)):
-            if isinstance(family, SlidingWindows):
+            if isinstance(family, ChunkedWindows):
                 self._logs.append(family.history(entries, i + 1, plan.key_schema, held))
                 continue
             log = Log(entries, i + 1, plan.key_schema, family.schema, held)
@@ -96,7 +96,7 @@ class Bucket:
         first = self._waiting.first
         found = [] if first is None else [first + 1]
         for family, log in zip(self.plan.families, self._logs, strict=False):
-            if isinstance(family, HoppingWindows) and isinstance(log, Log):
+            if isinstance(family, SlicedWindows) and isinstance(log, Log):
                 closes = family.due(log.rows, self.header.done)
                 found += [] if closes is None else [closes]
         if self.plan.idle is not None:
@@ -124,7 +124,7 @@ class Bucket:
         return rows.filter(pa.array(~late))
 
     def _enter(
-        self, family: HoppingWindows, rows: pa.Table, now: int | None, outcome: Outcome
+        self, family: SlicedWindows, rows: pa.Table, now: int | None, outcome: Outcome
     ) -> pa.Table:
         """The slices of rows that came, less those of which no window is open.
 
@@ -150,14 +150,14 @@ class Bucket:
         """Let rows enter windows, in their order."""
         if now is None and not ready.num_rows:
             return
-        made: list[Answered] = []
+        made: list[Results] = []
         for family, log in zip(self.plan.families, self._logs, strict=False):
-            if isinstance(family, SlidingWindows):
+            if isinstance(family, ChunkedWindows):
                 assert isinstance(log, History)
                 made += family.step(log, ready, now)
                 continue
             assert isinstance(log, Log)
-            if isinstance(family, HoppingWindows):
+            if isinstance(family, SlicedWindows):
                 slices = ready if self.plan.at_once else family.sliced(ready)
                 made, kept, added = family.step(log.rows, slices, now, self.header.done)
             else:
@@ -166,7 +166,7 @@ class Bucket:
             log.replace(kept, added, now or 0)
         chosen = [self._chosen(i, answered, now) for i, answered in enumerate(made)]
         names = self.plan.names()
-        if self.plan.hops:
+        if self.plan.own_rows:
             for i, closed in enumerate(chosen):
                 if closed.rows.size:
                     outcome.tables.append(self._full(closed.result(names), query=i))
@@ -178,7 +178,7 @@ class Bucket:
                     table = table.append_column(name, other.column(name))
             outcome.tables.append(self._full(table))
 
-    def _chosen(self, i: int, answered: Answered, now: int | None) -> Answered:
+    def _chosen(self, i: int, answered: Results, now: int | None) -> Results:
         """The answers that come out."""
         bound = self.plan.bounds[i]
         if not bound.filters:
@@ -198,7 +198,7 @@ class Bucket:
         for f in self.plan.result:
             if f.name == self.plan.late:
                 columns[f.name] = pa.array(np.full(n, late))
-            elif f.name == QUERY and self.plan.hops and len(self.plan.bounds) > 1:
+            elif f.name == QUERY and self.plan.own_rows and len(self.plan.bounds) > 1:
                 columns[f.name] = pa.array(np.full(n, query, np.int32))
             elif f.name in table.column_names:
                 columns[f.name] = table.column(f.name).cast(f.type)

@@ -31,8 +31,8 @@ from windrow.streams.waiting import times
 from windrow.tables.filters import columns_of
 from windrow.tables.keys import codes
 from windrow.tables.results import Answerer, SortedColumns
-from windrow.tables.sort import Layout
-from windrow.tables.states import PartialColumns
+from windrow.tables.sort import TableRows
+from windrow.tables.states import StateColumns
 from windrow.windows.positions import Windows
 
 COUNT = "windrow:rows"
@@ -48,7 +48,7 @@ class History:
         log: int,
         keys: pa.Schema,
         schema: pa.Schema,
-        parts: PartialColumns,
+        parts: StateColumns,
         time: str | None,
         chunks: Sequence[Chunk] = (),
     ) -> None:
@@ -107,7 +107,7 @@ class History:
         lo = starts[:-1][counts > 0]
         hi = starts[1:][counts > 0]
         windows = Windows(starts, lo=lo, hi=hi)
-        columns = SortedColumns(columns_of(rows), Layout(order, starts, starts, None))
+        columns = SortedColumns(columns_of(rows), TableRows(starts, starts, order=order))
         aggregates = self._parts.make(Answerer(columns, windows))
         first = pa.array(lo if order is None else order[lo])
         keys = {name: rows.column(name).take(first) for name in self._keys}

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.types as pt
 
-from windrow.streams.answered import Latest
-from windrow.streams.growing import GrowingWindows
-from windrow.streams.hopping import HoppingWindows
-from windrow.streams.rows import Gap, RowWindows
-from windrow.streams.sliding import SlidingWindows
+from windrow.kernels.routes import trace
+from windrow.streams.aggregates import GrowingWindows
+from windrow.streams.chunks import ChunkedWindows
+from windrow.streams.joined import Gap
+from windrow.streams.results import Latest
+from windrow.streams.rows import RowWindows
+from windrow.streams.slices import SlicedWindows
 from windrow.tables.bind import Bound
-from windrow.tables.states import PartialColumns
-from windrow.windows.kinds import UNBOUNDED, On, Rows, Span, Until
+from windrow.windows.base import Kept
 
 QUERY = "query"
-Family = SlidingWindows | RowWindows | GrowingWindows | HoppingWindows
+Family = ChunkedWindows | RowWindows | GrowingWindows | SlicedWindows
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Plan:
         return self.bounds[0].query.partition_by
 
     @property
-    def hops(self) -> bool:
-        """Whether answers belong to windows of their own."""
-        return self.bounds[0].hops
+    def own_rows(self) -> bool:
+        """Whether results are rows of their own, a row for each window."""
+        return bool(self.bounds[0].own_rows)
 
     @property
     def time(self) -> str:
@@ -65,32 +65,30 @@ class Plan:
     @cached_property
     def families(self) -> list[Family]:
         """What is kept, for queries that keep the same together."""
-        if self.hops:
-            return [HoppingWindows(self.bounds, self.update)]
-        made: list[Family] = []
-        holds = [b for b in self.bounds if not _grows(b) and not _polices(b)]
-        slides = [b for b in holds if self._slides(b)]
-        if slides:
-            made.append(SlidingWindows(slides))
-        holds = [b for b in holds if b not in slides]
-        if holds:
-            made.append(RowWindows(holds, self._gap))
+        if self.own_rows:
+            trace(self.bounds[0].query.window, "slices")
+            return [SlicedWindows(self.bounds, self.update)]
+        chunked = [b for b in self.bounds if self._kept(b) == "chunks"]
+        rows = [b for b in self.bounds if self._kept(b) == "rows"]
+        families: list[Family] = []
         for bound in self.bounds:
-            if _grows(bound):
-                made.append(GrowingWindows(bound, self._gap))
-            elif _polices(bound):
-                made.append(RowWindows([bound], self._gap))
-        return made
+            trace(bound.query.window, self._kept(bound))
+        if chunked:
+            families.append(ChunkedWindows(chunked))
+        if rows:
+            families.append(RowWindows(rows, self._gap))
+        for bound in self.bounds:
+            if self._kept(bound) == "aggregate":
+                families.append(GrowingWindows(bound, self._gap))
+            elif self._kept(bound) == "window":
+                families.append(RowWindows([bound], self._gap))
+        return families
 
-    def _slides(self, bound: Bound) -> bool:
-        """Whether chunks of rows are well stood for by aggregates, all short and of one size."""
-        window = bound.query.window
-        if isinstance(window, Rows) and (window.slide is not None or self.idle is not None):
-            return False
-        types = {field.name: field.type for field in bound.schema}
-        fields = PartialColumns(bound.query.aggregations, types).fields
-        reads = any(part.columns for part in bound.query.parts.values())
-        return reads and all(pt.is_primitive(f.type) or pt.is_decimal(f.type) for f in fields)
+    def _kept(self, bound: Bound) -> Kept:
+        """What is kept for a query; how long a key was idle is known of rows only."""
+        kept = bound.plan.stream
+        counted = bound.query.window.counts_rows and self.idle is not None
+        return "rows" if kept == "chunks" and counted else kept
 
     @property
     def _gap(self) -> Gap | None:
@@ -103,13 +101,13 @@ class Plan:
         return {i: Latest(self.bounds[i]) for i, emit in enumerate(emits) if emit == "istream"}
 
     @property
-    def at_once(self) -> HoppingWindows | None:
-        """The hopping windows if rows need not wait for their turn to enter slices."""
+    def at_once(self) -> SlicedWindows | None:
+        """The windows with slices if rows need not wait for their turn to enter slices."""
         (first, *_) = self.families
-        return first if isinstance(first, HoppingWindows) and first.commutative else None
+        return first if isinstance(first, SlicedWindows) and first.commutative else None
 
     @property
-    def presliced(self) -> HoppingWindows | None:
+    def presliced(self) -> SlicedWindows | None:
         """The same if slices may come in place of the rows."""
         return self.at_once if self.late is None else None
 
@@ -124,11 +122,11 @@ class Plan:
     def result(self) -> pa.Schema:
         """What comes out."""
         output = {}
-        if self.hops and len(self.bounds) > 1:
+        if self.own_rows and len(self.bounds) > 1:
             output[QUERY] = pa.field(QUERY, pa.int32())
         for bound in self.bounds:
             output.update(
-                {f.name: f for f in bound.output() if self.hops or f.name in self._shown(bound)}
+                {f.name: f for f in bound.output() if self.own_rows or f.name in self._shown(bound)}
             )
         fields = list(output.values())
         if self.late is not None:
@@ -141,7 +139,9 @@ class Plan:
 
     def names(self) -> list[str]:
         """The columns of a row that stand beside its answers."""
-        return list(self.keys) if self.hops else [n for n in self.rows.names if n in self.columns]
+        return (
+            list(self.keys) if self.own_rows else [n for n in self.rows.names if n in self.columns]
+        )
 
     def identity(self, buckets: int) -> tuple[bytes, str]:
         """A digest of all that the state depends on, and the same to be read."""
@@ -151,15 +151,3 @@ class Plan:
         )
         whole = "\n".join([text, str(self.rows), *logs, str(self.update)])
         return hashlib.sha256(whole.encode()).digest()[:16], text
-
-
-def _grows(bound: Bound) -> bool:
-    """Whether windows hold all rows since something."""
-    window = bound.query.window
-    if isinstance(window, Rows):
-        return window.rows is None
-    return isinstance(window, On) or (isinstance(window, Span) and window.range == UNBOUNDED)
-
-
-def _polices(bound: Bound) -> bool:
-    return isinstance(bound.query.window, Until)

@@ -7,35 +7,34 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.errors import InvalidArgument
-from windrow.queries.query import Query
-from windrow.queries.shared import Shared
-from windrow.tables.bind import Bound, bind
-from windrow.tables.run import Outcome, answer_all
+from windrow.tables.bind import Bound
+from windrow.tables.run import Outcome, TableEngine
 
 
-def run(query: Query, frame: pa.Table | pa.RecordBatch) -> Any:
-    """The answers as a table, or a batch for a batch."""
-    (made,) = run_shared(Shared((query,)), frame)
-    return made
-
-
-def run_shared(shared: Shared, frame: pa.Table | pa.RecordBatch) -> list[Any]:
-    """The answers of each query."""
+def _schema_of(frame: Any) -> pa.Schema:
     if not isinstance(frame, pa.Table | pa.RecordBatch):
         raise InvalidArgument(f"a query takes a Table or a RecordBatch, not {type(frame).__name__}")
-    table = pa.Table.from_batches([frame]) if isinstance(frame, pa.RecordBatch) else frame
-    bounds = [bind(query, table.schema) for query in shared]
-    made = [_joined(b, o, table) for b, o in zip(bounds, answer_all(bounds, table), strict=True)]
-    return made if isinstance(frame, pa.Table) else [_batch(each) for each in made]
+    return frame.schema
 
 
-def _joined(bound: Bound, outcome: Outcome, table: pa.Table) -> pa.Table:
-    base = table.select(bound.query.partition_by) if bound.hops else table
+def _table_of(frame: pa.Table | pa.RecordBatch, names: list[str]) -> pa.Table:
+    return pa.Table.from_batches([frame]) if isinstance(frame, pa.RecordBatch) else frame
+
+
+def _joined(bound: Bound, outcome: Outcome, frame: pa.Table | pa.RecordBatch) -> Any:
+    table = _table_of(frame, [])
+    base = table.select(bound.query.partition_by) if bound.own_rows else table
     if outcome.rows is not None:
         base = base.take(pa.array(outcome.rows))
-    return pa.table({**dict(zip(base.column_names, base.columns, strict=True)), **outcome.columns})
+    columns = dict(zip(base.column_names, base.columns, strict=True))
+    result = pa.table({**columns, **outcome.columns})
+    return result if isinstance(frame, pa.Table) else _batch(result)
 
 
 def _batch(table: pa.Table) -> pa.RecordBatch:
     columns = [column.combine_chunks() for column in table.columns]
     return pa.RecordBatch.from_arrays(columns, names=table.column_names)
+
+
+_engine = TableEngine(_schema_of, _table_of, _joined)
+run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan

@@ -6,6 +6,7 @@ import datetime
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from types import NoneType
 from typing import Any
 
@@ -16,13 +17,19 @@ from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, InvalidValue, did_you_mean
 from windrow.kernels.functions import NotCompilable
 from windrow.kernels.monoids import compiled_state
+from windrow.queries.plan import Plan, plan_of
 from windrow.queries.query import Query
-from windrow.tables.times import hop_sizes, hop_type
-from windrow.tables.types import compiled_type, is_number, is_time, plain, result_type
-from windrow.windows.kinds import NOW, UNBOUNDED, On, Span
-from windrow.windows.kinds import is_number as is_plain_number
+from windrow.tables.times import axis_of, type_along
+from windrow.tables.types import (
+    compiled_type,
+    is_number,
+    is_time,
+    kind_of,
+    plain,
+    result_type,
+)
+from windrow.windows.sizes import Axis
 
-WINDOW_COLUMNS = ("window_start", "window_end")
 _COMPILED = {"float64": pa.float64(), "int64": pa.int64(), "boolean": pa.bool_()}
 _ANNOTATED = {
     bool: pa.bool_(),
@@ -43,6 +50,13 @@ class Bound:
     schema: pa.Schema  # of the frame
     types: dict[str, Any]  # of the answers; None where only running tells
     needed: tuple[str, ...]  # the columns of the frame that are read
+    kinds: dict[str, str]  # of what the aggregations read, as plans know them
+    native: bool = True  # whether Spark can make the states of slices itself
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What will run."""
+        return plan_of(self.query, self.kinds, self.native)
 
     @property
     def order(self) -> str | None:
@@ -50,26 +64,24 @@ class Bound:
         return self.query.order_by[0] if self.query.order_by else None
 
     @property
-    def hops(self) -> bool:
-        """Whether answers belong to windows of their own and not to rows."""
-        window = self.query.window
-        return isinstance(window, Span) and not window.per_row
+    def own_rows(self) -> tuple[str, ...]:
+        """The columns that tell where windows lie, if results are rows of their own."""
+        return self.query.window.columns
 
     @property
     def order_type(self) -> pa.DataType:
-        """The type of the column that a span measures along."""
+        """The type of the column that windows are measured along."""
         return plain(self.schema.field(str(self.order)).type)
 
     @property
-    def hop_type(self) -> pa.DataType:
-        """The type of the columns that tell where hopping windows start and end."""
-        assert isinstance(self.query.window, Span)
-        return hop_type(self.query.window, self.order_type)
+    def axis(self) -> Axis:
+        """What windows are measured in along the order column."""
+        return self.query.window.start_axis(axis_of(self.order_type, str(self.order)))
 
-    def hop_sizes(self) -> tuple[Any, Any, Any]:
-        """Size, slide and offset of hopping windows in the unit of their starts."""
-        assert isinstance(self.query.window, Span)
-        return hop_sizes(self.query.window, self.hop_type)
+    @property
+    def at_type(self) -> pa.DataType:
+        """The type that the order column is brought to, and of where windows start and end."""
+        return type_along(self.axis, self.order_type)
 
     @property
     def filters(self) -> bool:
@@ -78,9 +90,9 @@ class Bound:
 
     def output(self) -> pa.Schema:
         """The schema of the result: what rides along, and the answers."""
-        if self.hops:
+        if self.own_rows:
             keys = [self.schema.field(name) for name in self.query.partition_by]
-            fields = [*keys, *(pa.field(name, self.hop_type) for name in WINDOW_COLUMNS)]
+            fields = [*keys, *(pa.field(name, self.at_type) for name in self.own_rows)]
         else:
             fields = list(self.schema)
         return pa.schema([*fields, *(pa.field(n, t) for n, t in self.types.items())])
@@ -101,10 +113,12 @@ def bind(query: Query, schema: pa.Schema) -> Bound:
     _check_order(query, schema)
     needed = [*query.partition_by, *query.order_by]
     types = {}
+    read_kinds = {name: kind_of(schema.field(name).type) for name in query.order_by}
     for name, part in query.aggregations:
         columns = [_column(name, text, schema) for text in part.columns]
         needed += [read for _, reads in columns for read in reads]
         kinds = [kind for kind, _ in columns]
+        read_kinds.update(zip(part.columns, map(kind_of, kinds), strict=True))
         made = result_type(name, part, kinds)
         types[name] = _found_type(part, kinds) if made is None else made
     _check_names(query, schema)
@@ -112,15 +126,15 @@ def bind(query: Query, schema: pa.Schema) -> Bound:
         known = schema if argument != "having" else _after(query, schema, types)
         _, reads = _column(argument, text, known)
         needed += [read for read in reads if read in schema.names]
-    if isinstance(query.window, On) and callable(query.window.on):
+    if query.window.reads_rows:
         needed += schema.names  # the function may look at any of them
-    return Bound(query, schema, types, tuple(dict.fromkeys(needed)))
+    return Bound(query, schema, types, tuple(dict.fromkeys(needed)), read_kinds)
 
 
 def _conditions(query: Query) -> Iterator[tuple[str, str]]:
-    on = query.window.on if isinstance(query.window, On) else None
-    for argument, text in (("where", query.where), ("on", on), ("having", query.having)):
-        if isinstance(text, str):
+    conditions = {"where": query.where, **query.window.conditions(), "having": query.having}
+    for argument, text in conditions.items():
+        if text is not None:
             yield argument, text
 
 
@@ -132,7 +146,7 @@ def _after(query: Query, schema: pa.Schema, types: dict[str, Any]) -> pa.Schema:
 
 def _with_order(query: Query, schema: pa.Schema) -> Query:
     """The query with the frame's only time column for its order, if it names none and needs one."""
-    if query.order_by or not isinstance(query.window, Span):
+    if query.order_by or not query.window.measured:
         return query
     times = [field.name for field in schema if is_time(field.type)]
     if len(times) != 1:
@@ -177,48 +191,27 @@ def _check_key_types(query: Query, schema: pa.Schema) -> None:
 
 
 def _check_order(query: Query, schema: pa.Schema) -> None:
-    window = query.window
+    if not query.window.measured:
+        return
     for name in query.order_by:
         kind = plain(schema.field(name).type)
-        if not isinstance(window, Span):
-            continue
         if not (is_number(kind) or is_time(kind) or pt.is_duration(kind)):
             raise InvalidValue(
-                f"order_by={name!r} is of type {kind}; {window.name}= measures along times or "
-                f"numbers"
+                f"order_by={name!r} is of type {kind}; {query.window.measured}= measures along "
+                f"times or numbers"
             )
-        timely = not is_number(kind)
-        if window.delta is not None and timely:
-            raise InvalidValue(
-                f"delta={window.delta!r} measures along numbers, and {name!r} is of type {kind}; "
-                f'give range="1 hour" or the like'
-            )
-        for argument in ("range", "slide", "offset"):
-            size = getattr(window, argument)
-            if size in (None, UNBOUNDED, NOW):
-                continue
-            if timely and is_plain_number(size):
-                raise InvalidValue(
-                    f"{argument}={size!r} is a number, and {name!r} is of type {kind}; give a "
-                    f'duration such as "1 hour"'
-                )
-            if not timely and not is_plain_number(size):
-                raise InvalidValue(
-                    f"{argument}={size!r} is a duration, and {name!r} is of type {kind}; give a "
-                    f"number in its unit"
-                )
+        query.window.check_axis(axis_of(kind, name))
 
 
 def _check_names(query: Query, schema: pa.Schema) -> None:
-    window = query.window
-    hops = isinstance(window, Span) and not window.per_row
-    taken = (*query.partition_by, *WINDOW_COLUMNS) if hops else tuple(schema.names)
+    own = query.window.columns
+    taken = (*query.partition_by, *own) if own else tuple(schema.names)
     for name, part in query.aggregations:
         if name in taken:
             raise InvalidArgument(
                 f"{name}={part!r}: the result already has a column {name!r}; choose another name"
             )
-    for name in WINDOW_COLUMNS if hops else ():
+    for name in own:
         if name in query.partition_by:
             raise InvalidArgument(
                 f"partition_by={name!r} is a name that hopping windows give their own column; "

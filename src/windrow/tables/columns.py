@@ -14,10 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from windrow.tables.types import is_number, plain
-
-# An int64 holds any decimal of so many digits.
-SHORT_DECIMAL = 18
+from windrow.tables.types import SHORT_DECIMAL, is_number, plain
 
 
 class _Buffer:

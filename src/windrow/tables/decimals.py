@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from windrow.tables.columns import SHORT_DECIMAL, numbers
+from windrow.tables.columns import numbers
+from windrow.tables.types import SHORT_DECIMAL
 
 _LIMB = 32
 _LOW = (1 << _LIMB) - 1

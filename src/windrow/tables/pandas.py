@@ -13,37 +13,28 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from windrow.errors import InvalidArgument
-from windrow.queries.query import Query
-from windrow.queries.shared import Shared
-from windrow.tables.bind import Bound, bind
-from windrow.tables.run import Outcome, answer_all
+from windrow.tables.bind import Bound
+from windrow.tables.run import Outcome, TableEngine
 
 
-def run(query: Query, frame: pd.DataFrame) -> pd.DataFrame:
-    """The answers as a DataFrame."""
-    (made,) = run_shared(Shared((query,)), frame)
-    return made
-
-
-def run_shared(shared: Shared, frame: pd.DataFrame) -> list[pd.DataFrame]:
-    """The answers of each query."""
+def _schema_of(frame: Any) -> pa.Schema:
     if not isinstance(frame, pd.DataFrame):
         raise InvalidArgument(f"a query takes a DataFrame, not a {type(frame).__name__}")
     for name in frame.columns:
         if not isinstance(name, str):
             raise InvalidArgument(f"the frame's columns must have names, and {name!r} is none")
-    schema = pa.schema([(name, _type(frame, i)) for i, name in enumerate(frame.columns)])
-    bounds = [bind(query, schema) for query in shared]
-    needed = dict.fromkeys(name for bound in bounds for name in bound.needed)
-    columns = {name: _arrow(frame[name]) for name in needed}
-    outcomes = answer_all(bounds, pa.table(columns or {"": pa.nulls(len(frame))}))
-    return [_joined(b, o, frame) for b, o in zip(bounds, outcomes, strict=True)]
+    return pa.schema([(name, _type(frame, i)) for i, name in enumerate(frame.columns)])
+
+
+def _table_of(frame: pd.DataFrame, names: list[str]) -> pa.Table:
+    columns = {name: _arrow(frame[name]) for name in names}
+    return pa.table(columns or {"": pa.nulls(len(frame))})
 
 
 def _joined(bound: Bound, outcome: Outcome, frame: pd.DataFrame) -> pd.DataFrame:
-    base = frame[list(bound.query.partition_by)] if bound.hops else frame
+    base = frame[list(bound.query.partition_by)] if bound.own_rows else frame
     base = base.copy(deep=False) if outcome.rows is None else base.iloc[outcome.rows]
-    if bound.hops:
+    if bound.own_rows:
         base = base.reset_index(drop=True)
     made = {name: _series(array, base.index) for name, array in outcome.columns.items()}
     if not base.columns.size:
@@ -87,3 +78,6 @@ _NULLABLE: dict[pa.DataType, Any] = {
     },
     pa.bool_(): pd.BooleanDtype(),
 }
+
+_engine = TableEngine(_schema_of, _table_of, _joined)
+run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan

@@ -8,16 +8,17 @@ from typing import Any
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.results import Answers
-from windrow.kernels.shared import aggregate_shared, worth_sharing
-from windrow.queries.query import Query
+from windrow.kernels.routes import FLATFIT, Route
+from windrow.kernels.shared import aggregate_shared
+from windrow.queries.plan import Plan
 from windrow.windows.positions import Windows
 
 
 class Pool:
-    """Aggregates over the windows of several queries, computed together where that is faster."""
+    """Results over the windows of several queries: those that share slices are made together."""
 
-    def __init__(self, asked: Sequence[tuple[Query, Windows]]) -> None:
-        self._asked = asked
+    def __init__(self, asked: Sequence[tuple[Plan, Windows]]) -> None:
+        self._asked = [(plan, windows) for plan, windows in asked if plan.slicing is not None]
         self._made: dict[tuple[Aggregation, int], Answers] = {}
 
     def aggregate(
@@ -28,18 +29,16 @@ class Pool:
         *,
         nulls: Any,
         threads: int,
+        way: Route,
     ) -> Answers:
-        """As `aggregate` of the compiled path; the other queries' answers are kept for them."""
+        """As `aggregate` of the kernels; the other queries' results are kept for them."""
         key = aggregation, id(windows)
         if key in self._made:
             return self._made.pop(key)
-        others = [w for query, w in self._asked if aggregation in query.parts.values()]
-        total = sum(len(w) for w in others)
-        mine = any(w is windows for w in others)
-        worth = len(others) > 1 and worth_sharing(aggregation, len(others), windows.n, total)
-        if not (mine and worth):
-            return aggregate(aggregation, columns, windows, nulls=nulls, threads=threads)
+        others = [w for plan, w in self._asked if aggregation in plan.query.parts.values()]
+        if way.name != FLATFIT or not any(w is windows for w in others):
+            return aggregate(aggregation, columns, windows, nulls=nulls, threads=threads, way=way)
         made = aggregate_shared(aggregation, columns, [w.bounds() for w in others], nulls=nulls)
-        for each, answers in zip(others, made, strict=True):
-            self._made[aggregation, id(each)] = answers
+        for each, results in zip(others, made, strict=True):
+            self._made[aggregation, id(each)] = results
         return self._made.pop(key)

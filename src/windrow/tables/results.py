@@ -23,9 +23,9 @@ from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
 from windrow.algorithms.two_stacks import TwoStacks
 from windrow.kernels.aggregate import aggregate
-from windrow.kernels.functions import NotCompilable
 from windrow.kernels.results import Answers
-from windrow.tables.bind import compiled_outputs
+from windrow.kernels.routes import trace
+from windrow.queries.plan import ResultPlan
 from windrow.tables.columns import (
     decoded,
     from_numbers,
@@ -36,8 +36,8 @@ from windrow.tables.columns import (
 )
 from windrow.tables.decimals import exact_mean, exact_sum
 from windrow.tables.lists import stretches
-from windrow.tables.sort import Layout
-from windrow.tables.types import is_number
+from windrow.tables.sort import TableRows
+from windrow.tables.types import kind_of
 from windrow.windows.positions import Windows
 
 Back = Callable[[NDArray[Any], NDArray[np.bool_] | None], pa.Array]
@@ -60,7 +60,7 @@ class SortedColumns:
     """The columns of a table, each brought to numbers and into sorted order once."""
 
     def __init__(
-        self, column: Callable[[str], Any], laid: Layout, identity: Sequence[str] = ()
+        self, column: Callable[[str], Any], laid: TableRows, identity: Sequence[str] = ()
     ) -> None:
         self._column, self.laid = column, laid
         self._identity = identity  # the columns that tell a user which row it is
@@ -109,7 +109,7 @@ def numbered(array: pa.Array, takes: str) -> Values | None:
     data = numbers(array)
     if data is not None:
         return Values(data, None)
-    if takes in ("ordered", "ordered pair", "measurable", "distinct"):
+    if takes in ("ordered", "ordered pair", "distinct"):
         data, levels = ranks(array)
         return Values(data, None, lambda at, gone: levels.take(pa.array(at, mask=gone)))
     if takes == "any":
@@ -132,35 +132,40 @@ class Answerer:
         self._call = aggregate
 
     def answer(self, aggregation: Aggregation, kind: pa.DataType | None) -> pa.Array:
-        """The answers in the order of the windows."""
+        """The results of an aggregation, in the order of the windows."""
+        kinds = tuple(kind_of(self.array(text).type) for text in aggregation.columns)
+        by_rows = self.windows.rows is not None
+        return self.run(ResultPlan("", aggregation, kinds, by_rows, sliced=False), kind)
+
+    def run(self, plan: ResultPlan, kind: pa.DataType | None) -> pa.Array:
+        """The results as the plan says, in the order of the windows."""
+        aggregation = plan.aggregation
         if aggregation.functions is not None:
-            return self._own(aggregation, kind)
-        if not aggregation.columns:
-            return array_of(self._call_on(aggregation, []), kind)
-        listing = aggregation.listing
-        if listing is not None and not listing.distinct:
-            return self._listed(aggregation)
-        if aggregation.takes == "summable" and pt.is_decimal(self._type(aggregation)):
+            return self._own(plan, kind)
+        if plan.form == "list":
+            return self._listed(plan)
+        if plan.form == "decimals":
             return self._decimal(aggregation, kind)
+        if plan.form == "objects":
+            return self._interpreted(plan, kind)
+        if not aggregation.columns:
+            return array_of(self._call_on(plan, []), kind)
         values = self.values_for(aggregation)
-        if values is None:
-            return self._interpreted(aggregation, kind)
-        made = self._call_on(aggregation, [values])
+        made = self._call_on(plan, [values])
         argument = aggregation.columns[-1]
         return restored(
             aggregation, made, kind, self._type(aggregation), values.back,
             lambda at, gone: self.picked(argument, at, gone),
         )  # fmt: skip
 
-    def values_for(self, aggregation: Aggregation) -> Values | None:
-        """The measured column as numbers; None if the interpreter has to take it as it is."""
+    def values_for(self, aggregation: Aggregation) -> Values:
+        """The measured column as numbers, or as what stands for its values."""
         takes: str = aggregation.takes
-        distinct = aggregation.listing is not None and aggregation.listing.distinct
-        if distinct:
-            takes = "distinct" if aggregation.kernel else ""
-        elif takes == "hashable" and not is_number(self._type(aggregation)):
-            return None  # a hash is that of the value itself
-        return self.values(aggregation.columns[0], takes) if takes else None
+        if aggregation.listing is not None:
+            takes = "distinct"
+        found = self.values(aggregation.columns[0], takes)
+        assert found is not None, f"{aggregation!r}: the plan says that its values are numbers"
+        return found
 
     def picked(self, text: str, at: NDArray[np.int64], gone: NDArray[np.bool_] | None) -> pa.Array:
         """The values of a column at sorted positions."""
@@ -169,13 +174,14 @@ class Answerer:
     def _type(self, aggregation: Aggregation) -> pa.DataType:
         return self.array(aggregation.columns[0]).type
 
-    def _call_on(self, aggregation: Aggregation, values: Sequence[Values]) -> Answers:
+    def _call_on(self, plan: ResultPlan, values: Sequence[Values]) -> Answers:
         return self._call(
-            aggregation,
+            plan.aggregation,
             [v.data for v in values],
             self.windows,
             nulls=[v.nulls for v in values],
             threads=self.laid.threads,
+            way=plan.route(any(v.nulls is not None for v in values)),
         )
 
     # -- kinds of answers -------------------------------------------------------------------
@@ -190,24 +196,28 @@ class Answerer:
         nulls = self.columns.nulls(text)
 
         def total(limb: NDArray[np.int64]) -> NDArray[np.int64]:
-            return self._call_on(Sum(), [Values(self.laid.sorted(limb), nulls)]).values
+            plan = ResultPlan("", Sum(), ("int64",), self.windows.rows is not None, False)
+            return self._call_on(plan, [Values(self.laid.sorted(limb), nulls)]).values
 
         sums, counts = exact_sum(array, total), self.counted(text)
         if aggregation.result == "mean":
             sums = exact_mean(sums, counts, kind.scale - array.type.scale)
         return from_numbers(sums, counts == 0 if (counts == 0).any() else None, kind)
 
-    def _listed(self, aggregation: Aggregation) -> pa.Array:
+    def _listed(self, plan: ResultPlan) -> pa.Array:
+        aggregation = plan.aggregation
+        trace(aggregation, plan.route().name)
         array = self.array(aggregation.columns[0])
         rows = self.laid.rows(np.arange(self.laid.size))
         nulls = self.columns.nulls(aggregation.columns[0])
         assert aggregation.listing is not None
         return stretches(array, rows, nulls, self.windows, aggregation.listing)
 
-    def _interpreted(self, aggregation: Aggregation, kind: Any) -> pa.Array:
+    def _interpreted(self, plan: ResultPlan, kind: Any) -> pa.Array:
+        aggregation = plan.aggregation
         texts = aggregation.columns[: None if aggregation.functions is not None else 1]
         lists = [self.laid.sorted(objects(self.array(text))) for text in texts]
-        made = self._call(aggregation, lists, self.windows, nulls=None, threads=1)
+        made = self._call(aggregation, lists, self.windows, nulls=None, threads=1, way=plan.route())
         if "argument" not in kinds_of(aggregation):
             return array_of(made, kind)
         return restored(
@@ -215,22 +225,18 @@ class Answerer:
             lambda at, gone: self.picked(aggregation.columns[-1], at, gone),
         )  # fmt: skip
 
-    def _own(self, aggregation: Aggregation, kind: Any) -> pa.Array:
+    def _own(self, plan: ResultPlan, kind: Any) -> pa.Array:
+        aggregation = plan.aggregation
         try:
-            return self._run_own(aggregation, kind)
+            if plan.form == "objects":
+                return self._interpreted(plan, kind)
+            values = [self.values(text) for text in aggregation.columns]
+            return array_of(self._call_on(plan, [v for v in values if v is not None]), kind)
         except Exception as error:
             row = self._failing(aggregation, type(error))
             where = "" if row is None else f", at the row {row!r}"
             error.add_note(f"in {aggregation!r}{where}")
             raise
-
-    def _run_own(self, aggregation: Aggregation, kind: Any) -> pa.Array:
-        try:
-            compiled_outputs(aggregation, [self.array(text).type for text in aggregation.columns])
-        except NotCompilable:
-            return self._interpreted(aggregation, kind)
-        values = [self.values(text) for text in aggregation.columns]
-        return array_of(self._call_on(aggregation, [v for v in values if v is not None]), kind)
 
     def _failing(self, aggregation: Aggregation, kind: type[Exception]) -> dict[str, Any] | None:
         """The row at which the user's functions fail: run again, one by one. O(1) ⊕ a row."""

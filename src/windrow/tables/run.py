@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,17 @@ from numpy.typing import NDArray
 
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.sort import scatter
-from windrow.tables.bind import WINDOW_COLUMNS, Bound
+from windrow.queries.plan import Plan, share
+from windrow.queries.query import Query
+from windrow.queries.shared import Shared
+from windrow.tables.bind import Bound, bind
 from windrow.tables.columns import from_numbers, nulls_of, numbers
 from windrow.tables.filters import columns_of, satisfies, wanted
-from windrow.tables.policies import Policed, closing_rows
 from windrow.tables.pool import Pool
 from windrow.tables.results import Aggregate, Answerer, SortedColumns
-from windrow.tables.sort import Asked, Layout, lay_out, windows_of
-from windrow.windows.kinds import On, Span, Until
+from windrow.tables.rows import RowValues
+from windrow.tables.sort import TableRows, sort_rows
+from windrow.windows.sorted_rows import Bounds
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,36 @@ class Outcome:
 
     rows: NDArray[Any] | None
     columns: dict[str, pa.Array]
+
+
+@dataclass(frozen=True)
+class TableEngine:
+    """Queries over the frames of one library, which says how they become tables, and back.
+
+    `schema_of(frame)` gives the schema, or an error for what is no frame; `table_of(frame, names)`
+    those columns as a table of Arrow; `joined(bound, outcome, frame)` the rows of the frame that
+    are in the result, with the new columns.
+    """
+
+    schema_of: Callable[[Any], pa.Schema]
+    table_of: Callable[[Any, list[str]], pa.Table]
+    joined: Callable[[Bound, Outcome, Any], Any]
+
+    def run(self, query: Query, frame: Any) -> Any:
+        """The results of a query as a frame of the same kind."""
+        return self.run_shared(Shared((query,)), frame)[0]
+
+    def run_shared(self, shared: Shared, frame: Any) -> list[Any]:
+        """The results of each query."""
+        schema = self.schema_of(frame)
+        bounds = [bind(query, schema) for query in shared]
+        needed = dict.fromkeys(name for bound in bounds for name in bound.needed)
+        outcomes = answer_all(bounds, self.table_of(frame, list(needed)))
+        return [self.joined(b, o, frame) for b, o in zip(bounds, outcomes, strict=True)]
+
+    def plan(self, query: Query, frame: Any) -> Plan:
+        """What will run for a query over a frame."""
+        return bind(query, self.schema_of(frame)).plan
 
 
 def answer(bound: Bound, table: pa.Table, threads: int | None = None) -> Outcome:
@@ -61,9 +94,8 @@ def answer_all(bounds: list[Bound], table: pa.Table, threads: int | None = None)
 def _sorting(bound: Bound) -> Any:
     """What two queries must have in common to look at the same sorted rows."""
     query = bound.query
-    spans = isinstance(query.window, Span)
-    times = (bound.hop_type if bound.hops else bound.order_type) if spans else None
-    return query.where, query.partition_by, query.order_by, times
+    along = bound.at_type if query.window.measured else None
+    return query.where, query.partition_by, query.order_by, along
 
 
 def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[Outcome]:
@@ -73,48 +105,47 @@ def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[Outcom
         kept = np.flatnonzero(satisfies(bounds[0].query.where, table))
         table = table.take(pa.array(kept))
     column = columns_of(table)
-    laid = lay_out(bounds[0], column, table.num_rows, threads)
-    columns = SortedColumns(column, laid)
-    asked = [_asked(bound, table, laid, column) for bound in bounds]
-    pool = Pool([(b.query, a.windows) for b, a in zip(bounds, asked, strict=True)])
+    rows = sort_rows(bounds[0], column, table.num_rows, threads)
+    columns = SortedColumns(column, rows)
+    windows = [_windows(bound, rows, table) for bound in bounds]
+    plans = share([bound.plan for bound in bounds])
+    pool = Pool([(plan, w.windows) for plan, w in zip(plans, windows, strict=True)])
     outcomes = []
-    for bound, windows in zip(bounds, asked, strict=True):
-        made = answers(bound, columns, windows, pool.aggregate)
-        rows, made = _arranged(bound, table, laid, windows, made)
+    for bound, plan, each in zip(bounds, plans, windows, strict=True):
+        made = answers(bound, columns, each, plan, pool.aggregate)
+        places, made = _arranged(bound, table, rows, each, made)
         if kept is not None:
-            rows = kept if rows is None else kept[rows]
-        outcomes.append(Outcome(rows, made))
+            places = kept if places is None else kept[places]
+        outcomes.append(Outcome(places, made))
     return outcomes
 
 
+def _windows(bound: Bound, rows: TableRows, table: pa.Table) -> Bounds:
+    values = RowValues(bound.query, rows, columns_of(table), table.column_names)
+    return bound.query.window.bounds(replace(rows, values=values))
+
+
 def answers(
-    bound: Bound, columns: SortedColumns, asked: Asked, call: Aggregate = aggregate
+    bound: Bound,
+    columns: SortedColumns,
+    windows: Bounds,
+    plan: Plan | None = None,
+    call: Aggregate = aggregate,
 ) -> dict[str, pa.Array]:
     """The columns of the result that are new, in the order of the windows."""
-    answerer = Answerer(columns, asked.windows, call)
-    made = spans(bound, asked) if bound.hops else {}
-    for name, part in bound.query.aggregations:
-        made[name] = answerer.answer(part, bound.types[name])
+    answerer = Answerer(columns, windows.windows, call)
+    made = window_columns(bound, windows)
+    by_rows = windows.windows.rows is not None
+    for result in (plan or bound.plan).results:
+        made[result.name] = answerer.run(replace(result, by_rows=by_rows), bound.types[result.name])
     return made
 
 
-def _asked(bound: Bound, table: pa.Table, laid: Layout, column: Callable[[str], Any]) -> Asked:
-    window = bound.query.window
-    if isinstance(window, Until):
-        return Policed(bound.query, window.until).windows(laid, column)
-    closes = None
-    if isinstance(window, On):
-        closes = closing_rows(window, table.column_names, laid, column)
-    return windows_of(bound, laid, closes=closes)
-
-
-def spans(bound: Bound, asked: Asked) -> dict[str, pa.Array]:
-    """The columns that tell where hopping windows start and end."""
-    assert asked.opens is not None
-    ends = (asked.opens, asked.opens + asked.opens.dtype.type(bound.hop_sizes()[0]))
+def window_columns(bound: Bound, windows: Bounds) -> dict[str, pa.Array]:
+    """The columns that tell where windows start and end, if results are rows of their own."""
     return {
-        name: from_numbers(values, None, bound.hop_type)
-        for name, values in zip(WINDOW_COLUMNS, ends, strict=True)
+        name: from_numbers(values, None, bound.at_type)
+        for name, values in zip(bound.own_rows, windows.ends or (), strict=True)
     }
 
 
@@ -122,43 +153,43 @@ def spans(bound: Bound, asked: Asked) -> dict[str, pa.Array]:
 
 
 def _arranged(
-    bound: Bound, table: pa.Table, laid: Layout, asked: Asked, made: dict[str, pa.Array]
+    bound: Bound, table: pa.Table, rows: TableRows, windows: Bounds, made: dict[str, pa.Array]
 ) -> tuple[NDArray[Any] | None, dict[str, pa.Array]]:
-    """The rows of the result, in the table's order (hopping windows: in that of their keys)."""
-    if asked.closing is None and not bound.filters and not bound.hops:
-        if laid.order is not None:
-            made = {name: _scattered(array, laid) for name, array in made.items()}
+    """The rows of the result, in the table's order (windows with their own: in that of keys)."""
+    if windows.every and not bound.filters:
+        if rows.order is not None:
+            made = {name: _scattered(array, rows) for name, array in made.items()}
         return None, made
-    rows = laid.rows(asked.beside(laid))
-    place = np.arange(rows.size)
+    beside = rows.rows(windows.places(rows))
+    place = np.arange(beside.size)
     if bound.filters:
-        keys = asked.keys(laid)
-        chosen, _ = wanted(bound.query, lambda: table.take(pa.array(rows)), keys, made)
+        keys = windows.keys(rows)
+        chosen, _ = wanted(bound.query, lambda: table.take(pa.array(beside)), keys, made)
         place = np.flatnonzero(chosen)
-    if bound.hops:
-        place = place[np.argsort(_first_seen(laid)[asked.keys(laid)[place]], kind="stable")]
-    elif laid.order is not None:
-        place = place[np.argsort(rows[place], kind="stable")]
-    return rows[place], {name: array.take(pa.array(place)) for name, array in made.items()}
+    if bound.own_rows:
+        place = place[np.argsort(_first_seen(rows)[windows.keys(rows)[place]], kind="stable")]
+    elif rows.order is not None:
+        place = place[np.argsort(beside[place], kind="stable")]
+    return beside[place], {name: array.take(pa.array(place)) for name, array in made.items()}
 
 
-def _scattered(array: pa.Array, laid: Layout) -> pa.Array:
+def _scattered(array: pa.Array, rows: TableRows) -> pa.Array:
     """Answers of the sorted rows, back in the table's order."""
-    assert laid.order is not None
+    assert rows.order is not None
     values, nulls = numbers(array), nulls_of(array)
     if values is None or pt.is_boolean(array.type):
-        inverse = scatter(np.arange(laid.size, dtype=laid.order.dtype), laid.order)
+        inverse = scatter(np.arange(rows.size, dtype=rows.order.dtype), rows.order)
         return array.take(pa.array(inverse))
     if nulls is not None:
-        nulls = scatter(nulls, laid.order, threads=laid.threads)
-    return from_numbers(scatter(values, laid.order, threads=laid.threads), nulls, array.type)
+        nulls = scatter(nulls, rows.order, threads=rows.threads)
+    return from_numbers(scatter(values, rows.order, threads=rows.threads), nulls, array.type)
 
 
-def _first_seen(laid: Layout) -> NDArray[np.int64]:
+def _first_seen(rows: TableRows) -> NDArray[np.int64]:
     """For each key, the first row of the table that has it."""
-    filled = np.flatnonzero(np.diff(laid.keys))
-    seen = np.zeros(laid.keys.size - 1, np.int64)
+    filled = np.flatnonzero(np.diff(rows.keys))
+    seen = np.zeros(rows.keys.size - 1, np.int64)
     if filled.size:
-        rows = laid.rows(np.arange(laid.size))
-        seen[filled] = np.minimum.reduceat(rows, laid.keys[filled])
+        places = rows.rows(np.arange(rows.size))
+        seen[filled] = np.minimum.reduceat(places, rows.keys[filled])
     return seen

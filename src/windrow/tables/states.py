@@ -34,17 +34,17 @@ from windrow.aggregations.custom import Custom
 from windrow.aggregations.hashing import hash64
 from windrow.aggregations.sums import Sum
 from windrow.errors import Unsupported
-from windrow.kernels.functions import NotCompilable
 from windrow.kernels.generate import dtype_of
 from windrow.kernels.headed import SINGLE
 from windrow.kernels.monoids import Monoid, compiled_state
 from windrow.kernels.states import Partials, merge, merge_partials, partials
+from windrow.queries.plan import form_of
 from windrow.stores.encoding import decode, encode
 from windrow.tables.columns import from_numbers, nulls_of
 from windrow.tables.decimals import exact_mean, exact_sum
 from windrow.tables.results import Answerer, SortedColumns, Values, array_of, numbered, restored
-from windrow.tables.sort import Layout
-from windrow.tables.types import compiled_type, is_number, plain
+from windrow.tables.sort import TableRows, rows_in_place
+from windrow.tables.types import compiled_type, is_number, kind_of, plain
 from windrow.windows.positions import Windows
 
 _MOST_DIGITS = 38
@@ -52,11 +52,11 @@ _ARROW = {"float64": pa.float64(), "int64": pa.int64(), "boolean": pa.bool_()}
 _BLOCK = 1 << 22  # bytes of sketches that lie open at a time
 
 
-class PartialColumns:
+class StateColumns:
     """The partial aggregates of named aggregations; `types` has the type of each column they read.
 
     >>> from windrow import Mean, Sum
-    >>> parts = PartialColumns([("a", Mean("x")), ("b", Sum("x"))], {"x": pa.int64()})
+    >>> parts = StateColumns([("a", Mean("x")), ("b", Sum("x"))], {"x": pa.int64()})
     >>> [f"{field.name} {field.type}" for field in parts.fields]
     ['partial:sum:x int64', 'partial:count:x int64']
     """
@@ -92,9 +92,9 @@ class PartialColumns:
 
     def lift(self, column: Callable[[str], Any], n: int) -> dict[str, pa.Array]:
         """The columns for n rows, each travelling by itself."""
-        ends, alone = np.array([0, n], np.int64), np.arange(n)
-        columns = SortedColumns(column, Layout(None, ends, ends, None))
-        return self.make(Answerer(columns, Windows(ends, lo=alone, hi=alone + 1)))
+        rows, alone = rows_in_place(n), np.arange(n)
+        windows = Windows(rows.starts, lo=alone, hi=alone + 1)
+        return self.make(Answerer(SortedColumns(column, rows), windows))
 
     def merge(self, answerer: Answerer) -> dict[str, pa.Array]:
         """The same columns for windows over rows of partial columns, which the answerer reads."""
@@ -178,8 +178,11 @@ def part_of(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -
         )
     if aggregation.takes == "summable" and types and pt.is_decimal(types[0]):
         return DecimalSum(name, aggregation, types)
+    objects = form_of(aggregation, list(map(kind_of, types))) == "objects"
     if aggregation.functions is not None:
-        return (Numbers if _compiles(aggregation, types) else Encoded)(name, aggregation, types)
+        return (Encoded if objects else Numbers)(name, aggregation, types)
+    if aggregation.algebra("int64") is not None and objects:
+        return Encoded(name, aggregation, types)
     if aggregation.algebra("int64") is not None:
         return (Picked if _is_own_state(aggregation) else Numbers)(name, aggregation, types)
     if aggregation.rows("int64") is not None:
@@ -193,16 +196,6 @@ def _is_own_state(aggregation: Aggregation) -> bool:
     assert algebra is not None
     kinds = [kind for _, kind in algebra.fields]
     return bool(aggregation.kernel) and kinds == ["value"] and aggregation.result == "value"
-
-
-def _compiles(aggregation: Aggregation, types: Sequence[pa.DataType]) -> bool:
-    if not all(is_number(t) for t in types):
-        return False
-    try:
-        compiled_state(aggregation, list(map(compiled_type, types)))
-    except NotCompilable:
-        return False
-    return True
 
 
 def bound_to(aggregation: Aggregation, *columns: str) -> Aggregation:
@@ -447,7 +440,7 @@ def _flattened(answerer: Answerer, name: str) -> Answerer:
     ends = offsets[[0, -1]]
     values = lists.flatten()
     inside = Windows(ends, lo=offsets[lo], hi=offsets[hi])
-    flat = Layout(None, ends, ends, None, threads=laid.threads)
+    flat = TableRows(ends, ends, threads=laid.threads)
     return Answerer(SortedColumns(lambda _: values, flat), inside)
 
 

@@ -16,6 +16,8 @@ from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidValue
 
 _MOST_DIGITS = 38
+# An int64 holds any decimal of so many digits.
+SHORT_DECIMAL = 18
 
 
 def plain(type_: pa.DataType) -> pa.DataType:
@@ -28,6 +30,24 @@ def plain(type_: pa.DataType) -> pa.DataType:
 def compiled_type(type_: pa.DataType) -> str:
     """The type that compiled functions take a column's numbers as."""
     return "float64" if pt.is_floating(type_) else "int64"
+
+
+def kind_of(type_: pa.DataType) -> str:
+    """The kind of a column, as plans know it.
+
+    >>> kind_of(pa.int32()), kind_of(pa.timestamp("us")), kind_of(pa.list_(pa.int64()))
+    ('int64', 'time', 'other')
+    """
+    type_ = plain(type_)
+    if is_number(type_) or pt.is_null(type_):
+        return compiled_type(type_)
+    if is_time(type_) or pt.is_duration(type_) or pt.is_time(type_):
+        return "time"
+    if pt.is_decimal(type_):
+        return "decimal" if type_.precision <= SHORT_DECIMAL else "long decimal"
+    if is_text(type_):
+        return "text"
+    return "binary" if pt.is_binary(type_) or pt.is_large_binary(type_) else "other"
 
 
 def is_text(type_: pa.DataType) -> bool:

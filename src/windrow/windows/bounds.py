@@ -8,11 +8,7 @@ import numpy as np
 from numba import boolean, float64, int64, njit, types, void
 from numpy.typing import NDArray
 
-from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows.arrays import in_threads, ordinary, stretches
-from windrow.windows.durations import nanoseconds
-
-CLOSED = ("both", "right", "left", "neither")
 
 Array = np.ndarray[Any, Any]
 
@@ -20,59 +16,6 @@ _FIRST = -(2**63)
 _TOGETHER = 16
 # From here on it is faster to walk.
 _FAR = 64
-
-
-def instants(at: Any) -> NDArray[Any]:
-    """Times or numbers as int64 (nanoseconds for times) or float64, checked to be in order."""
-    at = np.asarray(at)
-    if at.ndim != 1:
-        raise InvalidArgument(f"at must be one-dimensional, got {at.ndim} dimensions")
-    if at.dtype.kind in "mM":
-        if np.isnat(at).any():
-            raise InvalidValue(f"at[{int(np.isnat(at).argmax())}] is not a time (NaT)")
-        at = at.astype(f"{at.dtype.kind}8[ns]").view(np.int64)
-    elif at.dtype.kind in "iub":
-        at = at.astype(np.int64)
-    elif at.dtype.kind == "f":
-        at = at.astype(np.float64)
-        if np.isnan(at).any():
-            raise InvalidValue(
-                f"at[{int(np.isnan(at).argmax())}] is NaN, which has no place in time"
-            )
-    else:
-        raise InvalidValue(f"at must be times or numbers, not {at.dtype}")
-    return np.array(at, order="C", copy=None if at.flags.writeable else True)
-
-
-def check_order(at: NDArray[Any], previous: Any = None) -> None:
-    """Refuse times that go back; equal ones are fine, whatever their order."""
-    if previous is not None and at.size and at[0] < previous:
-        raise InvalidValue(
-            "at[0] is before the last time of the batch before; sort the stream first"
-        )
-    back = np.flatnonzero(at[1:] < at[:-1])
-    if back.size:
-        i = int(back[0]) + 1
-        raise InvalidValue(
-            f"at[{i}] is before at[{i - 1}]: windows by time need times in order; "
-            f"sort both arrays by np.argsort(at, kind='stable') first"
-        )
-
-
-def extent(range_: Any, at: NDArray[Any], is_time: bool, closed: str = "both") -> Any:
-    """`range` in the unit of `at`."""
-    if is_time:
-        return nanoseconds(range_, "range")
-    if isinstance(range_, bool) or not isinstance(range_, int | float | np.number):
-        raise InvalidArgument(
-            f"range={range_!r}: `at` holds numbers, so range must be a number of the same unit"
-        )
-    if not range_ > 0:
-        raise InvalidArgument(f"range={range_!r} must be larger than 0")
-    if at.dtype == np.int64 and float(range_) != int(range_):
-        # between whole numbers there is nothing: "at most 2.5" is 2, "less than 2.5" less than 3
-        return int(np.floor(range_) if closed in ("both", "left") else np.ceil(range_))
-    return at.dtype.type(range_)
 
 
 # A window's oldest time, and whether another one is older. A window that reaches further back than
@@ -252,13 +195,6 @@ def segment_bounds(
     if size == 0 and not ends[0]:  # open at its only time, which might have none behind it
         lo[:] = hi
     return lo, hi
-
-
-def range_bounds(
-    at: NDArray[Any], size: Any, closed: str
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The same for one segment. O(n)."""
-    return segment_bounds(at, np.array([0, at.size]), size, closed)
 
 
 # -- windows that are given by their bounds ------------------------------------------------------

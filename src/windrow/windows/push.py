@@ -24,7 +24,7 @@ from windrow.algorithms.base import Aggregator
 from windrow.errors import InvalidArgument, InvalidValue, whole_number
 from windrow.windows import kinds
 from windrow.windows.durations import NANOSECONDS
-from windrow.windows.policy import leaving
+from windrow.windows.until import leaving
 
 NO_TIMES = "no times"
 NUMBERS = "numbers"
@@ -52,7 +52,7 @@ def window(
     - `range=r`: those whose time `at` lies in [t − r, t], t being the newest time; `closed` as in
       pandas. `at` is a time and r a duration, or both are numbers.
     - `delta=d`: the same for numbers `at`.
-    - `until=policy`: what ``policy(total, old)`` leaves, see `windrow.windows.policy`.
+    - `until=policy`: what ``policy(total, old)`` leaves, see `windrow.windows.until`.
     - `on=predicate`: all since the last value that satisfied it. A push answers None until one
       does, and that one's answer is the last of its window.
 
@@ -294,14 +294,14 @@ class _WithinSpan(_Timed):
     extent: kinds.Span
 
     def __init__(self, extent: kinds.Span, swag: Aggregator, lateness: Any) -> None:
-        super().__init__(extent, swag, lateness, {extent.name: extent.size})
+        super().__init__(extent, swag, lateness, {extent.measured: extent.size})
         self._size = math.inf if extent.range == kinds.UNBOUNDED else 0
         if extent.bounded:
-            is_time, self._size = extent.measured()
+            is_time, self._size = extent.measure()
             if lateness is not None and kinds.is_number(lateness) == is_time:
                 raise InvalidArgument(
                     f"lateness={lateness!r} must be {'a duration' if is_time else 'a number'}, as "
-                    f"{extent.name}={extent.size!r} is"
+                    f"{extent.measured}={extent.size!r} is"
                 )
         self._from_start = extent.closed in ("both", "left")
         self._to_end = extent.closed in ("both", "right")

@@ -13,11 +13,12 @@ from windrow.queries.cql.errors import AROUND, CLAUSES, INNER, NO_WINDOW, wrong
 from windrow.queries.cql.parser import MARK, Parsed, parsed
 from windrow.queries.query import Query
 from windrow.queries.syntax import identifier, tree
-from windrow.windows.kinds import NOW, UNBOUNDED, On, Rows, Span, Window
+from windrow.windows.base import Window
+from windrow.windows.kinds import window_of
+from windrow.windows.sizes import NOW, UNBOUNDED
 
 _UNDERSTOOD = ("expressions", "from_", "where", "group", "having")
 # What an answer of hopping windows has beside its results and keys.
-_OF_HOPS = ("window_start", "window_end")
 
 
 def compiled(text: str) -> Query:
@@ -110,14 +111,14 @@ class _Compiler:
                 raise self._wrong(place, f"{name.upper()} means nothing in such a window")
         try:
             if "on" in said:
-                return On(self.calls.expression(tree(self.parts.condition, self.parts.text)))
+                condition = tree(self.parts.condition, self.parts.text)
+                return window_of("CQL", on=self.calls.expression(condition))
             if counts:
-                size = said.get("rows", UNBOUNDED)
-                return Rows(None if size == UNBOUNDED else size, **beside)
+                return window_of("CQL", rows=said.get("rows", UNBOUNDED), **beside)
             if "delta" in said:
-                return Span(delta=said["delta"], **beside)
+                return window_of("CQL", delta=said["delta"], **beside)
             size = next((word for word in (UNBOUNDED, NOW) if word in said), said.get("range"))
-            return Span(range=size, **beside)
+            return window_of("CQL", range=size, **beside)
         except QuerySyntaxError:
             raise
         except InvalidArgument as error:
@@ -139,7 +140,7 @@ class _Compiler:
         if keys and set(keys) != set(grouped):
             hint = "leave GROUP BY out: the answers are those of each partition"
             raise self._wrong(group, "GROUP BY differs from PARTITION BY", hint)
-        if not keys and (isinstance(window, On) or getattr(window, "rows", None) is not None):
+        if not keys and (window.conditions() or window.reach_rows is not None):
             hint = f"write [PARTITION BY {', '.join(grouped)} …] for a window in each group"
             raise self._wrong(group, "GROUP BY goes with RANGE windows only", hint)
         return keys or tuple(dict.fromkeys(grouped))
@@ -176,8 +177,7 @@ class _Compiler:
         self, name: str, alias: str, item: Any, window: Window, partition: tuple[str, ...]
     ) -> None:
         """Refuse a plain column that the answers do not have."""
-        hops = isinstance(window, Span) and not window.per_row
-        if name in partition or (hops and name in _OF_HOPS):
+        if name in partition or name in window.columns:
             if alias and alias != name:
                 raise self._wrong(item, f"{name} keeps its name", "rename it in the answers")
             return

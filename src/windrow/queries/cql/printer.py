@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from windrow.aggregations.base import Aggregation
@@ -11,13 +10,9 @@ from windrow.queries.cql.functions import FUNCTIONS
 from windrow.queries.expressions import is_expression, normal
 from windrow.queries.query import Query
 from windrow.queries.syntax import identifier
-from windrow.windows.durations import NANOSECONDS, nanoseconds
-from windrow.windows.kinds import NOW, UNBOUNDED, On, Rows, Span, Until, Window, is_number, named
+from windrow.windows.sizes import in_cql, quoted
 
 _SOURCE = "stream"
-_WORDS = ("week", "day", "hour", "minute", "second", "millisecond", "microsecond", "nanosecond")
-_UNITS = dict(zip(_WORDS, sorted(NANOSECONDS.values(), reverse=True), strict=True))
-_INTERVAL = re.compile(r"\d+(\.\d+)? [a-z]+( \d+(\.\d+)? [a-z]+)*")
 
 
 def printed(query: Query) -> str:
@@ -38,48 +33,11 @@ def _bracket(query: Query) -> str:
     for clause, columns in (("PARTITION", query.partition_by), ("ORDER", query.order_by)):
         if columns:
             words.append(f"{clause} BY {', '.join(identifier(c) for c in columns)}")
-    late = [] if query.lateness is None else [f"LATENESS {_size(query.lateness)}"]
-    return " ".join([*words, *late, *_window(query.window)])
-
-
-def _window(window: Window) -> list[str]:
-    """The clauses of the window itself."""
-    if isinstance(window, Until):
-        raise Unsupported(f"until={named(window.until)} is a function, which CQL has no words for")
-    if isinstance(window, On):
-        if callable(window.on):
-            raise Unsupported(f"on={named(window.on)} is a function, which CQL has no words for")
-        return [f"ON {normal(window.on, 'on')}"]
-    if isinstance(window, Rows):
-        size = "UNBOUNDED" if window.rows is None else str(window.rows)
-        return [f"ROWS {size}", *([] if window.slide is None else [f"SLIDE {window.slide}"])]
-    assert isinstance(window, Span)
-    if window.range == NOW:
-        return ["NOW"]
-    size = "UNBOUNDED" if window.range == UNBOUNDED else _size(window.size)
-    words = [f"{window.name.upper()} {size}"]
-    for clause in ("slide", "offset"):
-        if getattr(window, clause) is not None:
-            words.append(f"{clause.upper()} {_size(getattr(window, clause))}")
-    return words if window.closed == "both" else [*words, f"CLOSED {window.closed.upper()}"]
-
-
-def _size(value: Any) -> str:
-    """A number, or a duration: in words if `sql` makes the same of them, else in quotes."""
-    if is_number(value):
-        return str(value)
-    if not isinstance(value, str):
-        value = _words(value)
-    sign, text = ("-", value[1:]) if value.startswith("-") else ("", value)
-    return sign + (text.upper() if _INTERVAL.fullmatch(text) else _string(text))
-
-
-def _words(value: Any) -> str:
-    """A timedelta in the coarsest unit that holds it."""
-    sign, value = ("-", -value) if value < type(value)(0) else ("", value)
-    size = nanoseconds(value, "size")
-    unit, word = next((n, word) for word, n in _UNITS.items() if size % n == 0)
-    return f"{sign}{size // unit} {word}{'s' if size > unit else ''}"
+    if query.lateness is not None:
+        words.append(f"LATENESS {in_cql(query.lateness)}")
+    conditions = query.window.conditions().items()
+    written = [f"{name.upper()} {normal(text, name)}" for name, text in conditions]
+    return " ".join([*words, *(written or query.window.cql())])
 
 
 # -- calls and names -------------------------------------------------------------------------
@@ -101,11 +59,7 @@ def _call(part: Aggregation) -> str:
 def _constant(value: Any) -> str:
     if isinstance(value, tuple | list):
         return f"ARRAY({', '.join(_constant(v) for v in value)})"
-    return _string(value) if isinstance(value, str) else str(value)
-
-
-def _string(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return quoted(value) if isinstance(value, str) else str(value)
 
 
 def _column(text: str) -> str:

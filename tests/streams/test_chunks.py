@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.streams.feeding import Stream, disordered, plan_of, readings
 from windrow import ArgMax, First, Max, Mean, Min, Query, StdDev, Sum, sliding
-from windrow.streams.sliding import SlidingWindows
+from windrow.streams.chunks import ChunkedWindows
 
 PARTS = {
     "a": Max("x"), "b": Sum("x"), "c": Min("y"), "d": Mean("y"), "e": StdDev("x"),
@@ -44,7 +44,7 @@ def test_long_windows_answer_as_the_table(
     rows = disordered(readings(1500, keys, seed, spread=1500), 5_000_000, seed)
     query = asked(window)
     plan = plan_of(query, schema=rows.schema)
-    assert isinstance(plan.families[0], SlidingWindows)
+    assert isinstance(plan.families[0], ChunkedWindows)
     stream = Stream(plan, 5_000_000)
     for i, begin in enumerate(range(0, rows.num_rows, batch)):
         stream.push(rows.slice(begin, batch))

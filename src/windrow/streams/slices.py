@@ -9,50 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels.sort import order_rows
-from windrow.streams.answered import Answered
 from windrow.streams.header import NEVER
 from windrow.streams.history import COUNT
+from windrow.streams.results import Results
 from windrow.streams.waiting import times
-from windrow.tables.bind import WINDOW_COLUMNS, Bound
-from windrow.tables.columns import from_numbers, whole
+from windrow.tables.bind import Bound
+from windrow.tables.columns import whole
 from windrow.tables.filters import columns_of
 from windrow.tables.keys import codes, newest
 from windrow.tables.results import Answerer, SortedColumns
-from windrow.tables.sort import Layout
-from windrow.tables.states import PartialColumns
-from windrow.windows.hops import hop_bounds
+from windrow.tables.run import window_columns
+from windrow.tables.sort import TableRows
+from windrow.tables.states import StateColumns
 from windrow.windows.positions import Windows
 
 SLICE = "windrow:slice"
-
-
-class Hop(NamedTuple):
-    """Size, slide and offset of hopping windows, in the unit of the order column."""
-
-    size: int
-    slide: int
-    offset: int
-
-    def slices(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where the slice of each time starts: at the last start or end of a window before it."""
-        into = (at - self.offset) % self.slide
-        rest = self.size % self.slide
-        return np.asarray(at - into + np.where(into >= rest, rest, 0) if rest else at - into)
-
-    def last_end(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The end of the last window that begins at or before each time."""
-        return np.asarray(at - (at - self.offset) % self.slide + self.size)
-
-    def first_end(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The end of the first window that ends behind each time."""
-        return np.asarray(at + self.slide - (at - self.offset - self.size) % self.slide)
 
 
 @dataclass(frozen=True)
@@ -63,19 +41,21 @@ class Late:
     partly: int = 0
 
 
-class HoppingWindows:
+class SlicedWindows:
     """Queries with hopping windows along the same column."""
 
     def __init__(self, bounds: Sequence[Bound], update: bool = False) -> None:
         self.bounds, self._update = list(bounds), update
         first = bounds[0]
         types = {field.name: field.type for field in first.schema}
-        self._parts = PartialColumns(
+        self._parts = StateColumns(
             [named for bound in bounds for named in bound.query.aggregations], types
         )
         self._keys = list(first.query.partition_by)
         self._order = str(first.order)
-        self._hops = [Hop(*bound.hop_sizes()) for bound in bounds]
+        # windows with slices, all measured in the unit of the order column
+        self._windows: list[Any] = [bound.query.window for bound in bounds]
+        self._axis = first.axis
 
     @property
     def schema(self) -> pa.Schema:
@@ -102,7 +82,7 @@ class HoppingWindows:
     def slices(self, rows: pa.Table) -> tuple[pa.Table, NDArray[Any]]:
         """The same, and the first row of each slice."""
         at = times(rows, self._order)
-        slices = np.maximum.reduce([hop.slices(at) for hop in self._hops])
+        slices = np.maximum.reduce([w.slice_starts(at, self._axis) for w in self._windows])
         return self._by_slice(rows, columns_of(rows), slices, merging=False)
 
     def _by_slice(
@@ -118,7 +98,7 @@ class HoppingWindows:
         begins[1:] |= sorted_slices[1:] != sorted_slices[:-1]
         lo = np.flatnonzero(begins)
         hi = np.append(lo[1:], n)[: lo.size]
-        laid = Layout(order, starts, starts, None)
+        laid = TableRows(starts, starts, order=order)
         answerer = Answerer(SortedColumns(column, laid), Windows(starts, lo=lo, hi=hi))
         made = self._parts.merge(answerer) if merging else self._parts.make(answerer)
         counts = hi - lo
@@ -135,8 +115,7 @@ class HoppingWindows:
     def too_late(self, rows: pa.Table, now: int) -> NDArray[np.bool_]:
         """Which rows lie in no window that is open, and in one that was."""
         at = times(rows, self._order)
-        ends = [np.where(hop.last_end(at) > at, hop.last_end(at), at) for hop in self._hops]
-        last = np.maximum.reduce(ends)
+        last = np.maximum.reduce([at, *(w.last_end(at, self._axis) for w in self._windows)])
         return np.asarray((last > at) & (last <= now))
 
     def lateness(self, slices: pa.Table, now: int) -> tuple[NDArray[np.bool_], Late]:
@@ -145,18 +124,18 @@ class HoppingWindows:
         rows = whole(slices.column(COUNT)).to_numpy()
         inside = np.zeros(at.size, np.bool_)  # in any window: some queries leave gaps
         opened, missed = np.zeros(at.size, np.bool_), np.zeros(at.size, np.bool_)
-        for hop in self._hops:
-            last = hop.last_end(at)
+        for window in self._windows:
+            last = window.last_end(at, self._axis)
             holds = last > at
             inside |= holds
             opened |= holds & (last > now)
-            missed |= holds & (hop.first_end(at) <= now)
+            missed |= holds & (window.first_end(at, self._axis) <= now)
         lost = inside & ~opened
         return ~opened, Late(int(rows[lost].sum()), int(rows[missed & ~lost].sum()))
 
     def step(
         self, held: pa.Table, new: pa.Table, now: int | None, done: int | None
-    ) -> tuple[list[Answered], NDArray[Any], pa.Table]:
+    ) -> tuple[list[Results], NDArray[Any], pa.Table]:
         """The windows that close by `now`; which slices stay, and new ones in place of others.
 
         Windows that ended by `done` were answered before.
@@ -171,18 +150,16 @@ class HoppingWindows:
             new, _ = self._by_slice(both, both.column, slices, merging=True)
         n = held.num_rows - int(touched.sum())
         table = pa.concat_tables([held.filter(pa.array(~touched)), new]).combine_chunks()
-        answered = [
-            self._closed(bound, hop, table, n, now, done)
-            for bound, hop in zip(self.bounds, self._hops, strict=True)
-        ]
+        results = [self._closed(bound, table, n, now, done) for bound in self.bounds]
         stays = self._open(table, now)
         kept = np.flatnonzero(~touched)[stays[:n]]
-        return answered, kept, table.slice(n).filter(pa.array(stays[n:]))
+        return results, kept, table.slice(n).filter(pa.array(stays[n:]))
 
     def _open(self, slices: pa.Table, now: int) -> NDArray[np.bool_]:
         """Which slices lie in a window that is still open."""
         at = whole(slices.column(SLICE)).to_numpy()
-        return np.asarray(np.logical_or.reduce([hop.last_end(at) > now for hop in self._hops]))
+        last = np.maximum.reduce([w.last_end(at, self._axis) for w in self._windows])
+        return np.asarray(last > now)
 
     def due(self, held: pa.Table, done: int | None) -> int | None:
         """When the next window closes."""
@@ -191,7 +168,7 @@ class HoppingWindows:
         at = whole(held.column(SLICE)).to_numpy()
         if done is not None:
             at = np.maximum(at, done)
-        ends = [hop.first_end(at) for hop in self._hops]
+        ends = [window.first_end(at, self._axis) for window in self._windows]
         return int(np.minimum.reduce([e.min() for e in ends]))
 
     def _shared(self, held: pa.Table, new: pa.Table) -> NDArray[np.bool_]:
@@ -205,30 +182,31 @@ class HoppingWindows:
         return np.asarray(present[code[: held.num_rows]])
 
     def _closed(
-        self, bound: Bound, hop: Hop, table: pa.Table, old: int, now: int, done: int | None
-    ) -> Answered:
+        self, bound: Bound, table: pa.Table, old: int, now: int, done: int | None
+    ) -> Results:
         """The windows of one query that are due."""
         slices = whole(table.column(SLICE)).to_numpy()
         key, count = codes([table.column(name) for name in self._keys])
         order, starts = order_rows(key, count, [slices], table.num_rows)
         order = np.arange(table.num_rows) if order is None else order
-        at = slices[order]
-        lo, hi, opens, _ = hop_bounds(at, starts, *hop)
-        ends = opens + hop.size
-        if self._update:
+        rows = TableRows(
+            starts,
+            starts,
+            slices[order],
+            self._axis,
+            order=order,
+            now=None if self._update else now,
+            done=done,
+            told=starts.size,
+        )
+        windows = bound.query.window.bounds(rows)
+        if self._update:  # those that got new rows
             fresh = np.concatenate([[0], np.cumsum(order >= old)])
-            due = fresh[hi] > fresh[lo]
-        else:
-            due = ends <= now
-        if done is not None:
-            due &= ends > done
-        lo, hi, opens = lo[due], hi[due], opens[due]
-        laid = Layout(order, starts, starts, None)
-        answerer = Answerer(SortedColumns(table.column, laid), Windows(laid.starts, lo=lo, hi=hi))
-        made = {
-            name: from_numbers(values, None, bound.hop_type)
-            for name, values in zip(WINDOW_COLUMNS, (opens, opens + hop.size), strict=True)
-        }
+            lo, hi = windows.windows.bounds()
+            windows = windows.chosen(np.flatnonzero(fresh[hi] > fresh[lo]))
+        answerer = Answerer(SortedColumns(table.column, rows), windows.windows)
+        made = window_columns(bound, windows)
         for name in bound.query.parts:
             made[name] = self._parts.parts[name].answer(answerer, bound.types[name])
-        return Answered(table, order[lo], made, by_row=False)
+        first, _ = windows.windows.bounds()
+        return Results(table, order[first], made, by_row=False)

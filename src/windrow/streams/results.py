@@ -1,4 +1,4 @@
-"""What a step of a stream answers, and which of it comes out."""
+"""The results of a step of a stream, and which of them come out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TOLD = "windrow:told"
 
 
 @dataclass(frozen=True)
-class Answered:
+class Results:
     """Answers by key and, within a key, in order; `rows` has each one's row of `table`."""
 
     table: pa.Table
@@ -26,7 +26,7 @@ class Answered:
     made: dict[str, pa.Array]
     by_row: bool = True  # whether the answers come out in the order of the rows
 
-    def chosen(self, mask: NDArray[np.bool_]) -> Answered:
+    def chosen(self, mask: NDArray[np.bool_]) -> Results:
         """Some of the answers."""
         made = {name: array.filter(pa.array(mask)) for name, array in self.made.items()}
         return replace(self, rows=self.rows[mask], made=made)
@@ -45,12 +45,12 @@ class Answered:
         return pa.table({**beside, **made})
 
 
-def passing(bound: Bound, answered: Answered) -> NDArray[np.bool_]:
+def passing(bound: Bound, results: Results) -> NDArray[np.bool_]:
     """Which answers satisfy the query's `having`."""
     if bound.query.having is None:
-        return np.ones(answered.rows.size, np.bool_)
-    table = answered.table.take(pa.array(answered.rows))
-    for name, array in answered.made.items():
+        return np.ones(results.rows.size, np.bool_)
+    table = results.table.take(pa.array(results.rows))
+    for name, array in results.made.items():
         table = table.append_column(name, array)
     return satisfies(bound.query.having, table)
 
@@ -71,12 +71,12 @@ class Latest:
         """Which of the answers in the store count: the newest of each key."""
         return newest([held.column(name) for name in self._keys], held.num_rows)
 
-    def news(self, held: pa.Table, answered: Answered) -> tuple[Answered, NDArray[Any], pa.Table]:
+    def news(self, held: pa.Table, results: Results) -> tuple[Results, NDArray[Any], pa.Table]:
         """What is new, and what is held from now on: rows of `held` that stay, and new ones."""
         n, names = held.num_rows, held.column_names
-        came = passing(self.bound, answered)
-        told = {name: answered.made[name] for name in self._told.names}
-        given = replace(answered, made={**told, _TOLD: pa.array(came)}, by_row=False)
+        came = passing(self.bound, results)
+        told = {name: results.made[name] for name in self._told.names}
+        given = replace(results, made={**told, _TOLD: pa.array(came)}, by_row=False)
         both = pa.concat_tables([held, given.result(self._keys).select(names)]).combine_chunks()
         key = codes([both.column(name) for name in self._keys])[0]
         key = np.zeros(both.num_rows, np.int64) if key is None else key
@@ -87,4 +87,4 @@ class Latest:
         new[order] = news(key[order], passed[order], made)
         last = np.flatnonzero(newest([both.column(name) for name in self._keys], both.num_rows))
         kept = last[last < n]
-        return answered.chosen(new[n:] & came), kept, both.take(pa.array(last[kept.size :]))
+        return results.chosen(new[n:] & came), kept, both.take(pa.array(last[kept.size :]))

@@ -11,6 +11,7 @@ are read as rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels.sort import order_rows
-from windrow.streams.answered import Answered
+from windrow.streams.header import NEVER
 from windrow.streams.history import COUNT, History, too_much
+from windrow.streams.joined import Joined
 from windrow.streams.log import Chunk, Entries
-from windrow.streams.rows import Joined, span_size
+from windrow.streams.results import Results
 from windrow.streams.waiting import times
 from windrow.tables.bind import Bound
 from windrow.tables.columns import whole
@@ -29,26 +31,24 @@ from windrow.tables.filters import columns_of
 from windrow.tables.keys import codes
 from windrow.tables.results import Answerer, SortedColumns
 from windrow.tables.run import answers
-from windrow.tables.sort import Asked, Layout, span_bounds
-from windrow.tables.states import PartialColumns
-from windrow.windows.kinds import Rows, Span
-from windrow.windows.positions import Windows
+from windrow.tables.sort import TableRows
+from windrow.tables.states import StateColumns
 
 # Aggregates are used if so many more rows lie in whole chunks than among those that are looked at.
 _WORTH = 2
 
 
-class SlidingWindows:
+class ChunkedWindows:
     """Queries with windows by rows or by range, over the same rows in the same order."""
 
     def __init__(self, bounds: Sequence[Bound]) -> None:
         self.bounds = list(bounds)
         first = bounds[0]
         self._keys = list(first.query.partition_by)
-        self._spans = any(isinstance(b.query.window, Span) for b in bounds)
-        self._time = str(first.order) if self._spans else None
+        measured = any(bound.query.window.measured for bound in bounds)
+        self._time = str(first.order) if measured else None
         types = {field.name: field.type for field in first.schema}
-        self._parts = PartialColumns(
+        self._parts = StateColumns(
             [named for bound in bounds for named in bound.query.aggregations], types
         )
 
@@ -66,32 +66,30 @@ class SlidingWindows:
         """The rows that are kept."""
         return History(entries, log, keys, self.schema, self._parts, self._time, chunks)
 
-    def step(self, history: History, new: pa.Table, now: int | None) -> list[Answered]:
+    def step(self, history: History, new: pa.Table, now: int | None) -> list[Results]:
         """The answers of the new rows, which then join the others; no row is from before `now`."""
         chunks = history.chunks
         summaries = [history.summary(chunk).select([*self._keys, COUNT]) for chunk in chunks]
         held = Held(self._keys, chunks, summaries, new)
-        answered = [self._answered(bound, history, held, new) for bound in self.bounds]
+        results = [self._results(bound, history, held, new) for bound in self.bounds]
         history.append(new, now or 0)
         self._settle(history, held, now)
-        return answered
+        return results
 
     # -- one query --------------------------------------------------------------------------
 
-    def _answered(self, bound: Bound, history: History, held: Held, new: pa.Table) -> Answered:
+    def _results(self, bound: Bound, history: History, held: Held, new: pa.Table) -> Results:
         window = bound.query.window
-        if isinstance(window, Rows):
-            assert window.rows is not None
-            crossed, inside = held.by_count(window.rows)
+        if window.reach_rows is not None:
+            crossed, inside = held.by_count(window.reach_rows)
         else:
-            assert isinstance(window, Span)
-            crossed, inside = held.by_time(times(new, str(bound.order)), span_size(bound))
+            crossed, inside = held.by_time(times(new, str(bound.order)), _reach(bound))
         looked_at = held.counts[crossed].sum() + new.num_rows
         if held.counts[inside].sum() < _WORTH * looked_at:
             crossed, inside = crossed | inside, np.zeros_like(inside)
         rows, ordinal = self._rows(history, held, crossed)
         if inside.any():
-            return self._from_aggregates(bound, history, held, inside, rows, ordinal, new)
+            return self._from_states(bound, history, held, inside, rows, ordinal, new)
         return self._from_rows(bound, rows, new)
 
     def _rows(
@@ -110,28 +108,20 @@ class SlidingWindows:
             ordinals.append(np.full(rows.num_rows, i))
         return pa.concat_tables(tables), np.concatenate(ordinals)
 
-    def _from_rows(self, bound: Bound, rows: pa.Table, new: pa.Table) -> Answered:
-        """Answers over the rows themselves."""
+    def _from_rows(self, bound: Bound, rows: pa.Table, new: pa.Table) -> Results:
+        """Results over the rows themselves."""
         joined = Joined(self._keys, rows, new)
-        place = np.flatnonzero(joined.fresh)
-        window = bound.query.window
-        if isinstance(window, Span):
-            laid = joined.laid(str(bound.order))
-            lo, hi = (each[place] for each in span_bounds(window, bound, laid))
-        else:
-            assert isinstance(window, Rows) and window.rows is not None
-            laid = joined.laid()
-            lo, hi = np.maximum(joined.begins()[place], place + 1 - window.rows), place + 1
+        sorted_rows = joined.rows(bound)
+        windows = bound.query.window.bounds(sorted_rows)
         identity = (*self._keys, *(n for n in bound.query.order_by if n in rows.column_names))
-        columns = SortedColumns(columns_of(joined.table), laid, identity)
-        asked = Asked(Windows(laid.starts, lo=lo, hi=hi), place)
-        return Answered(new, joined.order[place] - joined.held, answers(bound, columns, asked))
+        columns = SortedColumns(columns_of(joined.table), sorted_rows, identity)
+        return Results(new, joined.new_rows(joined.fresh), answers(bound, columns, windows))
 
-    def _from_aggregates(
+    def _from_states(
         self, bound: Bound, history: History, held: Held, inside: Any, rows: pa.Table,
         ordinal: Any, new: pa.Table,
-    ) -> Answered:  # fmt: skip
-        """Answers over aggregates: of whole chunks, and of each row that is looked at."""
+    ) -> Results:  # fmt: skip
+        """Results over states: of whole chunks, and of each row that is looked at."""
         summaries = [history.summary(chunk) for chunk in history.chunks]
         middle = pa.concat_tables(summaries).filter(pa.array(inside))
         alone = [self._lifted(rows), self._lifted(new)]
@@ -142,28 +132,27 @@ class SlidingWindows:
         order, starts = order_rows(key, count, [places], table.num_rows)
         order = np.arange(table.num_rows) if order is None else order
         n = table.num_rows - new.num_rows
-        place = np.flatnonzero(order >= n)
-        window = bound.query.window
-        if isinstance(window, Span):
+        fresh = np.flatnonzero(order >= n)
+        sorted_rows = TableRows(
+            starts,
+            starts,
+            axis=bound.axis if bound.query.window.measured else None,
+            order=order,
+            fresh=fresh,
+            weights=whole(table.column(COUNT)).to_numpy()[order],
+        )
+        if bound.query.window.measured:
             name = str(bound.order)
             highs = np.array([chunk.high for chunk in history.chunks], np.int64)
             at = np.concatenate([highs[held.chunk[inside]], times(rows, name), times(new, name)])
-            laid = Layout(order, starts, starts, at[order])
-            lo, hi = (each[place] for each in span_bounds(window, bound, laid))
-        else:
-            assert isinstance(window, Rows) and window.rows is not None
-            weights = whole(table.column(COUNT)).to_numpy()[order]
-            before = np.concatenate([[0], np.cumsum(weights)])
-            begin = np.repeat(starts[:-1], np.diff(starts))[place]
-            found = np.searchsorted(before, before[place + 1] - window.rows, side="left")
-            lo, hi = np.maximum(begin, found), place + 1
-            laid = Layout(order, starts, starts, None)
-        answerer = Answerer(SortedColumns(table.column, laid), Windows(starts, lo=lo, hi=hi))
+            sorted_rows = replace(sorted_rows, at=at[order])
+        windows = bound.query.window.bounds(sorted_rows)
+        answerer = Answerer(SortedColumns(table.column, sorted_rows), windows.windows)
         made = {
             name: self._parts.parts[name].answer(answerer, bound.types[name])
             for name in bound.query.parts
         }
-        return Answered(new, order[place] - n, made)
+        return Results(new, order[fresh] - n, made)
 
     def _lifted(self, rows: pa.Table) -> pa.Table:
         """Each row as the aggregate of itself."""
@@ -179,12 +168,11 @@ class SlidingWindows:
         live = np.zeros(held.counts.size, np.bool_)
         for bound in self.bounds:
             window = bound.query.window
-            if isinstance(window, Rows):
-                assert window.rows is not None
-                live |= held.after() < window.rows - 1
+            if window.reach_rows is not None:
+                live |= held.after() < window.reach_rows - 1
             else:
                 highs = np.array([chunk.high for chunk in held.chunks], np.int64)
-                least = -(2**62) if now is None else now - span_size(bound)
+                least = NEVER if now is None else now - _reach(bound)
                 live |= (highs >= least)[held.chunk]
         left = np.zeros(len(held.chunks), np.int64)
         np.add.at(left, held.chunk[live], held.counts[live])
@@ -197,6 +185,13 @@ class SlidingWindows:
             if i is not None and 2 * left[i] <= chunk.rows:
                 rows = history.rows(chunk)
                 history.shrink(chunk, rows.filter(held.among(rows, held.of(i), live)))
+
+
+def _reach(bound: Bound) -> int:
+    """How far windows along time reach back."""
+    size = bound.query.window.reach(bound.axis)
+    assert size is not None
+    return int(size)
 
 
 class Held:

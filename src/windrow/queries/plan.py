@@ -1,0 +1,221 @@
+"""A plan: what will run, as a value that is made before anything does.
+
+Engines run the plan and `explain` prints it. It follows from the query and from the kinds of its
+columns, and from nothing else: that of a query without a frame is made for columns of floats.
+
+A column is of one of these kinds:
+
+    "float64", "int64"    numbers (booleans are int64)
+    "time"                times, dates, durations: whole numbers that mean something else
+    "decimal"             decimals of up to 18 digits, which are whole numbers of their last digit
+    "long decimal"        longer ones
+    "text"                strings
+    "binary"              bytes
+    "other"               anything else: lists, structs, objects
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from windrow.aggregations.base import Aggregation
+from windrow.queries.query import Query
+from windrow.windows.base import Kept
+from windrow.windows.slicing import Slicing
+
+Kind = str
+# How values come to the windows: as the numbers that they are; what has an order by its rank among
+# all values; what is only picked by its position; a list as a stretch of sorted rows; decimals as
+# whole numbers of their last digit; or as values of Python, for the interpreter.
+Form = Literal["numbers", "ranks", "positions", "list", "decimals", "objects"]
+SparkPlan = Literal["slices", "ranges", "keys", "one task"]
+
+_NUMBERS = ("float64", "int64")
+_AS_NUMBERS = (*_NUMBERS, "time", "decimal")
+
+
+@dataclass(frozen=True)
+class ResultPlan:
+    """How one result is made: the form of its values, and the kernel or loop over windows."""
+
+    name: str
+    aggregation: Aggregation
+    kinds: tuple[Kind, ...]
+    by_rows: bool  # whether windows are the last rows, one for each
+    sliced: bool  # whether windows begin and end at the edges of slices only
+    shared: bool = False  # whether several queries over the same rows share the slices
+
+    @cached_property
+    def form(self) -> Form:
+        """How values come to the windows."""
+        return form_of(self.aggregation, self.kinds)
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The types of the arrays that the windows are over."""
+        return tuple(kind if kind in _NUMBERS else "int64" for kind in self.kinds)
+
+    def route(self, nulls: bool = False) -> Any:
+        """The kernel or loop, a `Route` of `windrow.kernels`; nulls may need another."""
+        from windrow.kernels.routes import INTERPRETED, LISTED, route, shares
+
+        if self.form == "list":
+            return LISTED
+        if self.form == "objects":
+            return INTERPRETED
+        return route(
+            self.aggregation,
+            self.dtypes,
+            nulls=nulls,
+            by_rows=self.by_rows,
+            sliced=self.sliced,
+            kernels=not (self.shared and shares(self.aggregation)),
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will run for a query: on a table, on Spark, and on a stream.
+
+    On Spark, "slices": Spark aggregates slices, which are merged into windows. "ranges": rows are
+    cut along the order into ranges that run in parallel. "keys": a pass over the rows of each key.
+    "one task": one pass over all rows.
+    """
+
+    query: Query
+    results: tuple[ResultPlan, ...]
+    spark: SparkPlan
+    stream: Kept
+
+    @property
+    def slicing(self) -> Slicing | None:
+        """How rows are cut into slices, where windows begin and end at their edges only."""
+        return None if self.query.window.per_row else self.query.window.slicing()
+
+    def result(self, name: str) -> ResultPlan:
+        """The plan of one result."""
+        return next(result for result in self.results if result.name == name)
+
+
+def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool = True) -> Plan:
+    """The plan of a query over columns of such kinds; without them, over columns of floats.
+
+    `native` is whether Spark can make the states of slices itself.
+
+    >>> from windrow import Max, sliding
+    >>> plan = plan_of(sliding(order_by="ts", range="1 hour", slide="1 minute", peak=Max("load")))
+    >>> plan.spark, plan.stream, plan.result("peak").route().name
+    ('slices', 'slices', 'maxima')
+    """
+    window = query.window
+    results = tuple(
+        ResultPlan(
+            name,
+            part,
+            tuple(_kind_of(part, text, kinds) for text in part.columns),
+            by_rows=window.counts_rows and window.per_row,
+            sliced=not window.per_row and window.slicing() is not None,
+        )
+        for name, part in query.aggregations
+    )
+    return Plan(query, results, _on_spark(query, kinds, native), _on_a_stream(query, results))
+
+
+def share(plans: Sequence[Plan]) -> list[Plan]:
+    """The plans of queries over the same rows: those that ask for the same share their slices.
+
+    A query over slices saves a pass over the rows for each that shares them with it. Windows of
+    every row have no slices to share, and are answered one query after the other.
+    """
+    sliced = [r.aggregation for plan in plans for r in plan.results if r.sliced]
+    return [
+        replace(
+            plan,
+            results=tuple(
+                replace(r, shared=r.sliced and sliced.count(r.aggregation) > 1)
+                for r in plan.results
+            ),
+        )
+        for plan in plans
+    ]
+
+
+def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
+    """How the values of columns of such kinds come to the windows of an aggregation.
+
+    >>> from windrow import ArgMax, Collect, Max, Sum
+    >>> form_of(Max("v"), ["text"]), form_of(Sum("v"), ["decimal"]), form_of(Collect("v"), ["time"])
+    ('ranks', 'decimals', 'list')
+    """
+    if not kinds:
+        return "numbers"  # none at all: rows are counted
+    if aggregation.functions is not None:
+        return "numbers" if _compiles(aggregation, kinds) else "objects"
+    listing, first, takes = aggregation.listing, kinds[0], aggregation.takes
+    if listing is not None and not listing.distinct:
+        return "list"
+    if takes == "summable" and first.endswith("decimal"):
+        return "decimals"
+    if listing is not None and not aggregation.kernel:
+        return "objects"
+    if takes == "hashable" and listing is None and first not in _NUMBERS:
+        return "objects"  # a hash is that of the value itself
+    if first in _AS_NUMBERS:
+        return "numbers"
+    if listing is not None or (takes in ("ordered", "ordered pair") and first != "other"):
+        return "ranks"
+    return "positions" if takes == "any" else "objects"
+
+
+def _compiles(aggregation: Aggregation, kinds: Sequence[Kind]) -> bool:
+    """Whether functions of the user's own compile for columns of such kinds."""
+    from windrow.kernels.functions import NotCompilable
+    from windrow.kernels.monoids import compiled_state
+
+    if not all(kind in _NUMBERS for kind in kinds):
+        return False
+    try:
+        return compiled_state(aggregation, list(kinds)) is not None
+    except NotCompilable:
+        return False
+
+
+def _kind_of(part: Aggregation, text: str, kinds: Mapping[str, Kind] | None) -> Kind:
+    if kinds is not None:
+        return kinds[text]
+    return "text" if part.takes == "text" else "float64"
+
+
+def _on_spark(query: Query, kinds: Mapping[str, Kind] | None, native: bool) -> SparkPlan:
+    window, parts = query.window, query.parts.values()
+    if window.at_edges and native and all(p.commutative and p.spark_fields for p in parts):
+        return "slices"
+    order = "time" if kinds is None else kinds.get((*query.order_by, "")[0], "other")
+    along = len(query.order_by) == 1 and order in (*_NUMBERS, "time")
+    if window.cuts_into_ranges and query.emit == "rstream" and along:
+        return "ranges"
+    return "keys" if query.partition_by else "one task"
+
+
+def _on_a_stream(query: Query, results: Sequence[ResultPlan]) -> Kept:
+    """What is kept: chunks of rows only if states, all short, can stand for them."""
+    kept = query.window.kept
+    if kept != "chunks":
+        return kept
+    short = all(_is_short(result) for result in results)
+    return "chunks" if short and any(result.kinds for result in results) else "rows"
+
+
+def _is_short(result: ResultPlan) -> bool:
+    """Whether a state is a few numbers, of whatever kind, as long as they are of one size."""
+    if result.form == "decimals" or result.aggregation.functions is not None:
+        return result.form != "objects"
+    algebra = result.aggregation.algebra("int64")
+    if algebra is None or result.form == "objects":
+        return False
+    sizes = dict(zip(("value", "argument"), (result.kinds[:1], result.kinds[-1:]), strict=True))
+    used = [kind for _, of in algebra.fields for kind in sizes.get(of, ())]
+    return all(kind in (*_AS_NUMBERS, "long decimal") for kind in used)

@@ -1,0 +1,117 @@
+"""What a kind of window is: a value that says over which rows each result goes.
+
+A kind checks its arguments when it is made and knows nothing of the data. Engines ask it two things
+of rows that are sorted by key and order (`SortedRows`), all of them at once, batch by batch, or as
+a watermark passes them:
+
+    bounds(rows)          which positions each result covers, and beside which row it stands
+    keeps(rows, bounds)   from which position on a window of rows to come may reach back
+
+The rest is what a plan is chosen by: how far windows reach, whether they are cut into slices, and
+what a stream keeps of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from windrow.windows.sizes import Axis
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from windrow.windows.slicing import Slicing
+    from windrow.windows.sorted_rows import Bounds, SortedRows
+
+# What a stream keeps of a key for windows to come: an aggregate of each slice; one aggregate of all
+# rows so far; chunks of rows and their aggregates; the rows that windows to come may hold, or the
+# rows of the window that a policy left.
+Kept = Literal["slices", "aggregate", "chunks", "rows", "window"]
+
+
+@dataclass(frozen=True)
+class Window:
+    """Base of the kinds; `takes` names the arguments of `sliding` that make one."""
+
+    takes: ClassVar[tuple[str, ...]] = ()
+    # the columns that tell where a window lies, if results are rows of their own
+    columns: ClassVar[tuple[str, ...]] = ()
+    measured: ClassVar[str] = ""  # the argument that measures along the order column, if one does
+    counts_rows: ClassVar[bool] = False  # whether the order only says which rows are the last
+    reads_rows: ClassVar[bool] = False  # whether a function of the user's looks at whole rows
+    at_edges: ClassVar[bool] = False  # whether windows begin and end at the edges of slices only
+    kept: ClassVar[Kept] = "rows"
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Window:
+        """The window that these arguments of `sliding` ask for."""
+        return cls(**arguments)
+
+    # -- over which rows --------------------------------------------------------------------
+
+    def bounds(self, rows: SortedRows) -> Bounds:
+        """The windows of the rows that are asked for, as far as rows to come cannot change them."""
+        raise NotImplementedError
+
+    def keeps(self, rows: SortedRows, bounds: Bounds) -> NDArray[np.int64]:
+        """For each stretch of rows, the first position that windows of rows to come may hold."""
+        raise NotImplementedError
+
+    # -- what plans are chosen by -----------------------------------------------------------
+
+    @property
+    def per_row(self) -> bool:
+        """Whether every row has a result."""
+        return True
+
+    @property
+    def reach_rows(self) -> int | None:
+        """How many rows a window holds at most, the last one included; None: no such number."""
+        return None
+
+    def reach(self, axis: Axis) -> int | float | None:
+        """How far windows reach back along the order; None: no such number."""
+        return None
+
+    @property
+    def cuts_into_ranges(self) -> bool:
+        """Whether rows can be cut along the order, as each window is known from its last row."""
+        return False
+
+    def slicing(self) -> Slicing | None:
+        """Where rows are cut, so that overlapping windows share what they aggregate."""
+        return None
+
+    @property
+    def slices_in_words(self) -> str:
+        """What the slices are where `slicing` has no rule for them."""
+        return "1 a row: a window may begin at any of them"
+
+    def conditions(self) -> dict[str, str]:
+        """The expressions over rows that decide about windows, by their arguments."""
+        return {}
+
+    def start_axis(self, axis: Axis) -> Axis:
+        """What windows are measured in along a column: in its own unit, or in a finer one."""
+        return axis
+
+    def check_axis(self, axis: Axis) -> None:
+        """Refuse an order column that the window cannot be measured along."""
+
+    # -- how it prints ----------------------------------------------------------------------
+
+    def arguments(self) -> dict[str, Any]:
+        """The keyword arguments of `sliding` that differ from the defaults."""
+        return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
+
+    def cql(self) -> list[str]:
+        """The clauses of CQL that say the same; an `Unsupported` error if there are none."""
+        raise NotImplementedError
+
+
+def named(function: Any) -> str:
+    """A function by its name, anything else as it prints."""
+    return getattr(function, "__qualname__", None) or str(function)

@@ -1,0 +1,174 @@
+"""Hopping windows [start, start + size), a start every slide: `range=` with a `slide=`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from windrow.errors import InvalidArgument
+from windrow.windows.base import Kept
+from windrow.windows.sizes import NOW, UNBOUNDED, Axis, in_cql, is_number, measure, signed
+from windrow.windows.slicing import Slicing, slices
+from windrow.windows.span import Measured
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from windrow.windows.arrays import Positions
+    from windrow.windows.sorted_rows import Bounds, SortedRows
+
+# Units that starts can be told in, in nanoseconds, the coarsest first.
+_TICKS = (10**9, 10**6, 10**3, 1)
+
+
+@dataclass(frozen=True)
+class Hopping(Measured):
+    """Windows [start, start + size) for every start that is a multiple of the slide."""
+
+    slide: Any = None
+    offset: Any = None
+
+    columns: ClassVar[tuple[str, ...]] = ("window_start", "window_end")
+    kept: ClassVar[Kept] = "slices"
+    at_edges: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size in (UNBOUNDED, NOW):
+            raise InvalidArgument(f"range={self.range!r} goes with neither closed= nor slide=")
+        is_time, size = self.measure()
+        for name in ("slide", "offset"):
+            value = getattr(self, name)
+            if value is not None and is_number(value) == is_time:
+                raise InvalidArgument(
+                    f"{name}={value!r} must be {'a duration' if is_time else 'a number'}, as "
+                    f"{self.measured}={self.size!r} is"
+                )
+        if self._step() > size:
+            raise InvalidArgument(
+                f"slide={self.slide!r} is larger than {self.measured}={self.size!r}, so rows "
+                f"between the windows would be lost; take a slide of at most {self.size!r}"
+            )
+        signed("offset", self.offset)
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Hopping:
+        """The windows of a range and a slide."""
+        given = dict(arguments)
+        closed = given.pop("closed", "both")
+        if closed != "both":
+            size = "range" if given.get("delta") is None else "delta"
+            raise InvalidArgument(
+                f"closed={closed!r} goes with one answer a row; hopping windows are "
+                f"[start, start + {size}), so leave closed= or slide= out"
+            )
+        return cls(**given)
+
+    def bounds(self, rows: SortedRows) -> Bounds:
+        """The windows that hold a row, of rows that have an order."""
+        from windrow.windows.hops import hop_bounds
+        from windrow.windows.positions import Windows
+        from windrow.windows.sorted_rows import PLACED, Bounds
+
+        assert rows.at is not None and rows.axis is not None
+        size, slide, offset = self.sizes(rows.axis)
+        lo, hi, opens, stretch = hop_bounds(rows.at, rows.starts, size, slide, offset)
+        due = np.ones(lo.size, np.bool_)
+        if rows.places > 1:  # some rows have no order
+            due &= stretch % rows.places == PLACED
+        ends = opens + opens.dtype.type(size)
+        if rows.now is not None:
+            due &= (stretch < rows.open) | (ends <= rows.now)
+        if rows.done is not None:
+            due &= (stretch >= rows.told) | (ends > rows.done)
+        if not due.all():
+            lo, hi, opens, ends, stretch = (a[due] for a in (lo, hi, opens, ends, stretch))
+        windows = Windows(rows.starts, lo=lo, hi=hi)
+        return Bounds(windows, ends=(opens, ends), key=stretch // rows.places)
+
+    def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
+        """The rows of windows that end behind `now`: none of them begins a size before it."""
+        assert rows.axis is not None
+        return rows.since(None if rows.now is None else rows.now - self.sizes(rows.axis)[0])
+
+    # -- slices -----------------------------------------------------------------------------
+
+    def slice_starts(self, at: NDArray[Any], axis: Axis) -> NDArray[Any]:
+        """Where the slice of each row starts: at the last start or end of a window before it.
+
+        Windows begin and end at the edges of slices only (pairs, paper 002).
+        """
+        size, slide, offset = self.sizes(axis)
+        into, rest = (at - offset) % slide, size % slide
+        return np.asarray(at - into + np.where(into >= rest, rest, 0) if rest else at - into)
+
+    def last_end(self, at: NDArray[np.int64], axis: Axis) -> NDArray[np.int64]:
+        """The end of the last window that begins at or before each time."""
+        size, slide, offset = self.sizes(axis)
+        return np.asarray(at - (at - offset) % slide + size)
+
+    def first_end(self, at: NDArray[np.int64], axis: Axis) -> NDArray[np.int64]:
+        """The end of the first window that ends behind each time."""
+        size, slide, offset = self.sizes(axis)
+        return np.asarray(at + slide - (at - offset - size) % slide)
+
+    def slicing(self) -> Slicing | None:
+        """How the slices of a window lie; None where sizes are no whole numbers."""
+        size, slide = self.measure()[1], self._step()
+        shift = signed("offset", self.offset)
+        if any(x != int(x) for x in (size, slide, shift)):
+            return None
+        return slices(int(size), int(slide), offset=int(size + shift) % int(slide))
+
+    @property
+    def slices_in_words(self) -> str:
+        """Fractions have no greatest common divisor."""
+        return "cut where windows begin and end"
+
+    # -- sizes ------------------------------------------------------------------------------
+
+    @property
+    def per_row(self) -> bool:
+        """Results are rows of their own."""
+        return False
+
+    def reach(self, axis: Axis) -> int | float | None:
+        """The size along a column."""
+        return axis.units(self.measure()[1])[0]
+
+    def sizes(self, axis: Axis) -> tuple[Any, Any, Any]:
+        """Size, slide and offset in the unit of `axis`, which `start_axis` gave."""
+        given = (self.measure()[1], self._step(), signed("offset", self.offset))
+        size, slide, offset = (axis.units(each)[0] for each in given)
+        return size, slide, offset
+
+    def start_axis(self, axis: Axis) -> Axis:
+        """What starts are told in: as the order column, or finer if the sizes ask for it."""
+        given = (self.measure()[1], self._step(), signed("offset", self.offset))
+        if axis.tick is None:
+            fractions = any(float(size) != int(size) for size in given)
+            return Axis(None, True, axis.name, "double") if fractions else axis
+        tick = next(
+            t for t in _TICKS if t <= axis.tick and all(int(size) % t == 0 for size in given)
+        )
+        return Axis(tick, False, axis.name, axis.type)
+
+    def _step(self) -> int | float:
+        return measure("slide", self.slide)[1]
+
+    # -- how it prints ----------------------------------------------------------------------
+
+    def cql(self) -> list[str]:
+        """RANGE or DELTA, SLIDE and OFFSET."""
+        words = [f"{self.measured.upper()} {in_cql(self.size)}", f"SLIDE {in_cql(self.slide)}"]
+        return words if self.offset is None else [*words, f"OFFSET {in_cql(self.offset)}"]
+
+    def __str__(self) -> str:
+        shifted = "" if self.offset is None else f", shifted by {self.offset}"
+        return (
+            f"[start, start + {self.size}) for every start that is a multiple of "
+            f"{self.slide}{shifted}"
+        )

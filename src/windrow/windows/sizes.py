@@ -1,0 +1,133 @@
+"""Sizes of windows as they are written: numbers, durations, "unbounded" and "now".
+
+A size is kept as the user wrote it, since "1 hour" prints better than 3600000000000, and becomes a
+number when it is known what windows are measured along (`Axis`).
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from windrow.errors import InvalidArgument, InvalidValue
+from windrow.windows.durations import NANOSECONDS, nanoseconds
+
+UNBOUNDED = "unbounded"
+NOW = "now"
+
+_UNITS = dict(
+    zip(
+        ("week", "day", "hour", "minute", "second", "millisecond", "microsecond", "nanosecond"),
+        sorted(NANOSECONDS.values(), reverse=True),
+        strict=True,
+    )
+)
+_INTERVAL = re.compile(r"\d+(\.\d+)? [a-z]+( \d+(\.\d+)? [a-z]+)*")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What windows are measured along: a column of times or of numbers.
+
+    `tick` is the unit of a column of times in nanoseconds, None for numbers. `name` and `type` are
+    those of the column, for errors.
+    """
+
+    tick: int | None
+    floating: bool = False
+    name: str = ""
+    type: str = ""
+
+    def units(self, size: int | float) -> tuple[int | float, int | float]:
+        """A size, in nanoseconds for times, as whole units and what is left of it.
+
+        >>> Axis(tick=1000).units(1500), Axis(tick=None, floating=True).units(2.5)
+        ((1, 500), (2.5, 0))
+        """
+        if self.floating:
+            return float(size), 0
+        whole, rest = divmod(size, self.tick or 1)
+        return int(whole), rest
+
+    def check(self, argument: str, size: Any) -> None:
+        """Refuse a duration along numbers, and a number along times."""
+        if size in (None, UNBOUNDED, NOW):
+            return
+        if self.tick is not None and is_number(size):
+            raise InvalidValue(
+                f"{argument}={size!r} is a number, and {self.name!r} is of type {self.type}; give "
+                f'a duration such as "1 hour"'
+            )
+        if self.tick is None and not is_number(size):
+            raise InvalidValue(
+                f"{argument}={size!r} is a duration, and {self.name!r} is of type {self.type}; "
+                f"give a number in its unit"
+            )
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a number, which an order column of numbers takes; bool is none.
+
+    >>> is_number(1.5), is_number("1 hour"), is_number(True)
+    (True, False, False)
+    """
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def measure(name: str, value: Any) -> tuple[bool, int | float]:
+    """Whether a size is one of time, and the size: in nanoseconds, or as the number that it is.
+
+    >>> measure("range", "90s"), measure("delta", 2.5)
+    ((True, 90000000000), (False, 2.5))
+    """
+    if not is_number(value):
+        return True, nanoseconds(value, name)
+    if not (value > 0 and math.isfinite(value)):
+        raise InvalidArgument(f"{name}={value!r} must be larger than 0")
+    return False, value
+
+
+def signed(name: str, value: Any) -> int | float:
+    """A number, or a duration in nanoseconds; both may be negative, and None is 0.
+
+    >>> signed("offset", "-2 s"), signed("offset", None)
+    (-2000000000, 0)
+    """
+    if value is None:
+        return 0
+    if is_number(value):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, str) and value.lstrip().startswith("-"):
+        return -nanoseconds(value.lstrip()[1:], name)
+    if isinstance(value, datetime.timedelta) and value < datetime.timedelta(0):
+        return -nanoseconds(-value, name)
+    return nanoseconds(value, name)
+
+
+def in_cql(value: Any) -> str:
+    """A size as CQL has it: a number, an interval in words where it reads them back, else quoted.
+
+    >>> in_cql(2.5), in_cql("1 hour"), in_cql(datetime.timedelta(minutes=90)), in_cql("1h")
+    ('2.5', '1 HOUR', '90 MINUTES', "'1h'")
+    """
+    if is_number(value):
+        return str(value)
+    text = value if isinstance(value, str) else _in_words(value)
+    sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
+    return sign + (text.upper() if _INTERVAL.fullmatch(text) else quoted(text))
+
+
+def quoted(text: str) -> str:
+    """A string as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _in_words(value: Any) -> str:
+    """A timedelta in the coarsest unit that holds it."""
+    sign, value = ("-", -value) if value < type(value)(0) else ("", value)
+    size = nanoseconds(value, "size")
+    unit, word = next((n, word) for word, n in _UNITS.items() if size % n == 0)
+    return f"{sign}{size // unit} {word}{'s' if size > unit else ''}"

@@ -1,0 +1,178 @@
+"""Rows within a range of the current one: `range=` and `delta=`, with a result a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from windrow.errors import InvalidArgument, InvalidValue, did_you_mean
+from windrow.windows.base import Kept, Window
+from windrow.windows.sizes import NOW, UNBOUNDED, Axis, in_cql, is_number, measure
+
+if TYPE_CHECKING:
+    from windrow.windows.arrays import Positions
+    from windrow.windows.sorted_rows import Bounds, SortedRows
+
+CLOSED = ("both", "right", "left", "neither")
+
+
+@dataclass(frozen=True)
+class Measured(Window):
+    """Windows of a size along the order: one of `range`, a duration or a number, and `delta`."""
+
+    range: Any = None
+    delta: Any = None
+
+    def __post_init__(self) -> None:
+        if self.delta is not None and not is_number(self.delta):
+            raise InvalidArgument(
+                f"delta={self.delta!r} must be a number; for a duration give range="
+            )
+
+    @property
+    def measured(self) -> str:  # type: ignore[override]
+        """The argument that gives the size."""
+        return "range" if self.delta is None else "delta"
+
+    @property
+    def size(self) -> Any:
+        """The size as it was written."""
+        return self.range if self.delta is None else self.delta
+
+    def measure(self) -> tuple[bool, int | float]:
+        """Whether the size is one of time, and the size."""
+        return measure(self.measured, self.size)
+
+    def check_axis(self, axis: Axis) -> None:
+        """Refuse times for a delta, and sizes that are not in the unit of the column."""
+        if self.delta is not None and axis.tick is not None:
+            raise InvalidValue(
+                f"delta={self.delta!r} measures along numbers, and {axis.name!r} is of type "
+                f'{axis.type}; give range="1 hour" or the like'
+            )
+        for argument, value in self.arguments().items():
+            if argument in ("range", "slide", "offset"):
+                axis.check(argument, value)
+
+
+@dataclass(frozen=True)
+class Span(Measured):
+    """The rows whose order lies within a size of the current row's, up to and with it.
+
+    `range` may be "unbounded" (all rows so far, those of equal order with them) or "now" (the rows
+    of equal order).
+    """
+
+    closed: str = "both"
+
+    takes: ClassVar[tuple[str, ...]] = ("range", "delta", "closed", "slide", "offset")
+
+    def __post_init__(self) -> None:
+        if self.closed not in CLOSED:
+            raise InvalidArgument(
+                f"closed={self.closed!r} is unknown; {did_you_mean(str(self.closed), CLOSED)}"
+            )
+        super().__post_init__()
+        if self.bounded:
+            self.measure()
+        elif self.closed != "both":
+            raise InvalidArgument(f"range={self.range!r} goes with neither closed= nor slide=")
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Window:
+        """The window of a range; with a slide it hops."""
+        from windrow.windows.hopping import Hopping
+
+        given = dict(arguments)
+        slide, offset = given.pop("slide", None), given.pop("offset", None)
+        if slide is not None:
+            return Hopping.of(arguments)
+        span = cls(**given)
+        if offset is not None:
+            raise InvalidArgument(f"offset={offset!r} goes with slide= only")
+        return span
+
+    def bounds(self, rows: SortedRows) -> Bounds:
+        """The rows within the size before each row; those of equal order see each other."""
+        from windrow.windows.bounds import segment_bounds
+        from windrow.windows.positions import Windows
+        from windrow.windows.sorted_rows import Bounds
+
+        assert rows.at is not None and rows.axis is not None
+        size, from_start = self._reach(rows.axis)
+        closed = _CLOSED[from_start, self.includes_now]
+        lo, hi = segment_bounds(rows.at, rows.starts, size, closed, threads=rows.threads)
+        if self.range == UNBOUNDED:
+            lo = np.repeat(rows.keys[:-1], np.diff(rows.keys))
+        beside = rows.settled() if self.includes_now else rows.fresh
+        return Bounds(Windows(rows.starts, lo=lo[beside], hi=hi[beside]), beside)
+
+    def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
+        """The rows that lie within the size before all rows to come."""
+        assert rows.axis is not None
+        size = self.reach(rows.axis)
+        if size is None:  # rows without an order are in the window, too
+            return np.repeat(rows.keys[:-1], rows.places)
+        return rows.since(None if rows.now is None else rows.now - size)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the size is one, not "unbounded" or "now"."""
+        return self.size not in (UNBOUNDED, NOW)
+
+    @property
+    def includes_now(self) -> bool:
+        """Whether rows of the current row's order are in its window."""
+        return self.closed in ("both", "right")
+
+    @property
+    def kept(self) -> Kept:  # type: ignore[override]
+        """Chunks of rows, or an aggregate of all so far."""
+        return "aggregate" if self.range == UNBOUNDED else "chunks"
+
+    def reach(self, axis: Axis) -> int | float | None:
+        """The size along a column; None for all rows so far."""
+        return None if self.range == UNBOUNDED else self._reach(axis)[0]
+
+    def _reach(self, axis: Axis) -> tuple[int | float, bool]:
+        """The size along a column, and whether its far end belongs to the window.
+
+        Between two ticks there is nothing, so a size of one and a half has the reach of one, its
+        end included.
+        """
+        if not self.bounded:
+            return (0.0 if axis.floating else 0), True
+        size, rest = axis.units(self.measure()[1])
+        return size, rest > 0 or self.closed in ("both", "left")
+
+    @property
+    def cuts_into_ranges(self) -> bool:
+        """Always: a window is known from its row's order."""
+        return True
+
+    def cql(self) -> list[str]:
+        """RANGE or DELTA, and CLOSED."""
+        if self.range == NOW:
+            return ["NOW"]
+        size = "UNBOUNDED" if self.range == UNBOUNDED else in_cql(self.size)
+        words = [f"{self.measured.upper()} {size}"]
+        return words if self.closed == "both" else [*words, f"CLOSED {self.closed.upper()}"]
+
+    def __str__(self) -> str:
+        if self.range == UNBOUNDED:
+            return "all rows so far and those of equal order, an answer a row"
+        if self.range == NOW:
+            return "the rows of equal order, an answer a row"
+        left = "[" if self.closed in ("both", "left") else "("
+        return f"{left}t − {self.size}, t{']' if self.includes_now else ')'}, an answer a row"
+
+
+_CLOSED = {
+    (True, True): "both",
+    (True, False): "left",
+    (False, True): "right",
+    (False, False): "neither",
+}
