@@ -40,7 +40,7 @@ from windrow.kernels import shared
 from windrow.kernels.aggregate import Windows, aggregate
 from windrow.kernels.results import Answers, merged
 from windrow.kernels.routes import NotCompiledWarning
-from windrow.kernels.shared import aggregate_shared, worth_sharing
+from windrow.kernels.shared import aggregate_shared
 
 N = 30
 Bounds = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
@@ -315,12 +315,3 @@ ONE = np.array([1])
 def test_what_is_refused(agg: Any, columns: Any, windows: Any, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
         aggregate_shared(agg, columns, windows)
-
-
-def test_sharing_is_worth_it_where_windows_are_few() -> None:
-    assert worth_sharing(Max(), 2, rows=1000, windows=30)
-    assert worth_sharing(StdDev(), 2, rows=1000, windows=200)
-    assert not worth_sharing(Max(), 2, rows=1000, windows=200)
-    assert not worth_sharing(Max(), 1, rows=1000, windows=1)
-    assert not worth_sharing(LongestRun(), 5, rows=1000, windows=5000)
-    assert not worth_sharing(CountDistinct(), 5, rows=1000, windows=1)

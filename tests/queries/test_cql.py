@@ -454,7 +454,7 @@ def test_the_canonical_text() -> None:
 def test_timedeltas_are_written_in_words(size: dt.timedelta, text: str) -> None:
     query = sliding(order_by="ts", range=size, peak=Max("load"))
     assert f"RANGE {text}]" in to_sql(query)
-    assert sql(to_sql(query)).window.measured() == query.window.measured()
+    assert sql(to_sql(query)).window.measure() == query.window.measure()
 
 
 def _too_heavy(total: Any, old: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from typing import Any
-from unittest.mock import patch
 
 import hypothesis.strategies as st
 import pandas as pd
@@ -138,21 +137,16 @@ def check(asked: list[Query], table: pa.Table) -> None:
                 assert all(map(same, got, want)), (query, name, got, want)
 
 
-@pytest.mark.parametrize("always", [False, True], ids=["where it pays", "always"])
 @pytest.mark.parametrize(
     "windows", [PER_ROW, SLIDING, PER_ROW + SLIDING], ids=["a row", "a slide", "mixed"]
 )
 @settings(max_examples=12)
 @given(data=st.data(), rows=ROWS)
 def test_each_is_answered_as_if_it_ran_alone(
-    windows: list[dict[str, Any]], always: bool, data: st.DataObject, rows: Any
+    windows: list[dict[str, Any]], data: st.DataObject, rows: Any
 ) -> None:
     asked, table = data.draw(queries(windows)), table_of(rows)
-    if not always:
-        check(asked, table)
-        return
-    with patch("windrow.tables.pool.worth_sharing", lambda *sizes, **more: True):
-        check(asked, table)
+    check(asked, table)
 
 
 @settings(max_examples=12)

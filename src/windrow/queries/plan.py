@@ -125,22 +125,23 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
 
 
 def share(plans: Sequence[Plan]) -> list[Plan]:
-    """The plans of queries over the same rows: those that ask for the same share their slices.
+    """The plans of queries that run together: those that ask for the same share their slices.
 
     A query over slices saves a pass over the rows for each that shares them with it. Windows of
     every row have no slices to share, and are answered one query after the other.
     """
-    sliced = [r.aggregation for plan in plans for r in plan.results if r.sliced]
-    return [
-        replace(
-            plan,
-            results=tuple(
-                replace(r, shared=r.sliced and sliced.count(r.aggregation) > 1)
-                for r in plan.results
-            ),
-        )
-        for plan in plans
-    ]
+    sliced = [(_rows(p.query), r.aggregation) for p in plans for r in p.results if r.sliced]
+
+    def shared(plan: Plan, result: ResultPlan) -> ResultPlan:
+        count = sliced.count((_rows(plan.query), result.aggregation))
+        return replace(result, shared=result.sliced and count > 1)
+
+    return [replace(p, results=tuple(shared(p, result) for result in p.results)) for p in plans]
+
+
+def _rows(query: Query) -> tuple[Any, ...]:
+    """What two queries must have in common to look at the same sorted rows."""
+    return query.where, query.partition_by, query.order_by, bool(query.window.measured)
 
 
 def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
@@ -194,7 +195,7 @@ def _on_spark(query: Query, kinds: Mapping[str, Kind] | None, native: bool) -> S
     if window.at_edges and native and all(p.commutative and p.spark_fields for p in parts):
         return "slices"
     order = "time" if kinds is None else kinds.get((*query.order_by, "")[0], "other")
-    along = len(query.order_by) == 1 and order in (*_NUMBERS, "time")
+    along = len(query.order_by) <= 1 and order in (*_NUMBERS, "time")
     if window.cuts_into_ranges and query.emit == "rstream" and along:
         return "ranges"
     return "keys" if query.partition_by else "one task"

@@ -49,13 +49,16 @@ class Shared:
 
     def explain(self) -> str:
         """The shared plan, where there is one, and then the plan of each query."""
+        from windrow.queries.explain import explain
+        from windrow.queries.plan import plan_of, share
+
         lines = []
         try:
             lines.append(self.stream().explain())
         except Unsupported as error:
             lines.append(f"no shared slices: {error}")
-        for i, query in enumerate(self.queries):
-            lines.append(f"\nquery {i}\n{query.explain()}")
+        for i, plan in enumerate(share([plan_of(query) for query in self.queries])):
+            lines.append(f"\nquery {i}\n{explain(plan)}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

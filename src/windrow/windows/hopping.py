@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from windrow.errors import InvalidArgument
 from windrow.windows.base import Kept
 from windrow.windows.sizes import NOW, UNBOUNDED, Axis, in_cql, is_number, measure, signed
@@ -15,6 +13,7 @@ from windrow.windows.slicing import Slicing, slices
 from windrow.windows.span import Measured
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from windrow.windows.arrays import Positions
@@ -69,6 +68,8 @@ class Hopping(Measured):
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The windows that hold a row, of rows that have an order."""
+        import numpy as np
+
         from windrow.windows.hops import hop_bounds
         from windrow.windows.positions import Windows
         from windrow.windows.sorted_rows import PLACED, Bounds
@@ -101,17 +102,23 @@ class Hopping(Measured):
 
         Windows begin and end at the edges of slices only (pairs, paper 002).
         """
+        import numpy as np
+
         size, slide, offset = self.sizes(axis)
         into, rest = (at - offset) % slide, size % slide
         return np.asarray(at - into + np.where(into >= rest, rest, 0) if rest else at - into)
 
     def last_end(self, at: NDArray[np.int64], axis: Axis) -> NDArray[np.int64]:
         """The end of the last window that begins at or before each time."""
+        import numpy as np
+
         size, slide, offset = self.sizes(axis)
         return np.asarray(at - (at - offset) % slide + size)
 
     def first_end(self, at: NDArray[np.int64], axis: Axis) -> NDArray[np.int64]:
         """The end of the first window that ends behind each time."""
+        import numpy as np
+
         size, slide, offset = self.sizes(axis)
         return np.asarray(at + slide - (at - offset - size) % slide)
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.windows.base import Kept, Window, named
 
@@ -34,6 +32,8 @@ class On(Window):
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The rows from behind the last punctuation of the same key up to the next."""
+        import numpy as np
+
         from windrow.windows.positions import Windows
         from windrow.windows.sorted_rows import Bounds
 
@@ -48,6 +48,8 @@ class On(Window):
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows behind the last punctuation."""
+        import numpy as np
+
         keep = rows.starts[:-1].copy()
         closing = rows.positions(bounds.beside)
         stretch = np.searchsorted(rows.starts, closing, side="right") - 1
@@ -55,6 +57,8 @@ class On(Window):
         return keep
 
     def _closing(self, rows: SortedRows) -> Positions:
+        import numpy as np
+
         assert rows.values is not None
         return np.flatnonzero(rows.values.satisfying(self.on))
 

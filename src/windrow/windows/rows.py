@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from windrow.errors import InvalidArgument, whole_number
 from windrow.windows.base import Kept, Window
 from windrow.windows.sizes import UNBOUNDED
@@ -63,6 +61,8 @@ class Rows(Window):
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """All but one of the last rows, as the next row is the first of the next window."""
+        import numpy as np
+
         if self.rows is None:
             return rows.starts[:-1]
         return np.maximum(rows.starts[:-1], rows.last_rows(rows.starts[1:] - 1, self.rows - 1))

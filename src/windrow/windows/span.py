@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from windrow.errors import InvalidArgument, InvalidValue, did_you_mean
 from windrow.windows.base import Kept, Window
 from windrow.windows.sizes import NOW, UNBOUNDED, Axis, in_cql, is_number, measure
@@ -97,6 +95,8 @@ class Span(Measured):
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The rows within the size before each row; those of equal order see each other."""
+        import numpy as np
+
         from windrow.windows.bounds import segment_bounds
         from windrow.windows.positions import Windows
         from windrow.windows.sorted_rows import Bounds
@@ -112,6 +112,8 @@ class Span(Measured):
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows that lie within the size before all rows to come."""
+        import numpy as np
+
         assert rows.axis is not None
         size = self.reach(rows.axis)
         if size is None:  # rows without an order are in the window, too

@@ -28,8 +28,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from windrow.aggregations.together import Record, Together
 from windrow.algorithms.amta import Amta
 from windrow.algorithms.base import Aggregator
@@ -65,6 +63,8 @@ class Until(Window):
         The policy sees values of Python, so it runs row by row in the interpreter; the results over
         the windows are compiled like any others.
         """
+        import numpy as np
+
         from windrow.windows.positions import Windows
         from windrow.windows.sorted_rows import Bounds
 
@@ -106,15 +106,22 @@ class Until(Window):
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows that the policy left in the last window of each stretch."""
+        import numpy as np
+
         keep = rows.starts[1:].copy()
         if rows.lengths is not None:
-            held = np.maximum(rows.lengths[np.maximum(rows.starts[1:] - 1, 0)], 0)
-            keep -= np.where(np.diff(rows.starts) > 0, held, 0)
+            filled = np.diff(rows.starts) > 0
+            keep[filled] -= np.maximum(rows.lengths[keep[filled] - 1], 0)
         last = rows.positions(bounds.beside)
         stretch = np.searchsorted(rows.starts, last, side="right") - 1
         lo, _ = bounds.windows.bounds()
         keep[stretch] = lo  # the last of them in each stretch counts
         return keep
+
+    @property
+    def slices_in_words(self) -> str:
+        """What the policy sends away is searched for, not looked at row by row."""
+        return f"none: where {named(self.until)} ends is searched for in a tree, O(log n) ⊕ a row"
 
     def cql(self) -> list[str]:
         """A policy is a function."""
