@@ -10,6 +10,8 @@ import windrow.aggregations
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.custom import Custom
 from windrow.aggregations.kinds import Numeric, Ordered, OrderedPairs
+from windrow.windows.base import Window
+from windrow.windows.kinds import KINDS, Hopping
 
 SOURCE = Path(windrow.__file__).parent
 CLASSES = {
@@ -17,6 +19,9 @@ CLASSES = {
     for name in windrow.aggregations.__all__
     if isinstance(value := getattr(windrow.aggregations, name), type) and value is not Aggregation
 } | {cls.__name__ for cls in (Custom, Numeric, Ordered, OrderedPairs)}
+
+
+WINDOWS = {cls.__name__ for cls in {*KINDS.values(), Hopping, Window}}
 
 
 def outside(*folders: str) -> Iterator[tuple[Path, ast.AST]]:
@@ -70,3 +75,34 @@ def test_no_code_outside_aggregations_knows_aggregations_by_their_names() -> Non
         if len(texts & CLASSES) > 1:
             found.append((path, getattr(node, "lineno", 0)))
     assert not found
+
+
+def test_no_code_outside_windows_asks_for_the_kind_of_a_window() -> None:
+    assert not [(path, node.lineno) for path, node in outside("windows") if asks_for(node, WINDOWS)]
+
+
+def test_private_names_stay_in_their_modules() -> None:
+    """What begins with an underscore is only used where it is defined, by `self` or by name."""
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        nodes = list(ast.walk(tree))
+        own = {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        own |= {n.attr for n in nodes if isinstance(n, ast.Attribute) and is_self(n.value)}
+        own |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        for node in nodes:
+            names: list[str] = []
+            if isinstance(node, ast.Attribute) and not is_self(node.value):
+                names = [node.attr]
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("windrow"):
+                names = [alias.name for alias in node.names]
+            found += [
+                (path.relative_to(SOURCE), node.lineno, name)
+                for name in names
+                if name.startswith("_") and not name.startswith("__") and name not in own
+            ]
+    assert not found
+
+
+def is_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")

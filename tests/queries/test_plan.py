@@ -1,0 +1,134 @@
+"""What a plan says is what runs: every kind of window, every aggregation, on every column."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.catalogue import AGGREGATIONS, identified
+from tests.streams.feeding import Stream, plan_of, readings
+from windrow import Bloom, Last, Max, Query, Sum, shared, sliding
+from windrow.aggregations.base import Aggregation
+from windrow.kernels.routes import NotCompiledWarning, traced
+from windrow.queries.plan import Plan, share
+from windrow.tables.bind import bind
+
+WINDOWS: dict[str, dict[str, Any]] = {
+    "rows": {"rows": 5},
+    "rows, a slide": {"rows": 6, "slide": 2},
+    "unbounded": {"rows": "unbounded"},
+    "range": {"range": "9 s"},
+    "range so far": {"range": "unbounded"},
+    "hopping": {"range": "9 s", "slide": "3 s"},
+    "hopping, uneven": {"range": "9 s", "slide": "4 s"},
+    "policy": {"until": lambda total, old: False},
+    "punctuation": {"on": "id % 4 = 0"},
+}
+# a sketch of moments without quantiles is no column
+ALONE = [each for each in AGGREGATIONS if each.parts is None and each.result != "moments"]
+ROWS = readings(40, keys=3, seed=5)
+FRAME = ROWS.append_column("text", pa.array([f"w{i % 7}" for i in range(40)])).append_column(
+    "money", ROWS.column("y").cast(pa.decimal128(12, 2))
+)
+
+
+def of(aggregation: Aggregation, column: str) -> Aggregation:
+    """The same aggregation of a column; of pairs, with the time beside it."""
+    bound = copy.copy(aggregation)
+    bound.columns = (column, "ts") if aggregation.arity == 2 else (column,)
+    return bound
+
+
+def query_of(window: str, *aggregations: Aggregation) -> Query:
+    asked = {f"result{i}": each for i, each in enumerate(aggregations)}
+    return sliding(asked, partition_by="key", order_by="ts", **WINDOWS[window])
+
+
+def routes(plan: Plan, frame: pa.Table, by_rows: bool | None = None) -> set[tuple[str, str]]:
+    """What the plan says of each result over a frame."""
+    found = set()
+    for result in plan.results:
+        if by_rows is not None:
+            result = replace(result, by_rows=by_rows)
+        nulls = any(frame.column(name).null_count for name in result.aggregation.columns[:1])
+        found.add((repr(result.aggregation), result.route(nulls).name))
+    return found
+
+
+@pytest.mark.parametrize("column", ["x", "y"])  # whole numbers with nulls, floats without
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_table_runs_its_plan(window: str, column: str) -> None:
+    every = [of(agg, "text" if agg.takes == "text" else column) for agg in ALONE]
+    query = query_of(window, *every)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotCompiledWarning)
+        with traced() as ran:
+            query(FRAME)
+        assert set(ran) == routes(bind(query, FRAME.schema).plan, FRAME)
+
+
+@pytest.mark.parametrize("column", ["text", "ts", "money"])
+def test_values_that_are_no_numbers_run_as_the_plan_says(column: str) -> None:
+    fitting = [of(a, column) for a in ALONE if a.takes in ("any", "ordered", "hashable")]
+    query = query_of("range", *[a for a in fitting if a.functions is None])
+    with traced() as ran:
+        query(FRAME)
+    assert set(ran) == routes(bind(query, FRAME.schema).plan, FRAME)
+
+
+def test_queries_that_share_slices_say_so() -> None:
+    hop = {"partition_by": "key", "order_by": "ts", "range": "9 s"}
+    queries = [
+        sliding(**hop, slide="3 s", a=Max("y"), total=Sum("y")),
+        sliding(**hop, slide="1 s", b=Max("y")),
+        sliding(**hop, c=Max("y")),
+    ]
+    with traced() as ran:
+        shared(*queries)(FRAME)
+    assert sorted(ran) == [("Max('y')", "flatfit"), ("Max('y')", "maxima"), ("Sum('y')", "sums")]
+    plans = share([bind(query, FRAME.schema).plan for query in queries])
+    assert {pair for plan in plans for pair in routes(plan, FRAME)} == set(ran)
+    assert "flatfit" in shared(*queries).explain()
+
+
+def test_a_sketch_over_slices_holds_one_for_each_slice() -> None:
+    query = sliding(order_by="ts", range="9 s", slide="3 s", seen=Bloom("y"))
+    assert "flatfit, compiled: each slice is aggregated once" in query.explain(FRAME)
+    assert "1 sketch for each slice of the window" in query.explain(FRAME)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("agg", [Max(), Sum(), Bloom()], ids=identified)
+def test_a_stream_keeps_what_its_plan_says(agg: Aggregation, window: str) -> None:
+    query = query_of(window, of(agg, "y"))
+    bound = bind(query, ROWS.schema)
+    with traced() as ran:
+        stream = Stream(plan_of(query, schema=ROWS.schema))
+        for begin in range(0, ROWS.num_rows, 8):
+            stream.push(ROWS.slice(begin, 8))
+        stream.finish()
+    kept = {way for what, way in ran if what == repr(query.window)}
+    assert kept == {bound.plan.stream}
+    made = {pair for pair in ran if pair[0] == repr(of(agg, "y"))}
+    assert made <= routes(bound.plan, ROWS, by_rows=False)
+
+
+def test_a_plan_is_a_value() -> None:
+    query = query_of("hopping", of(Max(), "y"))
+    plan = bind(query, FRAME.schema).plan
+    assert plan == bind(query, FRAME.schema).plan
+    assert plan != bind(query_of("hopping", of(Max(), "x")), FRAME.schema).plan
+
+
+def test_the_frame_decides() -> None:
+    query = query_of("rows", of(Max(), "text"))
+    assert query.explain(FRAME).splitlines()[-3].strip().startswith("maxima")
+    table = pa.table({"key": ["a"], "ts": np.array([1], "M8[us]"), "v": [[1]]})
+    listed = sliding(order_by="ts", rows=2, last=Last("v"))
+    assert "windows" in listed.explain(table)
