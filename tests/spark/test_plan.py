@@ -1,0 +1,113 @@
+"""What a plan says of a DataFrame is what runs: on the driver, and in the workers."""
+
+from __future__ import annotations
+
+import operator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from windrow import Collect, Count, Max, StdDev, Sum, shared, sliding
+from windrow.kernels.routes import TRACE, traced
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MANY = {"peak": Max("v"), "total": Sum("v"), "rows": Count()}
+QUERIES: dict[str, dict[str, Any]] = {
+    "rows by key": {"partition_by": "key", "rows": 5, "deviation": StdDev("v"), **MANY},
+    "range by key": {"partition_by": "key", "range": "9 s", **MANY},
+    "range": {"range": "9 s", **MANY},
+    "rows": {"rows": 7, **MANY},
+    "so far": {"rows": "unbounded", **MANY},
+    "hopping": {"partition_by": "key", "range": "9 s", "slide": "3 s", **MANY},
+    "hopping lists": {"range": "9 s", "slide": "3 s", "all": Collect("v")},
+    "policy": {"partition_by": "key", "until": lambda total, old: False, **MANY},
+    "punctuation": {"on": "v > 0.9", **MANY},
+}
+
+
+@pytest.fixture(scope="module")
+def frame(spark: SparkSession) -> DataFrame:
+    from pyspark.sql import functions as sf
+
+    return spark.range(4000).select(
+        (sf.col("id") % 5).alias("key"),
+        sf.timestamp_seconds(sf.col("id")).alias("ts"),
+        sf.rand(3).alias("v"),
+    )
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranges of few rows, so that a small frame has several."""
+    strands = import_module("windrow.spark.strands")
+    monkeypatch.setattr(strands, "FEWEST", 400)
+    monkeypatch.setattr(strands, "SAMPLE", 1.0)
+    monkeypatch.setattr(import_module("windrow.spark.dataframe"), "_tasks", lambda frame: 4)
+
+
+@pytest.mark.usefixtures("cut")
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_frame_runs_its_plan(
+    frame: DataFrame, spark: SparkSession, name: str, tmp_path: Path
+) -> None:
+    query = sliding(order_by="ts", **QUERIES[name])
+    plan = import_module("windrow.spark").plan(query, frame)
+    trace = tmp_path / "trace"
+    spark.sparkContext.environment[TRACE] = str(trace)
+    try:
+        with traced() as chosen:
+            result = frame.transform(query)
+        result.count()
+        result.toArrow()
+    finally:
+        del spark.sparkContext.environment[TRACE]
+    assert chosen == [(repr(query.window), plan.spark)]
+    ran = {tuple(line.split("\t")) for line in trace.read_text().splitlines()}
+    said = {(repr(r.aggregation), r.route().name) for r in plan.results}
+    if plan.spark in ("keys", "one task"):
+        assert ran == said
+
+
+def test_hopping_queries_share_their_slices(frame: DataFrame) -> None:
+    hop = {"partition_by": "key", "order_by": "ts"}
+    queries = [
+        sliding(**hop, range="9 s", slide="3 s", peak=Max("v")),
+        sliding(**hop, range="20 s", slide="7 s", mean=Sum("v"), n=Count()),
+    ]
+    with traced() as chosen:
+        both = frame.transform(shared(*queries))
+    assert {way for _, way in chosen} == {"slices"}
+    made = both.toArrow().to_pylist()
+    for i, query in enumerate(queries):
+        alone = frame.transform(query).toArrow()
+        mine = [{n: row[n] for n in alone.column_names} for row in made if row["query"] == i]
+        order = operator.itemgetter("key", "window_start")
+        wanted = sorted(alone.to_pylist(), key=order)
+        assert [*map(rounded, sorted(mine, key=order))] == [*map(rounded, wanted)]
+
+
+@pytest.mark.usefixtures("cut")
+def test_queries_for_each_row_share_their_ranges(frame: DataFrame) -> None:
+    queries = [
+        sliding(order_by="ts", range="9 s", peak=Max("v")),
+        sliding(order_by="ts", rows=30, total=Sum("v")),
+    ]
+    with traced() as chosen:
+        both = frame.transform(shared(*queries))
+    assert {way for _, way in chosen} == {"ranges"}
+    assert both.rdd.getNumPartitions() > 1
+    made = both.orderBy("ts").toArrow()
+    for query, name in zip(queries, ("peak", "total"), strict=True):
+        alone = frame.transform(query).orderBy("ts").toArrow()
+        got, wanted = made.column(name).to_pylist(), alone.column(name).to_pylist()
+        assert got == pytest.approx(wanted, rel=1e-12)
+
+
+def rounded(row: dict[str, Any]) -> dict[str, Any]:
+    return {n: round(v, 9) if isinstance(v, float) else v for n, v in row.items()}
