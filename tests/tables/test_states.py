@@ -49,7 +49,7 @@ from windrow import (
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.custom import Custom
 from windrow.errors import Unsupported
-from windrow.tables.results import Answerer, SortedColumns
+from windrow.tables.results import WindowResults, SortedColumns
 from windrow.tables.sort import TableRows
 from windrow.tables.states import StateColumns, part_of
 from windrow.tables.types import result_type
@@ -148,7 +148,7 @@ def between(edges: Array) -> Windows:
     return Windows(edges[[0, -1]], lo=edges[:-1], hi=edges[1:])
 
 
-def answerer(draw: Any, table: pa.Table, windows: Windows) -> Answerer:
+def answerer(draw: Any, table: pa.Table, windows: Windows) -> WindowResults:
     """The table with its rows in any order, and the order that sorts them again."""
     n = table.num_rows
     order = np.array(draw(st.permutations(range(n))), np.int64)
@@ -159,9 +159,9 @@ def answerer(draw: Any, table: pa.Table, windows: Windows) -> Answerer:
     return reading(table.take(pa.array(mixed)), windows, order)
 
 
-def reading(table: pa.Table, windows: Windows, order: Array | None = None) -> Answerer:
+def reading(table: pa.Table, windows: Windows, order: Array | None = None) -> WindowResults:
     ends = np.array([0, table.num_rows])
-    return Answerer(SortedColumns(table.column, TableRows(ends, ends, order=order)), windows)
+    return WindowResults(SortedColumns(table.column, TableRows(ends, ends, order=order)), windows)
 
 
 def sent(fields: list[pa.Field], columns: dict[str, pa.Array]) -> pa.Table:
@@ -220,10 +220,10 @@ def check(
 ) -> None:
     """Windows over slices against the same windows over rows."""
     kind = kind_of(agg)
-    got = parts.answer(answerer(draw, partial, over), {"x": kind})["x"]
+    got = parts.results(answerer(draw, partial, over), {"x": kind})["x"]
     lo, hi = over.bounds()
     of_rows = Windows(np.array([0, table.num_rows]), lo=edges[lo], hi=edges[hi])
-    expected = answerer(draw, table, of_rows).answer(agg, kind)
+    expected = answerer(draw, table, of_rows).result(agg, kind)
     assert_same(agg, got, expected)
 
 
@@ -259,10 +259,10 @@ def test_aggregations_share_what_they_send() -> None:
     assert partial.column("partial:count:real").to_pylist() == [1, 0, 2]
     kinds = {name: kind_of(agg) for name, agg in aggregations}
     reader = reading(partial, between(np.array([0, 3])))
-    got = parts.answer(reader, kinds)
+    got = parts.results(reader, kinds)
     direct = reading(table, between(np.array([0, 4])))
     for name, agg in aggregations:
-        assert_same(agg, got[name], direct.answer(agg, kinds[name]))
+        assert_same(agg, got[name], direct.result(agg, kinds[name]))
     merged = parts.merge(reader)
     assert list(merged) == [field.name for field in parts.fields]
 
@@ -281,7 +281,7 @@ def test_blocks_of_sketches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     (made,) = part.make(reading(table, between(np.arange(301))))
     partial = pa.table({part.names[0]: made})
     rows = Windows(np.array([0, 300]), rows=7)
-    got = part.answer(reading(partial, rows), pa.binary())
+    got = part.results(reading(partial, rows), pa.binary())
     assert got.equals(reading(table, rows).answer(part.aggregation, pa.binary()))
 
 

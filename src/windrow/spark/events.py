@@ -80,7 +80,7 @@ class Events(DataSource):
 
 
 @dataclass
-class Piece(InputPartition):
+class WaitingChunk(InputPartition):
     """The rows at positions [first, last): what one task makes."""
 
     first: int
@@ -96,11 +96,11 @@ class TableReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """One piece a task."""
         pieces = _pieces(0, self.total, self.source.partitions)
-        return pieces or [Piece(0, 0)]  # Spark reads one partition if it is given none
+        return pieces or [WaitingChunk(0, 0)]  # Spark reads one partition if it is given none
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a piece, in Arrow batches."""
-        assert isinstance(partition, Piece)
+        assert isinstance(partition, WaitingChunk)
         return self.source.recipe.batches(partition.first, partition.last, self.made)
 
 
@@ -152,7 +152,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a piece, in Arrow batches."""
-        assert isinstance(partition, Piece)
+        assert isinstance(partition, WaitingChunk)
         return self.source.recipe.batches(partition.first, partition.last, self.made)
 
     def _due(self) -> int:
@@ -177,7 +177,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _pieces(first: int, last: int, count: int) -> list[InputPartition]:
     cuts = [first + (last - first) * n // count for n in range(count + 1)]
-    return [Piece(a, b) for a, b in pairwise(cuts) if a < b]
+    return [WaitingChunk(a, b) for a, b in pairwise(cuts) if a < b]
 
 
 def _now() -> int:

@@ -23,7 +23,7 @@ from windrow.spark.keyed import Walked
 from windrow.spark.schema import arrow_result, in_arrow
 from windrow.tables.bind import Bound
 from windrow.tables.columns import whole
-from windrow.tables.results import Answerer, SortedColumns
+from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.run import window_columns
 from windrow.tables.states import StateColumns
 from windrow.tables.walk import Walk
@@ -114,7 +114,7 @@ class Merged(Walked):
     parts: StateColumns
 
     def _walk(self, bound: Bound) -> Walk:
-        return Walk(bound, answers=self._answers)
+        return Walk(bound, results=self._new_columns)
 
     def _table(self, batch: pa.RecordBatch) -> pa.Table:
         """A batch with the slices' starts as times."""
@@ -125,11 +125,11 @@ class Merged(Walked):
             starts = starts.view(pa.timestamp("us", kind.tz))
         return table.set_column(table.column_names.index(start), start, starts.cast(kind))
 
-    def _answers(
+    def _new_columns(
         self, bound: Bound, columns: SortedColumns, windows: Bounds
     ) -> dict[str, pa.Array]:
-        answerer = Answerer(columns, windows.windows)
+        over = WindowResults(columns, windows.windows)
         made = window_columns(bound, windows)
         for name in bound.query.parts:
-            made[name] = self.parts.parts[name].answer(answerer, bound.types[name])
+            made[name] = self.parts.parts[name].results(over, bound.types[name])
         return made

@@ -156,7 +156,7 @@ class Ranged:
         whole = parts.merge(over_rows(between, [0], [between.num_rows]))
         lifted = pa.table(parts.lift(rows.column, n))
         sequence = pa.concat_tables([lifted.slice(0, halo), pa.table(whole), lifted.slice(halo)])
-        made = parts.answer(over_rows(sequence.combine_chunks(), lo, hi), bound.types)
+        made = parts.results(over_rows(sequence.combine_chunks(), lo, hi), bound.types)
         columns = dict(zip(rows.column_names, rows.columns, strict=True))
         for name, array in made.items():
             columns[name] = pa.chunked_array([pa.nulls(halo, array.type), array])

@@ -28,7 +28,7 @@ from windrow.spark.cuts import BINS, Cuts, cut_by_count, cut_by_size, joined_cut
 from windrow.spark.hopping import native_states
 from windrow.spark.schema import in_arrow
 from windrow.tables.bind import Bound
-from windrow.tables.results import Answerer, SortedColumns
+from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.sort import rows_in_place
 from windrow.tables.states import StateColumns
 from windrow.windows.positions import Windows
@@ -248,13 +248,13 @@ class Binned:
         bins = rows.column(0).to_numpy()
         starts = np.concatenate([[0], np.flatnonzero(np.diff(bins)) + 1, [bins.size]])
         lo, hi = starts[:-1], starts[1:]
-        answerer = over_rows(rows, lo, hi)
-        made = self.parts.merge(answerer) if merging else self.parts.make(answerer)
+        over = over_rows(rows, lo, hi)
+        made = self.parts.merge(over) if merging else self.parts.make(over)
         return pa.table({self.schema.names[0]: pa.array(bins[lo]), **made})
 
 
-def over_rows(rows: pa.Table, lo: Any, hi: Any) -> Answerer:
+def over_rows(rows: pa.Table, lo: Any, hi: Any) -> WindowResults:
     """Windows over the rows of a table as they stand."""
     place = rows_in_place(rows.num_rows)
     windows = Windows(place.starts, lo=np.asarray(lo, np.int64), hi=np.asarray(hi, np.int64))
-    return Answerer(SortedColumns(rows.column, place), windows)
+    return WindowResults(SortedColumns(rows.column, place), windows)

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
 )
 
-from windrow.streams.bucket import Bucket, Outcome
+from windrow.streams.bucket import Bucket, StepResult
 from windrow.streams.encoding import decode, encode
 from windrow.streams.header import Header, check_identity
 from windrow.streams.plan import Plan
@@ -150,8 +150,8 @@ class Chunks:
         self._state.removeKey((log, number))
 
 
-def _packets(outcome: Outcome) -> Iterator[pd.DataFrame]:
-    """Results as Spark takes them, the late rows counted with the first of them."""
+def _packets(outcome: StepResult) -> Iterator[pd.DataFrame]:
+    """NewResults as Spark takes them, the late rows counted with the first of them."""
     packets = [
         encode(table.slice(begin, _PACKET))
         for table in outcome.tables

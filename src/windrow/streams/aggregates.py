@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from windrow.streams.header import NEVER
 from windrow.streams.joined import Gap, Joined
-from windrow.streams.results import Results
+from windrow.streams.results import NewResults
 from windrow.streams.rows import NUMBER
 from windrow.streams.waiting import times
 from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of
 from windrow.tables.keys import newest
-from windrow.tables.results import Answerer, SortedColumns
+from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import rows_in_place
 from windrow.tables.states import StateColumns
@@ -51,7 +51,7 @@ class GrowingWindows:
 
     def step(
         self, held: pa.Table, new: pa.Table, now: int | None
-    ) -> tuple[list[Results], NDArray[Any], pa.Table]:
+    ) -> tuple[list[NewResults], NDArray[Any], pa.Table]:
         """The results of the new rows; which states stay as they are, and the new ones."""
         (bound,) = self.bounds
         joined = Joined(self._keys, held, self._lifted(new), self._gap)
@@ -63,14 +63,14 @@ class GrowingWindows:
         rows = replace(rows, values=_NewValues(bound, joined, new))
         windows = bound.query.window.bounds(rows)
         columns = SortedColumns(joined.table.column, rows)
-        made = self._parts.answer(Answerer(columns, windows.windows), bound.types)
-        result = Results(new, joined.new_rows(windows.places(rows)), made)
+        made = self._parts.results(WindowResults(columns, windows.windows), bound.types)
+        result = NewResults(new, joined.new_rows(windows.places(rows)), made)
         # of the keys that got rows: what their windows hold now
         touched = np.unique(np.searchsorted(joined.keys, joined.fresh, side="right"))
         end = joined.keys[touched]
         stretch = np.searchsorted(rows.starts, end, side="left") - 1
         first = bound.query.window.keeps(rows, windows)[stretch]
-        merged = self._parts.merge(Answerer(columns, Windows(rows.starts, lo=first, hi=end)))
+        merged = self._parts.merge(WindowResults(columns, Windows(rows.starts, lo=first, hi=end)))
         counts = np.concatenate([[0], np.cumsum(weights)])
         own = joined.table.select(self._beside()).take(pa.array(joined.order[end - 1]))
         beside = dict(zip(own.column_names, own.columns, strict=True))

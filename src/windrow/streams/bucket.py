@@ -23,7 +23,7 @@ from windrow.streams.header import NEVER, Header
 from windrow.streams.history import History
 from windrow.streams.log import Entries, Log
 from windrow.streams.plan import QUERY, Plan
-from windrow.streams.results import Results, passing
+from windrow.streams.results import NewResults, passing
 from windrow.streams.slices import SlicedWindows
 from windrow.streams.waiting import Waiting, times
 from windrow.tables.columns import nulls_of, whole
@@ -33,7 +33,7 @@ _WAITING = 0  # the number of the log in which rows wait; those of what is kept 
 
 
 @dataclass
-class Outcome:
+class StepResult:
     """What a step gives: rows of the result, and how many rows came too late."""
 
     tables: list[pa.Table] = field(default_factory=list)
@@ -65,13 +65,13 @@ class Bucket:
         for log in self._logs:
             log.entries = entries
 
-    def step(self, arrived: list[pa.Table], now: int | None) -> Outcome:
+    def step(self, arrived: list[pa.Table], now: int | None) -> StepResult:
         """Take rows in (or slices, if the plan wants them so), and answer what is due.
 
         `now` is the watermark, in the unit of times; without one nothing is final yet. For rows
         that are taken as they come it is the clock, which only tells which keys are idle.
         """
-        outcome = Outcome()
+        outcome = StepResult()
         rows = pa.concat_tables([self.plan.arrives.empty_table(), *arrived]).combine_chunks()
         if self.plan.at_once is not None:
             rows = self._enter(self.plan.at_once, rows, now, outcome)
@@ -106,7 +106,7 @@ class Bucket:
 
     # -- rows that came ---------------------------------------------------------------------
 
-    def _in_time(self, rows: pa.Table, now: int | None, outcome: Outcome) -> pa.Table:
+    def _in_time(self, rows: pa.Table, now: int | None, outcome: StepResult) -> pa.Table:
         """The rows that are not too late; a row without a time never has its turn."""
         nulls = nulls_of(whole(rows.column(self.plan.time)))
         late = np.zeros(rows.num_rows, np.bool_) if nulls is None else nulls
@@ -114,7 +114,7 @@ class Bucket:
             late = late | (times(rows, self.plan.time) < now)
         return self._without(rows, late, outcome)
 
-    def _without(self, rows: pa.Table, late: NDArray[np.bool_], outcome: Outcome) -> pa.Table:
+    def _without(self, rows: pa.Table, late: NDArray[np.bool_], outcome: StepResult) -> pa.Table:
         """The rows that are not late; the others are counted, and come out if that is asked for."""
         if not late.any():
             return rows
@@ -124,7 +124,7 @@ class Bucket:
         return rows.filter(pa.array(~late))
 
     def _enter(
-        self, family: SlicedWindows, rows: pa.Table, now: int | None, outcome: Outcome
+        self, family: SlicedWindows, rows: pa.Table, now: int | None, outcome: StepResult
     ) -> pa.Table:
         """The slices of rows that came, less those of which no window is open.
 
@@ -146,11 +146,11 @@ class Bucket:
 
     # -- answers ----------------------------------------------------------------------------
 
-    def _apply(self, ready: pa.Table, now: int | None, outcome: Outcome) -> None:
+    def _apply(self, ready: pa.Table, now: int | None, outcome: StepResult) -> None:
         """Let rows enter windows, in their order."""
         if now is None and not ready.num_rows:
             return
-        made: list[Results] = []
+        made: list[NewResults] = []
         for family, log in zip(self.plan.families, self._logs, strict=False):
             if isinstance(family, ChunkedWindows):
                 assert isinstance(log, History)
@@ -178,7 +178,7 @@ class Bucket:
                     table = table.append_column(name, other.column(name))
             outcome.tables.append(self._full(table))
 
-    def _chosen(self, i: int, answered: Results, now: int | None) -> Results:
+    def _chosen(self, i: int, answered: NewResults, now: int | None) -> NewResults:
         """The answers that come out."""
         bound = self.plan.bounds[i]
         if not bound.filters:

@@ -23,14 +23,14 @@ from windrow.streams.header import NEVER
 from windrow.streams.history import COUNT, History, too_much
 from windrow.streams.joined import Joined
 from windrow.streams.log import Chunk, Entries
-from windrow.streams.results import Results
+from windrow.streams.results import NewResults
 from windrow.streams.waiting import times
 from windrow.tables.bind import Bound
 from windrow.tables.columns import whole
 from windrow.tables.filters import columns_of
 from windrow.tables.keys import codes
-from windrow.tables.results import Answerer, SortedColumns
-from windrow.tables.run import answers
+from windrow.tables.results import SortedColumns, WindowResults
+from windrow.tables.run import new_columns
 from windrow.tables.sort import TableRows
 from windrow.tables.states import StateColumns
 
@@ -66,7 +66,7 @@ class ChunkedWindows:
         """The rows that are kept."""
         return History(entries, log, keys, self.schema, self._parts, self._time, chunks)
 
-    def step(self, history: History, new: pa.Table, now: int | None) -> list[Results]:
+    def step(self, history: History, new: pa.Table, now: int | None) -> list[NewResults]:
         """The answers of the new rows, which then join the others; no row is from before `now`."""
         chunks = history.chunks
         summaries = [history.summary(chunk).select([*self._keys, COUNT]) for chunk in chunks]
@@ -78,7 +78,7 @@ class ChunkedWindows:
 
     # -- one query --------------------------------------------------------------------------
 
-    def _results(self, bound: Bound, history: History, held: Held, new: pa.Table) -> Results:
+    def _results(self, bound: Bound, history: History, held: Held, new: pa.Table) -> NewResults:
         window = bound.query.window
         if window.reach_rows is not None:
             crossed, inside = held.by_count(window.reach_rows)
@@ -108,20 +108,20 @@ class ChunkedWindows:
             ordinals.append(np.full(rows.num_rows, i))
         return pa.concat_tables(tables), np.concatenate(ordinals)
 
-    def _from_rows(self, bound: Bound, rows: pa.Table, new: pa.Table) -> Results:
-        """Results over the rows themselves."""
+    def _from_rows(self, bound: Bound, rows: pa.Table, new: pa.Table) -> NewResults:
+        """NewResults over the rows themselves."""
         joined = Joined(self._keys, rows, new)
         sorted_rows = joined.rows(bound)
         windows = bound.query.window.bounds(sorted_rows)
         identity = (*self._keys, *(n for n in bound.query.order_by if n in rows.column_names))
         columns = SortedColumns(columns_of(joined.table), sorted_rows, identity)
-        return Results(new, joined.new_rows(joined.fresh), answers(bound, columns, windows))
+        return NewResults(new, joined.new_rows(joined.fresh), new_columns(bound, columns, windows))
 
     def _from_states(
         self, bound: Bound, history: History, held: Held, inside: Any, rows: pa.Table,
         ordinal: Any, new: pa.Table,
-    ) -> Results:  # fmt: skip
-        """Results over states: of whole chunks, and of each row that is looked at."""
+    ) -> NewResults:  # fmt: skip
+        """NewResults over states: of whole chunks, and of each row that is looked at."""
         summaries = [history.summary(chunk) for chunk in history.chunks]
         middle = pa.concat_tables(summaries).filter(pa.array(inside))
         alone = [self._lifted(rows), self._lifted(new)]
@@ -147,12 +147,12 @@ class ChunkedWindows:
             at = np.concatenate([highs[held.chunk[inside]], times(rows, name), times(new, name)])
             sorted_rows = replace(sorted_rows, at=at[order])
         windows = bound.query.window.bounds(sorted_rows)
-        answerer = Answerer(SortedColumns(table.column, sorted_rows), windows.windows)
+        over = WindowResults(SortedColumns(table.column, sorted_rows), windows.windows)
         made = {
-            name: self._parts.parts[name].answer(answerer, bound.types[name])
+            name: self._parts.parts[name].results(over, bound.types[name])
             for name in bound.query.parts
         }
-        return Results(new, order[fresh] - n, made)
+        return NewResults(new, order[fresh] - n, made)
 
     def _lifted(self, rows: pa.Table) -> pa.Table:
         """Each row as the aggregate of itself."""

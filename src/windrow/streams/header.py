@@ -15,7 +15,7 @@ import numpy as np
 from windrow.errors import InvalidArgument
 from windrow.streams.encoding import checked, framed
 from windrow.streams.log import Chunk
-from windrow.streams.waiting import Piece
+from windrow.streams.waiting import WaitingChunk
 
 _FIXED = struct.Struct("<16s16sqqII")
 _NONE = -(2**63)
@@ -30,7 +30,7 @@ class Header:
     stamp: bytes = bytes(16)
     done: int | None = None  # windows up to here are answered; None before the first step
     timer: int | None = None  # when the store calls again
-    waiting: list[Piece] = field(default_factory=list)
+    waiting: list[WaitingChunk] = field(default_factory=list)
     logs: list[list[Chunk]] = field(default_factory=list)
 
     def encode(self) -> bytes:
@@ -63,7 +63,7 @@ class Header:
             if log >= logs:
                 break  # another query's: the identity tells
             made[log].append(Chunk(*chunk))
-        waiting = [Piece(*row[:5]) for row in table[:pieces]]
+        waiting = [WaitingChunk(*row[:5]) for row in table[:pieces]]
         done, timer = (None if time == _NONE else time for time in (done, timer))
         return cls(identity, stamp, done, timer, waiting, made)
 

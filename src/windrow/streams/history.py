@@ -30,7 +30,7 @@ from windrow.streams.log import (
 from windrow.streams.waiting import times
 from windrow.tables.filters import columns_of
 from windrow.tables.keys import codes
-from windrow.tables.results import Answerer, SortedColumns
+from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.sort import TableRows
 from windrow.tables.states import StateColumns
 from windrow.windows.positions import Windows
@@ -108,7 +108,7 @@ class History:
         hi = starts[1:][counts > 0]
         windows = Windows(starts, lo=lo, hi=hi)
         columns = SortedColumns(columns_of(rows), TableRows(starts, starts, order=order))
-        aggregates = self._parts.make(Answerer(columns, windows))
+        aggregates = self._parts.make(WindowResults(columns, windows))
         first = pa.array(lo if order is None else order[lo])
         keys = {name: rows.column(name).take(first) for name in self._keys}
         return pa.table({**keys, COUNT: pa.array(hi - lo), **aggregates})

@@ -18,7 +18,7 @@ _TOLD = "windrow:told"
 
 
 @dataclass(frozen=True)
-class Results:
+class NewResults:
     """Answers by key and, within a key, in order; `rows` has each one's row of `table`."""
 
     table: pa.Table
@@ -26,7 +26,7 @@ class Results:
     made: dict[str, pa.Array]
     by_row: bool = True  # whether the answers come out in the order of the rows
 
-    def chosen(self, mask: NDArray[np.bool_]) -> Results:
+    def chosen(self, mask: NDArray[np.bool_]) -> NewResults:
         """Some of the answers."""
         made = {name: array.filter(pa.array(mask)) for name, array in self.made.items()}
         return replace(self, rows=self.rows[mask], made=made)
@@ -45,7 +45,7 @@ class Results:
         return pa.table({**beside, **made})
 
 
-def passing(bound: Bound, results: Results) -> NDArray[np.bool_]:
+def passing(bound: Bound, results: NewResults) -> NDArray[np.bool_]:
     """Which answers satisfy the query's `having`."""
     if bound.query.having is None:
         return np.ones(results.rows.size, np.bool_)
@@ -71,7 +71,9 @@ class Latest:
         """Which of the answers in the store count: the newest of each key."""
         return newest([held.column(name) for name in self._keys], held.num_rows)
 
-    def news(self, held: pa.Table, results: Results) -> tuple[Results, NDArray[Any], pa.Table]:
+    def news(
+        self, held: pa.Table, results: NewResults
+    ) -> tuple[NewResults, NDArray[Any], pa.Table]:
         """What is new, and what is held from now on: rows of `held` that stay, and new ones."""
         n, names = held.num_rows, held.column_names
         came = passing(self.bound, results)

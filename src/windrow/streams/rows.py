@@ -15,12 +15,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.streams.joined import Gap, Joined
-from windrow.streams.results import Results
+from windrow.streams.results import NewResults
 from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of
 from windrow.tables.results import SortedColumns
 from windrow.tables.rows import RowValues
-from windrow.tables.run import answers
+from windrow.tables.run import new_columns
 from windrow.tables.sort import TableRows
 from windrow.windows.sorted_rows import Bounds, no_windows
 
@@ -81,7 +81,7 @@ class RowWindows:
 
     def step(
         self, held: pa.Table, new: pa.Table, now: int | None
-    ) -> tuple[list[Results], NDArray[Any], pa.Table]:
+    ) -> tuple[list[NewResults], NDArray[Any], pa.Table]:
         """The results of the new rows; which of the held rows stay, and what joins them.
 
         No row to come is from before `now`. O(held + new).
@@ -98,9 +98,9 @@ class RowWindows:
             windows = bound.query.window.bounds(rows)
             identity = (*self._keys, *(n for n in bound.query.order_by if n in held.column_names))
             columns = SortedColumns(columns_of(joined.table), rows, identity)
-            made = answers(bound, columns, windows)
+            made = new_columns(bound, columns, windows)
             places = windows.places(rows)
-            results.append(Results(new, joined.new_rows(places), made))
+            results.append(NewResults(new, joined.new_rows(places), made))
             if self._policed:
                 lo, hi = windows.windows.bounds()
                 new = _with(new, LENGTH, joined.new_rows(places), hi - lo)

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from windrow.kernels.sort import order_rows
 from windrow.streams.header import NEVER
 from windrow.streams.history import COUNT
-from windrow.streams.results import Results
+from windrow.streams.results import NewResults
 from windrow.streams.waiting import times
 from windrow.tables.bind import Bound
 from windrow.tables.columns import whole
 from windrow.tables.filters import columns_of
 from windrow.tables.keys import codes, newest
-from windrow.tables.results import Answerer, SortedColumns
+from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.run import window_columns
 from windrow.tables.sort import TableRows
 from windrow.tables.states import StateColumns
@@ -99,8 +99,8 @@ class SlicedWindows:
         lo = np.flatnonzero(begins)
         hi = np.append(lo[1:], n)[: lo.size]
         laid = TableRows(starts, starts, order=order)
-        answerer = Answerer(SortedColumns(column, laid), Windows(starts, lo=lo, hi=hi))
-        made = self._parts.merge(answerer) if merging else self._parts.make(answerer)
+        over = WindowResults(SortedColumns(column, laid), Windows(starts, lo=lo, hi=hi))
+        made = self._parts.merge(over) if merging else self._parts.make(over)
         counts = hi - lo
         if merging:
             total = np.concatenate([[0], np.cumsum(whole(rows.column(COUNT)).to_numpy()[order])])
@@ -135,7 +135,7 @@ class SlicedWindows:
 
     def step(
         self, held: pa.Table, new: pa.Table, now: int | None, done: int | None
-    ) -> tuple[list[Results], NDArray[Any], pa.Table]:
+    ) -> tuple[list[NewResults], NDArray[Any], pa.Table]:
         """The windows that close by `now`; which slices stay, and new ones in place of others.
 
         Windows that ended by `done` were answered before.
@@ -183,7 +183,7 @@ class SlicedWindows:
 
     def _closed(
         self, bound: Bound, table: pa.Table, old: int, now: int, done: int | None
-    ) -> Results:
+    ) -> NewResults:
         """The windows of one query that are due."""
         slices = whole(table.column(SLICE)).to_numpy()
         key, count = codes([table.column(name) for name in self._keys])
@@ -204,9 +204,9 @@ class SlicedWindows:
             fresh = np.concatenate([[0], np.cumsum(order >= old)])
             lo, hi = windows.windows.bounds()
             windows = windows.chosen(np.flatnonzero(fresh[hi] > fresh[lo]))
-        answerer = Answerer(SortedColumns(table.column, rows), windows.windows)
+        over = WindowResults(SortedColumns(table.column, rows), windows.windows)
         made = window_columns(bound, windows)
         for name in bound.query.parts:
-            made[name] = self._parts.parts[name].answer(answerer, bound.types[name])
+            made[name] = self._parts.parts[name].results(over, bound.types[name])
         first, _ = windows.windows.bounds()
-        return Results(table, order[first], made, by_row=False)
+        return NewResults(table, order[first], made, by_row=False)

@@ -34,7 +34,7 @@ def times(rows: pa.Table, name: str) -> NDArray[np.int64]:
 
 
 @dataclass
-class Piece:
+class WaitingChunk:
     """A chunk of rows sorted by time: how many there are and are gone, the next and last times."""
 
     number: int
@@ -48,7 +48,12 @@ class Waiting:
     """The rows of a bucket that are not yet applied."""
 
     def __init__(
-        self, entries: Entries, log: int, schema: pa.Schema, time: str, pieces: Sequence[Piece] = ()
+        self,
+        entries: Entries,
+        log: int,
+        schema: pa.Schema,
+        time: str,
+        pieces: Sequence[WaitingChunk] = (),
     ) -> None:
         self.entries, self._log, self._schema, self._time = entries, log, schema, time
         self.pieces = list(pieces)
@@ -62,7 +67,7 @@ class Waiting:
         for begin in range(0, rows.num_rows, MOST):
             part, when = rows.slice(begin, MOST), at[begin : begin + MOST]
             number = self.pieces[-1].number + 1 if self.pieces else 0
-            piece = Piece(number, part.num_rows, 0, int(when[0]), int(when[-1]))
+            piece = WaitingChunk(number, part.num_rows, 0, int(when[0]), int(when[-1]))
             self.pieces.append(piece)
             self._held[number] = part, when
             self.entries.put(self._log, number, encode(part))
@@ -90,7 +95,7 @@ class Waiting:
         """The earliest time that waits."""
         return min((piece.next for piece in self.pieces), default=None)
 
-    def _read(self, piece: Piece) -> tuple[pa.Table, Any]:
+    def _read(self, piece: WaitingChunk) -> tuple[pa.Table, Any]:
         if piece.number not in self._held:
             data = self.entries.get(self._log, piece.number)
             what = f"waiting chunk {piece.number} of the stream's state"

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from windrow.errors import InvalidArgument
 from windrow.tables.bind import Bound
-from windrow.tables.run import Outcome, TableEngine
+from windrow.tables.run import TableEngine, TableResult
 
 
 def _schema_of(frame: Any) -> pa.Schema:
@@ -21,7 +21,7 @@ def _table_of(frame: pa.Table | pa.RecordBatch, names: list[str]) -> pa.Table:
     return pa.Table.from_batches([frame]) if isinstance(frame, pa.RecordBatch) else frame
 
 
-def _joined(bound: Bound, outcome: Outcome, frame: pa.Table | pa.RecordBatch) -> Any:
+def _joined(bound: Bound, outcome: TableResult, frame: pa.Table | pa.RecordBatch) -> Any:
     table = _table_of(frame, [])
     base = table.select(bound.query.partition_by) if bound.own_rows else table
     if outcome.rows is not None:

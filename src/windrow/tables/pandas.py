@@ -14,7 +14,7 @@ import pyarrow.types as pt
 
 from windrow.errors import InvalidArgument
 from windrow.tables.bind import Bound
-from windrow.tables.run import Outcome, TableEngine
+from windrow.tables.run import TableEngine, TableResult
 
 
 def _schema_of(frame: Any) -> pa.Schema:
@@ -31,7 +31,7 @@ def _table_of(frame: pd.DataFrame, names: list[str]) -> pa.Table:
     return pa.table(columns or {"": pa.nulls(len(frame))})
 
 
-def _joined(bound: Bound, outcome: Outcome, frame: pd.DataFrame) -> pd.DataFrame:
+def _joined(bound: Bound, outcome: TableResult, frame: pd.DataFrame) -> pd.DataFrame:
     base = frame[list(bound.query.partition_by)] if bound.own_rows else frame
     base = base.copy(deep=False) if outcome.rows is None else base.iloc[outcome.rows]
     if bound.own_rows:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from windrow.errors import InvalidArgument
 from windrow.tables.bind import Bound
-from windrow.tables.run import Outcome, TableEngine
+from windrow.tables.run import TableEngine, TableResult
 
 
 def _schema_of(frame: Any) -> pa.Schema:
@@ -24,7 +24,7 @@ def _table_of(frame: pl.DataFrame, names: list[str]) -> pa.Table:
     return frame.select(names).to_arrow() if names else pa.table({"": pa.nulls(frame.height)})
 
 
-def _joined(bound: Bound, outcome: Outcome, frame: pl.DataFrame) -> pl.DataFrame:
+def _joined(bound: Bound, outcome: TableResult, frame: pl.DataFrame) -> pl.DataFrame:
     base = frame.select(bound.query.partition_by) if bound.own_rows else frame
     if outcome.rows is not None and base.width:
         base = base[outcome.rows]

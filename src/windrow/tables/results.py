@@ -121,7 +121,7 @@ def numbered(array: pa.Array, takes: str) -> Values | None:
 Aggregate = Callable[..., Answers]
 
 
-class Answerer:
+class WindowResults:
     """Answers one aggregation after the other over the same windows."""
 
     def __init__(
@@ -131,7 +131,7 @@ class Answerer:
         self.array, self.values = columns.array, columns.values
         self._call = aggregate
 
-    def answer(self, aggregation: Aggregation, kind: pa.DataType | None) -> pa.Array:
+    def result(self, aggregation: Aggregation, kind: pa.DataType | None) -> pa.Array:
         """The results of an aggregation, in the order of the windows."""
         kinds = tuple(kind_of(self.array(text).type) for text in aggregation.columns)
         by_rows = self.windows.rows is not None
@@ -188,7 +188,7 @@ class Answerer:
 
     def counted(self, text: str) -> NDArray[np.int64]:
         """How many values of each window are not null."""
-        return np.asarray(self.answer(Count(text), pa.int64()).to_numpy())
+        return np.asarray(self.result(Count(text), pa.int64()).to_numpy())
 
     def _decimal(self, aggregation: Aggregation, kind: pa.DataType) -> pa.Array:
         (text,) = aggregation.columns

@@ -28,14 +28,14 @@ from windrow.tables.bind import Bound, bind
 from windrow.tables.columns import from_numbers, nulls_of, numbers
 from windrow.tables.filters import columns_of, satisfies, wanted
 from windrow.tables.pool import Pool
-from windrow.tables.results import Aggregate, Answerer, SortedColumns
+from windrow.tables.results import Aggregate, SortedColumns, WindowResults
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows, sort_rows
 from windrow.windows.sorted_rows import Bounds
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TableResult:
     """The result: rows of the table (None: all of them), and new columns as long as they are."""
 
     rows: NDArray[Any] | None
@@ -53,7 +53,7 @@ class TableEngine:
 
     schema_of: Callable[[Any], pa.Schema]
     table_of: Callable[[Any, list[str]], pa.Table]
-    joined: Callable[[Bound, Outcome, Any], Any]
+    joined: Callable[[Bound, TableResult, Any], Any]
 
     def run(self, query: Query, frame: Any) -> Any:
         """The results of a query as a frame of the same kind."""
@@ -64,7 +64,7 @@ class TableEngine:
         schema = self.schema_of(frame)
         bounds = [bind(query, schema) for query in shared]
         needed = dict.fromkeys(name for bound in bounds for name in bound.needed)
-        outcomes = answer_all(bounds, self.table_of(frame, list(needed)))
+        outcomes = run_queries(bounds, self.table_of(frame, list(needed)))
         return [self.joined(b, o, frame) for b, o in zip(bounds, outcomes, strict=True)]
 
     def plan(self, query: Query, frame: Any) -> Plan:
@@ -72,19 +72,21 @@ class TableEngine:
         return bind(query, self.schema_of(frame)).plan
 
 
-def answer(bound: Bound, table: pa.Table, threads: int | None = None) -> Outcome:
+def run_query(bound: Bound, table: pa.Table, threads: int | None = None) -> TableResult:
     """The answers of a bound query over `table`, which has at least the columns it needs."""
-    (outcome,) = answer_all([bound], table, threads)
+    (outcome,) = run_queries([bound], table, threads)
     return outcome
 
 
-def answer_all(bounds: list[Bound], table: pa.Table, threads: int | None = None) -> list[Outcome]:
+def run_queries(
+    bounds: list[Bound], table: pa.Table, threads: int | None = None
+) -> list[TableResult]:
     """The answers of several queries; those over the same rows in the same order sort them once."""
     threads = threads or len(os.sched_getaffinity(0))
     alike: dict[Any, list[int]] = {}
     for i, bound in enumerate(bounds):
         alike.setdefault(_sorting(bound), []).append(i)
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, TableResult] = {}
     for members in alike.values():
         made = _together([bounds[i] for i in members], table, threads)
         outcomes.update(zip(members, made, strict=True))
@@ -98,7 +100,7 @@ def _sorting(bound: Bound) -> Any:
     return query.where, query.partition_by, query.order_by, along
 
 
-def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[Outcome]:
+def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableResult]:
     """The answers of queries over the same sorted rows."""
     kept = None
     if bounds[0].query.where is not None:
@@ -112,11 +114,11 @@ def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[Outcom
     pool = Pool([(plan, w.windows) for plan, w in zip(plans, windows, strict=True)])
     outcomes = []
     for bound, plan, each in zip(bounds, plans, windows, strict=True):
-        made = answers(bound, columns, each, plan, pool.aggregate)
+        made = new_columns(bound, columns, each, plan, pool.aggregate)
         places, made = _arranged(bound, table, rows, each, made)
         if kept is not None:
             places = kept if places is None else kept[places]
-        outcomes.append(Outcome(places, made))
+        outcomes.append(TableResult(places, made))
     return outcomes
 
 
@@ -125,7 +127,7 @@ def _windows(bound: Bound, rows: TableRows, table: pa.Table) -> Bounds:
     return bound.query.window.bounds(replace(rows, values=values))
 
 
-def answers(
+def new_columns(
     bound: Bound,
     columns: SortedColumns,
     windows: Bounds,
@@ -133,11 +135,11 @@ def answers(
     call: Aggregate = aggregate,
 ) -> dict[str, pa.Array]:
     """The columns of the result that are new, in the order of the windows."""
-    answerer = Answerer(columns, windows.windows, call)
+    over = WindowResults(columns, windows.windows, call)
     made = window_columns(bound, windows)
     by_rows = windows.windows.rows is not None
     for result in (plan or bound.plan).results:
-        made[result.name] = answerer.run(replace(result, by_rows=by_rows), bound.types[result.name])
+        made[result.name] = over.run(replace(result, by_rows=by_rows), bound.types[result.name])
     return made
 
 

@@ -42,7 +42,14 @@ from windrow.queries.plan import form_of
 from windrow.stores.encoding import decode, encode
 from windrow.tables.columns import from_numbers, nulls_of
 from windrow.tables.decimals import exact_mean, exact_sum
-from windrow.tables.results import Answerer, SortedColumns, Values, array_of, numbered, restored
+from windrow.tables.results import (
+    SortedColumns,
+    Values,
+    WindowResults,
+    array_of,
+    numbered,
+    restored,
+)
 from windrow.tables.sort import TableRows, rows_in_place
 from windrow.tables.types import compiled_type, is_number, kind_of, plain
 from windrow.windows.positions import Windows
@@ -86,31 +93,31 @@ class StateColumns:
             made.update(found)
         return made
 
-    def make(self, answerer: Answerer) -> dict[str, pa.Array]:
+    def make(self, over: WindowResults) -> dict[str, pa.Array]:
         """The columns for windows over rows, in the order of the windows."""
-        return self._columns(answerer, merging=False)
+        return self._columns(over, merging=False)
 
     def lift(self, column: Callable[[str], Any], n: int) -> dict[str, pa.Array]:
         """The columns for n rows, each travelling by itself."""
         rows, alone = rows_in_place(n), np.arange(n)
         windows = Windows(rows.starts, lo=alone, hi=alone + 1)
-        return self.make(Answerer(SortedColumns(column, rows), windows))
+        return self.make(WindowResults(SortedColumns(column, rows), windows))
 
-    def merge(self, answerer: Answerer) -> dict[str, pa.Array]:
-        """The same columns for windows over rows of partial columns, which the answerer reads."""
-        return self._columns(answerer, merging=True)
+    def merge(self, over: WindowResults) -> dict[str, pa.Array]:
+        """The same columns for windows over rows of partial columns, which `over` reads."""
+        return self._columns(over, merging=True)
 
-    def answer(
-        self, answerer: Answerer, kinds: Mapping[str, pa.DataType | None]
+    def results(
+        self, over: WindowResults, kinds: Mapping[str, pa.DataType | None]
     ) -> dict[str, pa.Array]:
         """The answers, of the types `kinds`, for windows over rows of partial columns."""
-        return {name: part.answer(answerer, kinds[name]) for name, part in self.parts.items()}
+        return {name: part.results(over, kinds[name]) for name, part in self.parts.items()}
 
-    def _columns(self, answerer: Answerer, merging: bool) -> dict[str, pa.Array]:
+    def _columns(self, over: WindowResults, merging: bool) -> dict[str, pa.Array]:
         made: dict[str, pa.Array] = {}
         for part in self._order:
             if any(f.name not in made for f in part.fields):
-                arrays = part.merge(answerer) if merging else part.make(answerer)
+                arrays = part.merge(over) if merging else part.make(over)
                 made.update(zip(part.names, arrays, strict=True))
         return {field.name: made[field.name] for field in self.fields}
 
@@ -128,15 +135,15 @@ class Part(ABC):
         """The columns, known from the types alone."""
 
     @abstractmethod
-    def make(self, answerer: Answerer) -> list[pa.Array]:
+    def make(self, over: WindowResults) -> list[pa.Array]:
         """The columns for windows over rows."""
 
     @abstractmethod
-    def merge(self, answerer: Answerer) -> list[pa.Array]:
+    def merge(self, over: WindowResults) -> list[pa.Array]:
         """The columns for windows over rows of such columns."""
 
     @abstractmethod
-    def answer(self, answerer: Answerer, kind: Any) -> pa.Array:
+    def results(self, over: WindowResults, kind: Any) -> pa.Array:
         """The results, of type `kind`, for windows over rows of such columns."""
 
     def native(self) -> dict[str, str] | None:
@@ -221,14 +228,14 @@ class Picked(Part):
         assert algebra is not None
         return [self.shared(algebra.fields[0][0], self.types[0])]
 
-    def make(self, answerer: Answerer) -> list[pa.Array]:
-        return [answerer.answer(self.aggregation, self.types[0])]
+    def make(self, over: WindowResults) -> list[pa.Array]:
+        return [over.result(self.aggregation, self.types[0])]
 
-    def merge(self, answerer: Answerer) -> list[pa.Array]:
-        return [self.answer(answerer, self.types[0])]
+    def merge(self, over: WindowResults) -> list[pa.Array]:
+        return [self.results(over, self.types[0])]
 
-    def answer(self, answerer: Answerer, kind: Any) -> pa.Array:
-        return answerer.answer(bound_to(self.aggregation, *self.names), kind)
+    def results(self, over: WindowResults, kind: Any) -> pa.Array:
+        return over.result(bound_to(self.aggregation, *self.names), kind)
 
 
 class Numbers(Part):
@@ -258,24 +265,24 @@ class Numbers(Part):
                 made.append(self.shared(name, _ARROW[kind]))
         return made
 
-    def make(self, answerer: Answerer) -> list[pa.Array]:
+    def make(self, over: WindowResults) -> list[pa.Array]:
         columns = self.aggregation.columns
         if self.aggregation.functions is not None:
-            given = [answerer.values(text) for text in columns]
+            given = [over.values(text) for text in columns]
         elif columns:
-            given = [answerer.values_for(self.aggregation)]
+            given = [over.values_for(self.aggregation)]
         else:
-            given = [Values(np.zeros(answerer.laid.size, np.int64), None)]
+            given = [Values(np.zeros(over.laid.size, np.int64), None)]
         values = [each for each in given if each is not None]
         made = partials(
             self.aggregation,
             [_machine_numbers(v.data) for v in values],
-            answerer.windows,
+            over.windows,
             nulls=[v.nulls for v in values],
-            threads=answerer.laid.threads,
+            threads=over.laid.threads,
         )
         return self._arrays(
-            made, values[0].back, lambda at, gone: answerer.picked(columns[-1], at, gone)
+            made, values[0].back, lambda at, gone: over.picked(columns[-1], at, gone)
         )
 
     def _arrays(self, made: Partials, back: Any, picked: Any) -> list[pa.Array]:
@@ -291,15 +298,15 @@ class Numbers(Part):
                 arrays.append(from_numbers(values, None if counts else made.missing, field.type))
         return arrays
 
-    def _sent(self, answerer: Answerer) -> tuple[str, Partials, Any, Any]:
+    def _sent(self, over: WindowResults) -> tuple[str, Partials, Any, Any]:
         """The states, and what gives the values and the arguments that their numbers stand for.
 
         A number that stands for an argument is a position in all columns of arguments, one after
         the other; values of several columns are ranked together.
         """
-        laid, n = answerer.laid, answerer.laid.size
+        laid, n = over.laid, over.laid.size
         rows = laid.rows(np.arange(n))
-        arrays = [answerer.array(name) for name in self.names]
+        arrays = [over.array(name) for name in self.names]
         measured = [a for a, kind in zip(arrays, self.kinds, strict=True) if kind == "value"]
         argued = [a for a, kind in zip(arrays, self.kinds, strict=True) if kind == "argument"]
         found = numbered(_joined(measured), self.aggregation.takes) if measured else None
@@ -316,13 +323,13 @@ class Numbers(Part):
                 fields.append(laid.sorted(data))
                 values += 1
             else:
-                given = answerer.values(name)
+                given = over.values(name)
                 assert given is not None
                 fields.append(given.data.astype(dtype_of(kind), copy=False))
         gone = [
             nulls
             for name, kind in zip(self.names, self.kinds, strict=True)
-            if kind != "argument" and (nulls := answerer.columns.nulls(name)) is not None
+            if kind != "argument" and (nulls := over.columns.nulls(name)) is not None
         ]
         states = Partials(tuple(fields), np.logical_or.reduce(gone) if gone else None)
         everything: Any = _joined(argued) if argued else None
@@ -333,22 +340,22 @@ class Numbers(Part):
             lambda at, gone: everything.take(pa.array(at, mask=gone)),
         )
 
-    def merge(self, answerer: Answerer) -> list[pa.Array]:
-        dtype, states, back, picked = self._sent(answerer)
+    def merge(self, over: WindowResults) -> list[pa.Array]:
+        dtype, states, back, picked = self._sent(over)
         made = merge_partials(
-            self.aggregation, [dtype, *self.dtypes[1:]], states, answerer.windows,
-            threads=answerer.laid.threads,
+            self.aggregation, [dtype, *self.dtypes[1:]], states, over.windows,
+            threads=over.laid.threads,
         )  # fmt: skip
         return self._arrays(made, back, picked)
 
-    def answer(self, answerer: Answerer, kind: Any) -> pa.Array:
-        dtype, states, back, picked = self._sent(answerer)
+    def results(self, over: WindowResults, kind: Any) -> pa.Array:
+        dtype, states, back, picked = self._sent(over)
         made = merge(
-            self.aggregation, [dtype, *self.dtypes[1:]], states, answerer.windows,
-            threads=answerer.laid.threads,
+            self.aggregation, [dtype, *self.dtypes[1:]], states, over.windows,
+            threads=over.laid.threads,
         )  # fmt: skip
         if self.aggregation.least > 1:  # too few values have no result: null
-            counts = pc.fill_null(answerer.answer(Sum(self.names[0]), pa.int64()), 0)
+            counts = pc.fill_null(over.result(Sum(self.names[0]), pa.int64()), 0)
             made = type(made)(made.values, counts.to_numpy() < self.aggregation.least)
         source = self.types[0] if self.types else pa.int64()
         return restored(self.aggregation, made, kind, source, back, picked)
@@ -373,20 +380,20 @@ class DecimalSum(Part):
     def _wide(self) -> pa.DataType:
         return pa.decimal128(_MOST_DIGITS, self.types[0].scale)
 
-    def make(self, answerer: Answerer) -> list[pa.Array]:
+    def make(self, over: WindowResults) -> list[pa.Array]:
         text = self.aggregation.columns[0]
-        total = answerer.answer(Sum(text), self._wide())
-        return [total, answerer.answer(Count(text), pa.int64())][: len(self.fields)]
+        total = over.result(Sum(text), self._wide())
+        return [total, over.result(Count(text), pa.int64())][: len(self.fields)]
 
-    def merge(self, answerer: Answerer) -> list[pa.Array]:
-        total = answerer.answer(Sum(self.names[0]), self._wide())
-        counts = [answerer.answer(Sum(name), pa.int64()) for name in self.names[1:]]
+    def merge(self, over: WindowResults) -> list[pa.Array]:
+        total = over.result(Sum(self.names[0]), self._wide())
+        counts = [over.result(Sum(name), pa.int64()) for name in self.names[1:]]
         return [total, *(pc.fill_null(count, 0) for count in counts)]
 
-    def answer(self, answerer: Answerer, kind: Any) -> pa.Array:
+    def results(self, over: WindowResults, kind: Any) -> pa.Array:
         if len(self.fields) == 1:
-            return answerer.answer(Sum(self.names[0]), kind)
-        total, counts = self.merge(answerer)
+            return over.result(Sum(self.names[0]), kind)
+        total, counts = self.merge(over)
         sums = exact_sum(total, lambda limb: limb)  # every sum in units of its last digit
         means = exact_mean(sums, counts.to_numpy(), kind.scale - self.types[0].scale)
         means[counts.to_numpy() == 0] = None
@@ -413,35 +420,35 @@ class Listed(Part):
         whole = listing.first is None and listing.last is None
         return Collect(text) if whole else bound_to(self.aggregation, text)
 
-    def make(self, answerer: Answerer) -> list[pa.Array]:
+    def make(self, over: WindowResults) -> list[pa.Array]:
         kind = self.fields[0].type
-        made = answerer.answer(self._collected(self.aggregation.columns[0]), kind)
+        made = over.result(self._collected(self.aggregation.columns[0]), kind)
         return [made.cast(kind)]
 
-    def merge(self, answerer: Answerer) -> list[pa.Array]:
+    def merge(self, over: WindowResults) -> list[pa.Array]:
         kind = self.fields[0].type
-        inner = _flattened(answerer, self.names[0])
-        return [inner.answer(self._collected(self.names[0]), kind).cast(kind)]
+        inner = _flattened(over, self.names[0])
+        return [inner.result(self._collected(self.names[0]), kind).cast(kind)]
 
-    def answer(self, answerer: Answerer, kind: Any) -> pa.Array:
-        inner = _flattened(answerer, self.names[0])
-        return inner.answer(bound_to(self.aggregation, self.names[0]), kind)
+    def results(self, over: WindowResults, kind: Any) -> pa.Array:
+        inner = _flattened(over, self.names[0])
+        return inner.result(bound_to(self.aggregation, self.names[0]), kind)
 
 
-def _flattened(answerer: Answerer, name: str) -> Answerer:
+def _flattened(over: WindowResults, name: str) -> WindowResults:
     """The values of a column of lists, and windows over them in place of windows over the lists."""
-    lists = answerer.array(name)
-    laid = answerer.laid
+    lists = over.array(name)
+    laid = over.laid
     if laid.order is not None:
         lists = lists.take(pa.array(laid.order))
     sizes = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    lo, hi = answerer.windows.bounds()
+    lo, hi = over.windows.bounds()
     ends = offsets[[0, -1]]
     values = lists.flatten()
     inside = Windows(ends, lo=offsets[lo], hi=offsets[hi])
     flat = TableRows(ends, ends, threads=laid.threads)
-    return Answerer(SortedColumns(lambda _: values, flat), inside)
+    return WindowResults(SortedColumns(lambda _: values, flat), inside)
 
 
 # -- what is sent as bytes ----------------------------------------------------------------------
@@ -462,15 +469,15 @@ class Sketch(Part):
         self.row_bytes = compiled.width * np.dtype(compiled.dtype).itemsize
         return [self.own("sketch", pa.binary())]
 
-    def make(self, answerer: Answerer) -> list[pa.Array]:
+    def make(self, over: WindowResults) -> list[pa.Array]:
         (text,) = self.aggregation.columns
-        array = answerer.array(text)
+        array = over.array(text)
         if self.by_hash:
             nulls = nulls_of(array)
-            data = answerer.laid.sorted(_hashes(array, self.aggregation))
-            values = Values(data, None if nulls is None else answerer.laid.sorted(nulls))
+            data = over.laid.sorted(_hashes(array, self.aggregation))
+            values = Values(data, None if nulls is None else over.laid.sorted(nulls))
         else:
-            found = answerer.values(text)
+            found = over.values(text)
             assert found is not None
             values = Values(_machine_numbers(found.data), found.nulls)
         made = [
@@ -480,25 +487,25 @@ class Sketch(Part):
                     [values.data],
                     block,
                     nulls=[values.nulls],
-                    threads=answerer.laid.threads,
+                    threads=over.laid.threads,
                     hashed=self.by_hash,
                 )
             )
-            for block in self._blocks(answerer.windows)
+            for block in self._blocks(over.windows)
         ]
         return [pa.concat_arrays(made)]
 
-    def merge(self, answerer: Answerer) -> list[pa.Array]:
+    def merge(self, over: WindowResults) -> list[pa.Array]:
         made = [
             self._bytes(merge_partials(self.aggregation, [self.dtype], rows, block))
-            for rows, block in self._sent(answerer)
+            for rows, block in self._sent(over)
         ]
         return [pa.concat_arrays(made)]
 
-    def answer(self, answerer: Answerer, kind: Any) -> pa.Array:
+    def results(self, over: WindowResults, kind: Any) -> pa.Array:
         made = [
             array_of(merge(self.aggregation, [self.dtype], rows, block), kind)
-            for rows, block in self._sent(answerer)
+            for rows, block in self._sent(over)
         ]
         return pa.concat_arrays(made)
 
@@ -509,12 +516,12 @@ class Sketch(Part):
         for a in range(0, max(1, lo.size), step):
             yield Windows(windows.starts, lo=lo[a : a + step], hi=hi[a : a + step])
 
-    def _sent(self, answerer: Answerer) -> Iterator[tuple[Partials, Windows]]:
+    def _sent(self, over: WindowResults) -> Iterator[tuple[Partials, Windows]]:
         """The rows that a block of windows needs, and the windows over them."""
-        array = answerer.array(self.names[0])
-        if answerer.laid.order is not None:
-            array = array.take(pa.array(answerer.laid.order))
-        for block in self._blocks(answerer.windows):
+        array = over.array(self.names[0])
+        if over.laid.order is not None:
+            array = array.take(pa.array(over.laid.order))
+        for block in self._blocks(over.windows):
             lo, hi = block.bounds()
             first, past = (int(lo[0]), int(hi[-1])) if lo.size else (0, 0)
             rows = self._rows(array.slice(first, past - first))
@@ -563,20 +570,20 @@ class Encoded(Part):
     def schema(self) -> list[pa.Field]:
         return [self.own("state", pa.binary())]
 
-    def make(self, answerer: Answerer) -> list[pa.Array]:
+    def make(self, over: WindowResults) -> list[pa.Array]:
         unit = self.aggregation.unit
-        return [self._answer(answerer, self.aggregation.columns, unit, encode).cast(pa.binary())]
+        return [self._result(over, self.aggregation.columns, unit, encode).cast(pa.binary())]
 
-    def merge(self, answerer: Answerer) -> list[pa.Array]:
-        return [self._answer(answerer, self.names, decode, encode).cast(pa.binary())]
+    def merge(self, over: WindowResults) -> list[pa.Array]:
+        return [self._result(over, self.names, decode, encode).cast(pa.binary())]
 
-    def answer(self, answerer: Answerer, kind: Any) -> pa.Array:
-        return self._answer(answerer, self.names, decode, self.aggregation.lower, kind)
+    def results(self, over: WindowResults, kind: Any) -> pa.Array:
+        return self._result(over, self.names, decode, self.aggregation.lower, kind)
 
-    def _answer(
-        self, answerer: Answerer, columns: Any, lift: Any, lower: Any, kind: Any = None
+    def _result(
+        self, over: WindowResults, columns: Any, lift: Any, lower: Any, kind: Any = None
     ) -> pa.Array:
         given = {"lift": lift, "combine": self.aggregation.combine, "lower": lower}
         if self.aggregation.identity is not None:
             given["identity"] = self.aggregation.identity
-        return answerer.answer(Custom(*columns, **given), kind)
+        return over.result(Custom(*columns, **given), kind)

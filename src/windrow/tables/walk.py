@@ -25,11 +25,11 @@ from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of, wanted
 from windrow.tables.results import SortedColumns
 from windrow.tables.rows import RowValues
-from windrow.tables.run import answers
+from windrow.tables.run import new_columns
 from windrow.tables.sort import TableRows, sorted_already
 from windrow.windows.sorted_rows import PLACED, Bounds
 
-Answer = Callable[[Bound, SortedColumns, Bounds], dict[str, pa.Array]]
+MakeColumns = Callable[[Bound, SortedColumns, Bounds], dict[str, pa.Array]]
 # Kernels are called for at least so many rows: what a call costs is then nothing to a row.
 PIECE = 1 << 15
 
@@ -37,8 +37,10 @@ PIECE = 1 << 15
 class Walk:
     """Answers over sorted rows: `feed` takes some and gives what is ready, `finish` the rest."""
 
-    def __init__(self, bound: Bound, piece: int = PIECE, answers: Answer = answers) -> None:
-        self.bound, self.piece, self._answers = bound, piece, answers
+    def __init__(
+        self, bound: Bound, piece: int = PIECE, results: MakeColumns = new_columns
+    ) -> None:
+        self.bound, self.piece, self._new_columns = bound, piece, results
         self._waiting: list[pa.Table] = []
         self._tail: pa.Table | None = None
         self._answered = 0  # rows of the tail that have their answers
@@ -136,7 +138,7 @@ class Walk:
         identity = [name for name in named if name in table.column_names]
         columns = SortedColumns(columns_of(table), rows, identity)
         try:
-            made = self._answers(bound, columns, windows)
+            made = self._new_columns(bound, columns, windows)
         except OverflowError as error:
             place = self._overflowing(columns, windows)
             error.add_note(f"at the row {columns.described(place)!r}")
@@ -158,7 +160,7 @@ class Walk:
         while high - low > 1:
             half = slice(low, (low + high) // 2)
             try:
-                self._answers(self.bound, columns, windows.chosen(half))
+                self._new_columns(self.bound, columns, windows.chosen(half))
             except OverflowError:
                 high = half.stop
             else:

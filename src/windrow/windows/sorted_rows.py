@@ -30,7 +30,7 @@ Chosen = slice | Positions
 EVERY = slice(None)
 
 
-class Values(Protocol):
+class RowReader(Protocol):
     """The values of sorted rows, for windows that a function or a condition decides about."""
 
     parts: Mapping[str, Aggregation]  # the aggregations of the query, by the names of their results
@@ -69,7 +69,7 @@ class SortedRows:
     at: NDArray[Any] | None = None  # the order, where windows are measured along it …
     axis: Axis | None = None  # … and its unit
     threads: int = 1
-    values: Values | None = None
+    values: RowReader | None = None
     fresh: Chosen = field(default_factory=lambda: EVERY)
     now: Any = None
     open: int = 0
