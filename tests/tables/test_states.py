@@ -49,7 +49,7 @@ from windrow import (
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.custom import Custom
 from windrow.errors import Unsupported
-from windrow.tables.results import WindowResults, SortedColumns
+from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.sort import TableRows
 from windrow.tables.states import StateColumns, part_of
 from windrow.tables.types import result_type
