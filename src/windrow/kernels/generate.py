@@ -23,7 +23,7 @@ from windrow.kernels.words import rows_words, scalar_words
 
 CURSORS = 8
 
-_IMPORT = re.compile(r"^from windrow\.compiled\.loops\.protocol import \([^)]*\)\n", re.M)
+_IMPORT = re.compile(r"^from windrow\.kernels\.loops\.protocol import \([^)]*\)\n", re.M)
 _BOUNDS = {
     "rows": "first = r + 1 - w\n    return (first if first > 0 else 0), r + 1",
     "range": "return lo[r - row], hi[r - row]",
