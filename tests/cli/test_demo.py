@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from windrow.cli.demo.agreement import compare, rank_errors
 from windrow.cli.demo.arrivals import CLOSING, Arrivals, arrive, without_closing
 from windrow.cli.demo.batch import Timed
-from windrow.cli.demo.findings import Findings, Result
 from windrow.cli.demo.questions import LATENESS, QUANTILES, QUESTIONS
 from windrow.cli.demo.report import as_dict, draw_all, summary
+from windrow.cli.demo.run import Findings, Result
 from windrow.cli.demo.streaming import Streamed
 from windrow.cli.stream import Tally
 from windrow.samples.plugs import readings

@@ -1,7 +1,7 @@
 """`windrow demo`: the main job on made-up data, and a page that shows it.
 
 command    what was asked for
-findings   the steps, one after the other, and what came of them
+run        the steps, one after the other, and what came of them
 questions  the queries, and how Spark's own functions would ask them
 arrivals   the readings as files that come in one by one, and which rows come too late
 batch      the queries over all rows at once, timed, windrow's and Spark's

@@ -44,8 +44,8 @@ def demo(rows: int, output: str, verbose: bool, as_json: bool) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for module in ("jinja2", "matplotlib", "pyspark"):  # a missing one is told before the work
         import_module(module)
-    from windrow.cli.demo.findings import find
     from windrow.cli.demo.report import as_dict, draw_all, summary
+    from windrow.cli.demo.run import find
 
     started = time.perf_counter()
     place = Path(tempfile.mkdtemp(prefix="windrow-demo-"))

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from windrow.cli.demo.chart import draw, inline, save
-from windrow.cli.demo.findings import Findings, Result
 from windrow.cli.demo.page import render
 from windrow.cli.demo.questions import LATENESS
+from windrow.cli.demo.run import Findings, Result
 from windrow.cli.java import find_java
 from windrow.cli.outputs import replacing
 from windrow.cli.terminal import table
