@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,12 +19,9 @@ from hypothesis import strategies as st
 
 from windrow.cli.demo.agreement import compare, rank_errors
 from windrow.cli.demo.arrivals import CLOSING, Arrivals, arrive, without_closing
-from windrow.cli.demo.batch import Timed
 from windrow.cli.demo.questions import LATENESS, QUANTILES, QUESTIONS
-from windrow.cli.demo.report import as_dict, draw_all, summary
-from windrow.cli.demo.run import Findings, Result
-from windrow.cli.demo.streaming import Streamed
-from windrow.cli.stream import Tally
+from windrow.cli.demo.report import as_dict, summary, write_files
+from windrow.cli.demo.run import Comparison, Findings, Timed
 from windrow.samples.plugs import readings
 
 MICROS = 60_000_000
@@ -55,7 +53,7 @@ def test_the_same_rows_in_another_order_agree(rows: list, random: object) -> Non
     order = list(range(len(rows)))
     random.shuffle(order)  # type: ignore[attr-defined]
     found = compare(table, table.take(order), ("k",), ("f", "i", "l"))
-    assert found.holds and str(found) == "exactly" and found.rows == len(rows)
+    assert found.holds and found.says == "exactly" and found.rows == len(rows)
 
 
 @given(VALUES, st.data())
@@ -76,7 +74,7 @@ def test_missing_rows_nulls_and_roundings() -> None:
     assert not compare(table, table.slice(1), ("k",), ("f",)).holds
     other = pa.table({"k": [1, 2], "f": [1.0 + 1e-12, None]})
     found = compare(table, other, ("k",), ("f",))
-    assert found.holds and str(found) == "within 1e-12"
+    assert found.holds and found.says == "within 1e-12"
     assert not compare(table, other, ("k",), ("f",), close=1e-13).holds
     assert not compare(table, pa.table({"k": [1, 3], "f": [1.0, None]}), ("k",), ("f",)).holds
 
@@ -140,23 +138,19 @@ def test_rows_are_kept_or_too_late_for_every_window(tmp_path: Path, rows: int) -
 def findings(tmp_path_factory: pytest.TempPathFactory) -> Findings:
     """As if Spark had run it."""
     table = readings(30_000)
-    results = []
+    comparisons = []
     for question in QUESTIONS:
-        made = question.query(table)
-        agreement = compare(made, made, question.keys, question.answers)
-        streamed = Streamed(made, Tally(8, 30_000, 3), 9.0)
-        results.append(
-            Result(
-                question, Timed(made, 0.5), Timed(made, 2.0), streamed, agreement, "exactly", True
-            )
-        )
-    return Findings(table, Arrivals(tmp_path_factory.mktemp("in"), 8, table, 3), results)
+        results = question.query(table)
+        same = compare(results, results, question.keys, question.results)
+        runs = Timed(results, 0.5), Timed(results, 2.0), Timed(results, 9.0, late=3)
+        comparisons.append(Comparison(question, *runs, same, same))
+    return Findings(table, Arrivals(tmp_path_factory.mktemp("in"), 8, table, 3), comparisons)
 
 
 @pytest.fixture(scope="module")
 def page(findings: Findings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
-    made = draw_all(findings, folder, 61.0)
+    made = write_files(findings, folder, 61.0)
     assert [path.name for path in made] == ["index.html", "chart.png", "chart.svg"]
     assert all(path.stat().st_size > 10_000 for path in made)
     assert made[1].read_bytes().startswith(b"\x89PNG")
@@ -203,18 +197,10 @@ def test_the_table_and_the_json_tell_the_same(findings: Findings) -> None:
 
 
 def test_late_rows_that_were_not_counted_are_no_agreement(findings: Findings) -> None:
-    one = findings.results[0]
-    other = Result(
-        one.question,
-        one.own,
-        one.spark,
-        Streamed(one.streamed.answers, Tally(8, 30_000, 4), 9.0),
-        one.agreement,
-        one.sameness,
-        one.same,
-    )
-    assert findings.agree
-    assert not Findings(findings.readings, findings.arrivals, [other]).agree
+    one = findings.comparisons[0]
+    other = replace(one, stream=replace(one.stream, late=4))
+    assert findings.stream_agrees
+    assert not replace(findings, comparisons=[other]).stream_agrees
 
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")

@@ -1,8 +1,9 @@
-"""All that the demo runs, and what comes of it."""
+"""Run the demo's queries as a Spark batch, by Spark's own functions and as streams; compare."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,15 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from windrow.cli.demo.agreement import Agreement, compare, rank_errors
-from windrow.cli.demo.arrivals import Arrivals, arrive
-from windrow.cli.demo.batch import Timed, by_spark, by_windrow, warm_up
+from windrow.cli.demo.arrivals import Arrivals, arrive, without_closing
 from windrow.cli.demo.questions import LATENESS, QUANTILES, QUESTIONS, Question
-from windrow.cli.demo.streaming import Streamed, stream_all
 from windrow.cli.session import spark_session
+from windrow.cli.stream import LOOK, Tally, raise_failure
 from windrow.cli.terminal import Steps
 from windrow.samples.plugs import readings
 
 _FILES = 5
-_FEW = 4_000
+_FEW = 4_000  # rows of the warm-up
 _SKETCHED = 0.05  # by how much a percentile of a sketch may miss its rank, on average
 _SETTINGS = {
     # else the few rows of the warm-up go to one worker, and the other one is cold
@@ -30,21 +30,29 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True)
-class Result:
+class Timed:
+    """The results of a query, the seconds until they were here, and its rows that were too late."""
+
+    table: pa.Table
+    seconds: float
+    late: int = 0
+
+
+@dataclass(frozen=True)
+class Comparison:
     """What was found about one question."""
 
     question: Question
-    own: Timed
+    windrow: Timed
     spark: Timed
-    streamed: Streamed
-    agreement: Agreement  # of the stream and the batch
-    sameness: str
-    same: bool
+    stream: Timed
+    stream_agreement: Agreement
+    spark_agreement: Agreement
 
     @property
     def ratio(self) -> float:
         """How many times as fast as Spark's own functions."""
-        return self.spark.seconds / self.own.seconds
+        return self.spark.seconds / self.windrow.seconds
 
 
 @dataclass(frozen=True)
@@ -53,21 +61,22 @@ class Findings:
 
     readings: pa.Table
     arrivals: Arrivals
-    results: list[Result]
+    comparisons: list[Comparison]
 
     @property
-    def agree(self) -> bool:
-        """Whether batch and stream have the same answers, and the streams the same late rows."""
-        late = {result.streamed.tally.late for result in self.results}
-        return late == {self.arrivals.late} and all(r.agreement.holds for r in self.results)
+    def stream_agrees(self) -> bool:
+        """Whether batch and stream have the same results, and the streams the same late rows."""
+        late = {each.stream.late for each in self.comparisons}
+        agree = all(each.stream_agreement.holds for each in self.comparisons)
+        return agree and late == {self.arrivals.late}
 
     @property
-    def same(self) -> bool:
-        """Whether Spark's own functions have the same answers as well."""
-        return all(result.same for result in self.results)
+    def spark_agrees(self) -> bool:
+        """Whether Spark's own functions have the same results as well."""
+        return all(each.spark_agreement.holds for each in self.comparisons)
 
 
-def find(steps: Steps, rows: int, place: Path, verbose: bool) -> Findings:
+def run_all(steps: Steps, rows: int, place: Path, verbose: bool) -> Findings:
     """Make the readings, run everything, and compare; files go to `place`."""
     with steps.step(f"making {rows:,} readings") as note:
         table = readings(rows)
@@ -75,50 +84,92 @@ def find(steps: Steps, rows: int, place: Path, verbose: bool) -> Findings:
         parquet.write_table(arrivals.kept, place / "kept.parquet", row_group_size=rows // 4)
         parquet.write_table(table.slice(0, _FEW), place / "few.parquet")
         note(f"{arrivals.late:,} of them too late")
-    with ExitStack() as open_session:
-        with steps.step("starting Spark"):
-            started = spark_session(settings=_SETTINGS, verbose=verbose)
-            spark = open_session.enter_context(started)
-        with steps.step("warming up"):
-            warm_up(spark.read.parquet(str(place / "few.parquet")))
+    by_windrow, by_spark = {}, {}
+    with spark_session(settings=_SETTINGS, verbose=verbose, steps=steps) as spark:
+        with steps.step("warming up"):  # workers start, and both sides compile what they need
+            few = spark.read.parquet(str(place / "few.parquet"))
+            for question in QUESTIONS:
+                question.by_windrow(few).toArrow()
+                question.by_spark(few).toArrow()
         frame = spark.read.parquet(str(place / "kept.parquet")).cache()
         frame.count()
-        own, theirs = {}, {}
         for question in QUESTIONS:
             with steps.step(f"batch: {question.name}") as note:
-                own[question.name] = by_windrow(question, frame)
-                note(f"{own[question.name].answers.num_rows:,} answers")
+                by_windrow[question.name] = _timed(question.by_windrow(frame))
+                note(f"{by_windrow[question.name].table.num_rows:,} answers")
             with steps.step(f"batch: {question.name}, by Spark's own"):
-                theirs[question.name] = by_spark(question, frame)
+                by_spark[question.name] = _timed(question.by_spark(frame))
         frame.unpersist()
         with steps.step("stream: all three") as note:
-            streamed = stream_all(spark, arrivals, place, note)
-    results: list[Result] = []
+            streams = _stream_all(spark, arrivals, place, note)
     with steps.step("comparing row for row"):
-        for question in QUESTIONS:
-            name = question.name
-            agreement = compare(
-                own[name].answers,
-                streamed[name].answers,
-                question.keys,
-                question.answers,
-                question.close,
-            )
-            same, words = _sameness(
-                question, arrivals.kept, own[name].answers, theirs[name].answers
-            )
-            results.append(
-                Result(question, own[name], theirs[name], streamed[name], agreement, words, same)
-            )
-    return Findings(table, arrivals, results)
+        comparisons = [
+            _comparison(q, by_windrow[q.name], by_spark[q.name], streams[q.name], arrivals.kept)
+            for q in QUESTIONS
+        ]
+    return Findings(table, arrivals, comparisons)
 
 
-def _sameness(question: Question, rows: Any, own: Any, theirs: Any) -> tuple[bool, str]:
-    """Whether Spark's own functions answer the same; sketches are held against the exact ranks."""
+def _timed(frame: Any) -> Timed:
+    started = time.perf_counter()
+    table = frame.toArrow()
+    return Timed(table, time.perf_counter() - started)
+
+
+def _stream_all(
+    spark: Any, arrivals: Arrivals, place: Path, note: Callable[..., None]
+) -> dict[str, Timed]:
+    """Run a stream for each question, all at the same time; each file is a micro-batch."""
+    schema = spark.read.parquet(str(arrivals.folder)).schema
+    started = time.perf_counter()
+    running = {}
+    for question in QUESTIONS:
+        rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        running[question.name] = (
+            question.by_windrow(rows.parquet(str(arrivals.folder)))
+            .writeStream.queryName(question.name)
+            .trigger(availableNow=True)
+            .option("checkpointLocation", str(place / "checkpoints" / question.name))
+            .format("parquet")
+            .start(str(place / "answers" / question.name))
+        )
+    tallies = {name: Tally() for name in running}
+    seconds: dict[str, float] = {}
+    while len(seconds) < len(running):
+        time.sleep(LOOK)
+        for name, query in running.items():
+            if not tallies[name].update(query):
+                seconds.setdefault(name, time.perf_counter() - started)
+        done = sum(min(tally.batches, arrivals.files) for tally in tallies.values())
+        most = max(tally.rows for tally in tallies.values())
+        note(f"{most:,} rows", done / arrivals.files / len(running))
+    for query in running.values():
+        raise_failure(query)
+    results = {name: spark.read.parquet(str(place / "answers" / name)) for name in running}
+    return {
+        name: Timed(without_closing(frame.toArrow()), seconds[name], tallies[name].late)
+        for name, frame in results.items()
+    }
+
+
+def _comparison(
+    question: Question, windrow: Timed, spark: Timed, stream: Timed, rows: pa.Table
+) -> Comparison:
+    columns = question.keys, question.results
+    with_stream = compare(windrow.table, stream.table, *columns, question.close)
     if question.name == "percentiles":
-        if own.num_rows != theirs.num_rows:
-            return False, f"{own.num_rows:,} and {theirs.num_rows:,} windows"
-        error = float(np.mean(rank_errors(rows, own, QUANTILES)))
-        return error <= _SKETCHED, f"estimates: off their rank by {error:.1%} on average"
-    agreement = compare(own, theirs, question.keys, question.answers)
-    return agreement.holds, str(agreement)
+        with_spark = _sketch_agreement(windrow.table, spark.table, rows)
+    else:
+        with_spark = compare(windrow.table, spark.table, *columns)
+    return Comparison(question, windrow, spark, stream, with_stream, with_spark)
+
+
+def _sketch_agreement(own: pa.Table, theirs: pa.Table, rows: pa.Table) -> Agreement:
+    """Compare our estimates with the exact ranks: Spark's sketch makes other estimates."""
+    windows = max(own.num_rows, theirs.num_rows)
+    if own.num_rows != theirs.num_rows:
+        says = f"{own.num_rows:,} and {theirs.num_rows:,} windows"
+        return Agreement(windows, windows, says)
+    error = float(np.mean(rank_errors(rows, own, QUANTILES)))
+    says = f"estimates: off their rank by {error:.1%} on average"
+    return Agreement(windows, 0 if error <= _SKETCHED else windows, says)
