@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Done
+from tests.cli.conftest import Command
 from windrow import Max, sliding
 from windrow.algorithms import ALGORITHMS
 from windrow.cli import doctor, java
 from windrow.cli.algorithms import card_facts
 from windrow.queries.cql.functions import FUNCTIONS
 
-Command = Callable[..., Done]
 QUERY = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug ORDER BY ts RANGE 1 HOUR]"
 
 

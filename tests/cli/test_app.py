@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
 
 import windrow
-from tests.cli.conftest import Done
+from tests.cli.conftest import PEAK, Command
 from windrow.cli.app import COMMANDS, app
 
-Command = Callable[..., Done]
 OWN = [name for name in COMMANDS if name != "bench"]  # which has its own tests
 DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
 
@@ -118,7 +116,6 @@ sys.argv = ["windrow", *{arguments!r}]
 from windrow.cli import main
 main()
 """
-QUERY = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug_id ORDER BY ts RANGE 1 HOUR]"
 
 
 @pytest.mark.parametrize(
@@ -127,9 +124,9 @@ QUERY = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug_id ORDER BY ts R
         ("click", ["--help"], "cli"),
         ("jinja2", ["demo"], "cli"),
         ("matplotlib", ["demo"], "cli"),
-        ("sqlglot", ["explain", QUERY], "sql"),
-        ("pyarrow", ["run", QUERY, "-i", "plugs.csv", "--local"], "arrow"),
-        ("pyspark", ["run", QUERY, "-i", "plugs.csv"], "spark"),
+        ("sqlglot", ["explain", PEAK], "sql"),
+        ("pyarrow", ["run", PEAK, "-i", "plugs.csv", "--local"], "arrow"),
+        ("pyspark", ["run", PEAK, "-i", "plugs.csv"], "spark"),
     ],
 )
 def test_a_missing_package_is_named_with_its_command(

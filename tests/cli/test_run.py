@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tests.cli.conftest import Done
+from tests.cli.conftest import PEAK, Command
 from windrow import sql
 from windrow.cli import outputs
 
-Command = Callable[..., Done]
-PEAK = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug_id ORDER BY ts RANGE 1 HOUR]"
 HOURLY = """
     SELECT house_id, AVG(load) AS mean, PERCENTILE(load, (0.5, 0.9)) AS shares
     FROM plugs [PARTITION BY house_id ORDER BY ts RANGE 10 MINUTES SLIDE 1 MINUTE]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tests.cli.conftest import Done
+from tests.cli.conftest import PEAK, Command
 from windrow import sql
 from windrow.cli.stream import Tally
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-Command = Callable[..., Done]
-PEAK = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug_id ORDER BY ts RANGE 1 HOUR]"
 LATE = PEAK.replace("RANGE", "LATENESS 10 MINUTES RANGE")
 
 

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from tests.cli.conftest import PEAK
 from windrow import sql
 from windrow.cli.terminal import Steps, coloured, table
 
 pexpect = pytest.importorskip("pexpect", reason="pexpect is not installed")
 
-PEAK = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug_id ORDER BY ts RANGE 1 HOUR]"
 LATE = PEAK.replace("RANGE", "LATENESS 1 MINUTE RANGE")
 ESCAPE = "\x1b["
 COLOURS = re.compile(r"\x1b\[(\d+;)*[349]\d")

@@ -7,6 +7,7 @@ from importlib import import_module
 import click
 
 from windrow.cli.failures import exit_code
+from windrow.cli.terminal import VERSION
 from windrow.errors import did_you_mean
 
 # Where each command lives, and its line in the help.
@@ -51,26 +52,13 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
-def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        click.echo(f"windrow {import_module('windrow').__version__}")
-        ctx.exit()
-
-
 @click.group(
     cls=LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Begin with `windrow demo`; `windrow doctor` tells what this machine lacks for it.",
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_version,
-    help="Show the version and exit.",
-)
+@click.version_option(VERSION, message="windrow %(version)s")
 @click.pass_context
 def app(ctx: click.Context) -> None:
     """Sliding-window aggregation for Python and Spark."""

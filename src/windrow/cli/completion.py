@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -35,5 +34,5 @@ def completion(shell: str | None) -> None:
         raise Usage(f"which shell? Name one of {', '.join(_USES)}")
     kind = get_completion_class(shell)
     assert kind is not None
-    app = import_module("windrow.cli.app").app
+    app = click.get_current_context().find_root().command
     click.echo(f"# {_USES[shell]}\n{kind(app, {}, 'windrow', '_WINDROW_COMPLETE').source()}")

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
 
 import click
@@ -17,7 +17,7 @@ import click
 from windrow.cli.failures import failure_of
 from windrow.cli.java import find_java
 from windrow.cli.session import spark_session
-from windrow.cli.terminal import coloured, json_option, show_json
+from windrow.cli.terminal import VERSION, coloured, json_option, show_json
 
 # What each part of windrow needs: the distribution, the oldest version, the first one too new.
 _Package = tuple[str, str, str | None]
@@ -66,8 +66,7 @@ def doctor(spark: bool, as_json: bool) -> int:
 
 def findings() -> Iterator[Finding]:
     """Look at everything, from the ground up; nothing is changed."""
-    version = import_module("windrow").__version__
-    yield Finding("windrow", "ok", f"{version} in {Path(__file__).parents[1]}")
+    yield Finding("windrow", "ok", f"{VERSION} in {Path(__file__).parents[1]}")
     python = platform.python_version()
     state = "ok" if sys.version_info >= (3, 11) else "missing"
     yield Finding("python", state, f"{python}, {sys.executable}", "install Python 3.11 or newer")
@@ -86,7 +85,8 @@ def findings() -> Iterator[Finding]:
     if Path(workers) != Path(sys.executable):
         says = f"PYSPARK_PYTHON={workers}: it must have windrow as well"
         yield Finding("workers", "optional", says, "unset PYSPARK_PYTHON")
-    yield Finding("cores", "ok", str(_cores()))
+    affinity = getattr(os, "sched_getaffinity", None)
+    yield Finding("cores", "ok", str(len(affinity(0)) if affinity else os.cpu_count() or 1))
     yield _memory()
     yield _cache()
 
@@ -108,12 +108,6 @@ def _parts(version: str) -> tuple[int, ...]:
     """Return the numbers of a version: 4.1.0.dev3 is (4, 1, 0)."""
     release = re.split(r"[^\d.]", version)[0]
     return tuple(int(part) for part in release.split(".") if part)
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _memory() -> Finding:

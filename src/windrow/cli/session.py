@@ -39,7 +39,7 @@ def spark_session(
     """Give a session for the time of a command; one that runs already is taken, and left as it is.
 
     Starting takes about four seconds, and is one of the `steps`. `master` may be the address of a
-    Connect server, sc://…, as well.
+    Connect server, sc://…, as well, which needs no Java here.
     """
     from pyspark.sql import SparkSession
 
@@ -50,7 +50,6 @@ def spark_session(
     # Workers run `python3` from PATH unless told otherwise, and that one may lack windrow.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    start = _connected if master.startswith("sc://") else _started
     with (
         tempfile.TemporaryDirectory(prefix="windrow-spark-", ignore_cleanup_errors=True) as place,
         warnings.catch_warnings(),
@@ -59,20 +58,15 @@ def spark_session(
             warnings.simplefilter("ignore")
         wanted = {**_defaults(master, place, verbose), **(settings or {})}
         with (steps or Steps(quiet=True)).step("starting Spark"):
-            session = start(master, wanted, verbose)
+            if master.startswith("sc://"):
+                session = SparkSession.builder.remote(master).getOrCreate()
+                session.conf.set("spark.sql.session.timeZone", wanted["spark.sql.session.timeZone"])
+            else:
+                session = _started(master, wanted, verbose)
         try:
             yield session
         finally:
             session.stop()
-
-
-def _connected(address: str, settings: Mapping[str, str], verbose: bool) -> Any:
-    """Return a session on a Connect server, which needs no Java here."""
-    from pyspark.sql import SparkSession
-
-    session = SparkSession.builder.remote(address).getOrCreate()
-    session.conf.set("spark.sql.session.timeZone", settings["spark.sql.session.timeZone"])
-    return session
 
 
 def _started(master: str, settings: Mapping[str, str], verbose: bool) -> Any:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
+VERSION: str = import_module("windrow").__version__
 _CODES = {"red": "31", "green": "32", "cyan": "36", "dim": "2", "bold": "1"}
 
 verbose_option = click.option("--verbose", is_flag=True, help="Show Spark's log.")

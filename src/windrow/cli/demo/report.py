@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib import import_module, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from windrow.cli.demo.questions import LATENESS
 from windrow.cli.demo.run import Findings
 from windrow.cli.java import find_java
 from windrow.cli.outputs import replacing
-from windrow.cli.terminal import table
+from windrow.cli.terminal import VERSION, table
 
 _HEADER = ("query", "answers", "batch", "Spark's own", "", "stream", "stream = batch", "= Spark's")
 
@@ -101,8 +101,8 @@ def _page(findings: Findings, chart: str, seconds: float) -> str:
         cores=os.cpu_count(),
         chart=chart,
         versions={
-            "windrow": import_module("windrow").__version__,
-            "spark": pyspark.__version__,
+            "windrow": VERSION,
+            "spark": pyspark.VERSION,
             "java": find_java().version,
             "python": platform.python_version(),
         },
