@@ -34,9 +34,9 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("asked", [(), ("--help",), ("-h",)])
-def test_help_lists_every_command(windrow: Command, asked: tuple[str, ...]) -> None:
-    done = windrow(*asked)
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
+def test_help_lists_every_command(windrow: Command, arguments: tuple[str, ...]) -> None:
+    done = windrow(*arguments)
     assert done.code == 0 and done.err == ""
     for name, (_, line) in COMMANDS.items():
         assert f"  {name} " in done.out and line in done.out
@@ -70,7 +70,7 @@ VERSION = windrow.__version__
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("arguments", "message"),
     [
         (("rum",), "there is no command 'rum'; did you mean 'run'?"),
         (("--nonsense",), "--nonsense"),
@@ -85,9 +85,9 @@ VERSION = windrow.__version__
     ],
 )
 def test_wrong_usage_is_told_without_a_traceback(
-    windrow: Command, asked: tuple[str, ...], message: str
+    windrow: Command, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = windrow(*asked)
+    done = windrow(*arguments)
     assert (done.code, done.out) == (2, "")
     assert message in done.err and "Traceback" not in done.err
     assert done.err.startswith("windrow: ")

@@ -89,15 +89,15 @@ def with_percentiles(table: pa.Table, values: list[list[float]]) -> pa.Table:
 
 def test_ranks_are_those_of_the_values() -> None:
     rows = readings(2000, houses=2)
-    made = QUESTIONS[2].query(rows)
+    results = QUESTIONS[2].query(rows)
     house, times, load = rows["house_id"].to_numpy(), micros(rows), rows["load"].to_numpy()
     exact = []
-    for row in made.to_pylist():
+    for row in results.to_pylist():
         begin, end = (int(row[n].timestamp()) * 1_000_000 for n in ("window_start", "window_end"))
         inside = load[(house == row["house_id"]) & (times >= begin) & (times < end)]
         exact.append([float(np.quantile(inside, q, method="inverted_cdf")) for q in QUANTILES])
-    assert rank_errors(rows, with_percentiles(made, exact), QUANTILES).max() == 0
-    nothing = with_percentiles(made, [[0.0] * 3] * len(exact))
+    assert rank_errors(rows, with_percentiles(results, exact), QUANTILES).max() == 0
+    nothing = with_percentiles(results, [[0.0] * 3] * len(exact))
     assert np.allclose(rank_errors(rows, nothing, QUANTILES), QUANTILES)
 
 
@@ -153,11 +153,11 @@ def findings(tmp_path_factory: pytest.TempPathFactory) -> Findings:
 @pytest.fixture(scope="module")
 def page(findings: Findings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
-    made = write_files(findings, folder, 61.0)
-    assert [path.name for path in made] == ["index.html", "chart.png", "chart.svg"]
-    assert all(path.stat().st_size > 10_000 for path in made)
-    assert made[1].read_bytes().startswith(b"\x89PNG")
-    return made[0]
+    paths = write_files(findings, folder, 61.0)
+    assert [path.name for path in paths] == ["index.html", "chart.png", "chart.svg"]
+    assert all(path.stat().st_size > 10_000 for path in paths)
+    assert paths[1].read_bytes().startswith(b"\x89PNG")
+    return paths[0]
 
 
 class Seen(HTMLParser):

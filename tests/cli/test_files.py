@@ -300,7 +300,7 @@ def test_a_directory_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "kind"),
+    ("arguments", "kind"),
     [
         (("-", None, False), "csv"),
         (("-", None, True), "json"),
@@ -309,8 +309,8 @@ def test_a_directory_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
         (("out/", None, False), "parquet"),
     ],
 )
-def test_the_format_of_an_output(asked: tuple[str, str | None, bool], kind: str) -> None:
-    assert output_format(*asked) == kind
+def test_the_format_of_an_output(arguments: tuple[str, str | None, bool], kind: str) -> None:
+    assert output_format(*arguments) == kind
 
 
 def test_stdin_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

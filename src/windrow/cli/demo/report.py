@@ -102,7 +102,7 @@ def _page(findings: Findings, chart: str, seconds: float) -> str:
         chart=chart,
         versions={
             "windrow": VERSION,
-            "spark": pyspark.VERSION,
+            "spark": pyspark.__version__,
             "java": find_java().version,
             "python": platform.python_version(),
         },
