@@ -17,6 +17,8 @@ demo: $(READY) java
 	@$(BIN)/windrow demo --output build/demo
 
 test: $(READY) java redis
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null \
+	  || echo "windrow: no browser to look at the demo's page with: apt-get install chromium"
 	@echo "windrow: running the tests"
 	@$(BIN)/python -m pytest -q -n auto -m "not slow"
 

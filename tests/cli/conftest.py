@@ -29,8 +29,12 @@ class Done:
         return json.loads(self.out)
 
 
+Command = Callable[..., Done]
+PEAK = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug_id ORDER BY ts RANGE 1 HOUR]"
+
+
 @pytest.fixture
-def windrow(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+def windrow(capsys: pytest.CaptureFixture[str]) -> Command:
     """Run a command in this process."""
 
     def command(*arguments: str) -> Done:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Done
+from tests.cli.conftest import Command
 from windrow import Max, sliding
 from windrow.algorithms import ALGORITHMS
 from windrow.cli import doctor, java
 from windrow.cli.algorithms import card_facts
 from windrow.queries.cql.functions import FUNCTIONS
 
-Command = Callable[..., Done]
 QUERY = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug ORDER BY ts RANGE 1 HOUR]"
 
 
@@ -61,15 +59,15 @@ def test_every_function_is_told(windrow: Command, name: str) -> None:
 
 
 def test_the_plan_is_the_querys_own(windrow: Command) -> None:
-    asked = sliding(partition_by="plug", order_by="ts", range="1 hour", peak=Max("load"))
+    query = sliding(partition_by="plug", order_by="ts", range="1 hour", peak=Max("load"))
     done = windrow("explain", QUERY)
-    assert (done.code, done.out.rstrip("\n"), done.err) == (0, asked.explain(), "")
+    assert (done.code, done.out.rstrip("\n"), done.err) == (0, query.explain(), "")
     told = windrow("explain", QUERY, "--json").json()
-    assert told["query"] == repr(asked)
+    assert told["query"] == repr(query)
     assert told["plan"][0] == {"name": "windows", "says": ["[t − 1 hour, t], an answer a row"]}
     assert [entry["name"] for entry in told["plan"]][-1] == "peak"
     lines = [line for entry in told["plan"] for line in entry["says"]]
-    assert [line[11:] for line in asked.explain().splitlines()] == lines
+    assert [line[11:] for line in query.explain().splitlines()] == lines
 
 
 def test_a_mistake_in_a_query_shows_its_place(windrow: Command) -> None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
 
 import windrow
-from tests.cli.conftest import Done
+from tests.cli.conftest import PEAK, Command
 from windrow.cli.app import COMMANDS, app
 
-Command = Callable[..., Done]
 OWN = [name for name in COMMANDS if name != "bench"]  # which has its own tests
 DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
 
@@ -36,9 +34,9 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("asked", [(), ("--help",), ("-h",)])
-def test_help_lists_every_command(windrow: Command, asked: tuple[str, ...]) -> None:
-    done = windrow(*asked)
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
+def test_help_lists_every_command(windrow: Command, arguments: tuple[str, ...]) -> None:
+    done = windrow(*arguments)
     assert done.code == 0 and done.err == ""
     for name, (_, line) in COMMANDS.items():
         assert f"  {name} " in done.out and line in done.out
@@ -72,7 +70,7 @@ VERSION = windrow.__version__
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("arguments", "message"),
     [
         (("rum",), "there is no command 'rum'; did you mean 'run'?"),
         (("--nonsense",), "--nonsense"),
@@ -87,9 +85,9 @@ VERSION = windrow.__version__
     ],
 )
 def test_wrong_usage_is_told_without_a_traceback(
-    windrow: Command, asked: tuple[str, ...], message: str
+    windrow: Command, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = windrow(*asked)
+    done = windrow(*arguments)
     assert (done.code, done.out) == (2, "")
     assert message in done.err and "Traceback" not in done.err
     assert done.err.startswith("windrow: ")
@@ -118,7 +116,6 @@ sys.argv = ["windrow", *{arguments!r}]
 from windrow.cli import main
 main()
 """
-QUERY = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug_id ORDER BY ts RANGE 1 HOUR]"
 
 
 @pytest.mark.parametrize(
@@ -127,9 +124,9 @@ QUERY = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug_id ORDER BY ts R
         ("click", ["--help"], "cli"),
         ("jinja2", ["demo"], "cli"),
         ("matplotlib", ["demo"], "cli"),
-        ("sqlglot", ["explain", QUERY], "sql"),
-        ("pyarrow", ["run", QUERY, "-i", "plugs.csv", "--local"], "arrow"),
-        ("pyspark", ["run", QUERY, "-i", "plugs.csv"], "spark"),
+        ("sqlglot", ["explain", PEAK], "sql"),
+        ("pyarrow", ["run", PEAK, "-i", "plugs.csv", "--local"], "arrow"),
+        ("pyspark", ["run", PEAK, "-i", "plugs.csv"], "spark"),
     ],
 )
 def test_a_missing_package_is_named_with_its_command(

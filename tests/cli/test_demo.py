@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,12 +22,9 @@ from hypothesis import strategies as st
 
 from windrow.cli.demo.agreement import compare, rank_errors
 from windrow.cli.demo.arrivals import CLOSING, Arrivals, arrive, without_closing
-from windrow.cli.demo.batch import Timed
-from windrow.cli.demo.findings import Findings, Result
 from windrow.cli.demo.questions import LATENESS, QUANTILES, QUESTIONS
-from windrow.cli.demo.report import as_dict, draw_all, summary
-from windrow.cli.demo.streaming import Streamed
-from windrow.cli.stream import Tally
+from windrow.cli.demo.report import as_dict, summary, write_files
+from windrow.cli.demo.run import Comparison, Findings, Timed
 from windrow.samples.plugs import readings
 
 MICROS = 60_000_000
@@ -55,7 +56,7 @@ def test_the_same_rows_in_another_order_agree(rows: list, random: object) -> Non
     order = list(range(len(rows)))
     random.shuffle(order)  # type: ignore[attr-defined]
     found = compare(table, table.take(order), ("k",), ("f", "i", "l"))
-    assert found.holds and str(found) == "exactly" and found.rows == len(rows)
+    assert found.holds and found.says == "exactly" and found.rows == len(rows)
 
 
 @given(VALUES, st.data())
@@ -76,7 +77,7 @@ def test_missing_rows_nulls_and_roundings() -> None:
     assert not compare(table, table.slice(1), ("k",), ("f",)).holds
     other = pa.table({"k": [1, 2], "f": [1.0 + 1e-12, None]})
     found = compare(table, other, ("k",), ("f",))
-    assert found.holds and str(found) == "within 1e-12"
+    assert found.holds and found.says == "within 1e-12"
     assert not compare(table, other, ("k",), ("f",), close=1e-13).holds
     assert not compare(table, pa.table({"k": [1, 3], "f": [1.0, None]}), ("k",), ("f",)).holds
 
@@ -88,15 +89,15 @@ def with_percentiles(table: pa.Table, values: list[list[float]]) -> pa.Table:
 
 def test_ranks_are_those_of_the_values() -> None:
     rows = readings(2000, houses=2)
-    made = QUESTIONS[2].query(rows)
+    results = QUESTIONS[2].query(rows)
     house, times, load = rows["house_id"].to_numpy(), micros(rows), rows["load"].to_numpy()
     exact = []
-    for row in made.to_pylist():
+    for row in results.to_pylist():
         begin, end = (int(row[n].timestamp()) * 1_000_000 for n in ("window_start", "window_end"))
         inside = load[(house == row["house_id"]) & (times >= begin) & (times < end)]
         exact.append([float(np.quantile(inside, q, method="inverted_cdf")) for q in QUANTILES])
-    assert rank_errors(rows, with_percentiles(made, exact), QUANTILES).max() == 0
-    nothing = with_percentiles(made, [[0.0] * 3] * len(exact))
+    assert rank_errors(rows, with_percentiles(results, exact), QUANTILES).max() == 0
+    nothing = with_percentiles(results, [[0.0] * 3] * len(exact))
     assert np.allclose(rank_errors(rows, nothing, QUANTILES), QUANTILES)
 
 
@@ -140,27 +141,23 @@ def test_rows_are_kept_or_too_late_for_every_window(tmp_path: Path, rows: int) -
 def findings(tmp_path_factory: pytest.TempPathFactory) -> Findings:
     """As if Spark had run it."""
     table = readings(30_000)
-    results = []
+    comparisons = []
     for question in QUESTIONS:
-        made = question.query(table)
-        agreement = compare(made, made, question.keys, question.answers)
-        streamed = Streamed(made, Tally(8, 30_000, 3), 9.0)
-        results.append(
-            Result(
-                question, Timed(made, 0.5), Timed(made, 2.0), streamed, agreement, "exactly", True
-            )
-        )
-    return Findings(table, Arrivals(tmp_path_factory.mktemp("in"), 8, table, 3), results)
+        results = question.query(table)
+        same = compare(results, results, question.keys, question.results)
+        runs = Timed(results, 0.5), Timed(results, 2.0), Timed(results, 9.0, late=3)
+        comparisons.append(Comparison(question, *runs, same, same))
+    return Findings(table, Arrivals(tmp_path_factory.mktemp("in"), 8, table, 3), comparisons)
 
 
 @pytest.fixture(scope="module")
 def page(findings: Findings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
-    made = draw_all(findings, folder, 61.0)
-    assert [path.name for path in made] == ["index.html", "chart.png", "chart.svg"]
-    assert all(path.stat().st_size > 10_000 for path in made)
-    assert made[1].read_bytes().startswith(b"\x89PNG")
-    return made[0]
+    paths = write_files(findings, folder, 61.0)
+    assert [path.name for path in paths] == ["index.html", "chart.png", "chart.svg"]
+    assert all(path.stat().st_size > 10_000 for path in paths)
+    assert paths[1].read_bytes().startswith(b"\x89PNG")
+    return paths[0]
 
 
 class Seen(HTMLParser):
@@ -203,56 +200,80 @@ def test_the_table_and_the_json_tell_the_same(findings: Findings) -> None:
 
 
 def test_late_rows_that_were_not_counted_are_no_agreement(findings: Findings) -> None:
-    one = findings.results[0]
-    other = Result(
-        one.question,
-        one.own,
-        one.spark,
-        Streamed(one.streamed.answers, Tally(8, 30_000, 4), 9.0),
-        one.agreement,
-        one.sameness,
-        one.same,
-    )
-    assert findings.agree
-    assert not Findings(findings.readings, findings.arrivals, [other]).agree
+    one = findings.comparisons[0]
+    other = replace(one, stream=replace(one.stream, late=4))
+    assert findings.stream_agrees
+    assert not replace(findings, comparisons=[other]).stream_agrees
 
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync",
+         "--enable-logging=stderr")  # fmt: skip
+# A browser's own window is never as narrow as a telephone, so the page is shown in a frame. Its
+# measures are the text of an attribute, which --dump-dom shows.
+FRAME = """<body style="margin: 0"><iframe id="frame" width="{width}" height="2400"
+style="border: 0" srcdoc="{page}"></iframe><script>
+addEventListener("load", () => {{
+  const page = document.getElementById("frame").contentDocument;
+  const sizes = (what) => Array.from(page.querySelectorAll(what), (element) => {{
+    const box = element.getBoundingClientRect();
+    return [box.width, box.height];
+  }});
+  document.body.dataset.measured = JSON.stringify({{
+    rows: sizes("table tr"), bars: sizes(".bar i"), chart: sizes(".card > svg"),
+    lines: sizes("svg path"), texts: sizes("svg text"), width: page.documentElement.scrollWidth,
+  }});
+}});</script></body>"""
 
 
-def test_the_page_in_a_browser(page: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def browse(tmp_path: Path) -> Callable[..., str]:
+    """Run a browser that is found with some options on a page; what it writes to stdout."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        pytest.skip(f"there is no browser to look at the page with: {', '.join(BROWSERS)}")
-    shots = []
-    for name, size in (("wide", "1100,2200"), ("narrow", "420,2200")):
-        shot = tmp_path / f"{name}.png"
-        subprocess.run(
-            [
-                browser,
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--no-first-run",
-                "--disable-background-networking",
-                "--hide-scrollbars",
-                f"--user-data-dir={tmp_path / 'profile'}",
-                f"--window-size={size}",
-                f"--screenshot={shot}",
-                page.as_uri(),
-            ],
+        pytest.skip("no browser to look at the demo's page with: apt-get install chromium")
+
+    def command(page: Path, *options: str) -> str:
+        profile = tempfile.mkdtemp(dir=tmp_path)
+        done = subprocess.run(
+            [browser, *QUIET, f"--user-data-dir={profile}", *options, page.as_uri()],
             check=True,
             capture_output=True,
+            text=True,
             timeout=120,
         )
-        shots.append(shot)
+        assert ":CONSOLE" not in done.stderr, done.stderr
+        return done.stdout
+
+    return command
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_the_page_in_a_browser(
+    page: Path, tmp_path: Path, browse: Callable[..., str], width: int
+) -> None:
+    frame = tmp_path / "frame.html"
+    text = html.escape(page.read_text("utf-8"))
+    frame.write_text(FRAME.format(width=width, page=text), "utf-8")
+    document = browse(frame, "--window-size=1280,2400", "--dump-dom")
+    (measures,) = re.findall(r'data-measured="(.*?)"', document)
+    measured = json.loads(html.unescape(measures))
+    assert measured["width"] == width  # nothing runs out at the side
+    assert len(measured["rows"]) == 1 + len(QUESTIONS) and len(measured["bars"]) == 6
+    for name in ("rows", "bars", "chart"):
+        assert all(wide > 0 and high > 0 for wide, high in measured[name]), name
+    ((wide, high),) = measured["chart"]
+    assert wide > 300 and 0.5 < high / wide < 0.8
+    assert len(measured["lines"]) > 6 and len(measured["texts"]) > 15
+    shot = tmp_path / "shot.png"
+    browse(frame, f"--window-size={width},2400", f"--screenshot={shot}")
     image = pytest.importorskip("matplotlib.image")
-    for shot in shots:
-        pixels = (image.imread(shot)[:, :, :3] * 255).astype(int)
-        colours = {tuple(c) for c in pixels[::3, ::3].reshape(-1, 3)}
-        assert len(colours) > 100  # text, lines and bars, not an empty page
-        assert near(colours, (0xE4, 0x57, 0x2E)), "the peak's line and windrow's bars"
-        assert near(colours, (0x8A, 0x94, 0xA6)), "Spark's bars"
+    pixels = (image.imread(shot)[:, :, :3] * 255).astype(int)
+    colours = {tuple(c) for c in pixels[::3, ::3].reshape(-1, 3)}
+    assert len(colours) > 100  # text, lines and bars, not an empty page
+    assert near(colours, (0xE4, 0x57, 0x2E)), "the peak's line and windrow's bars"
+    assert near(colours, (0x8A, 0x94, 0xA6)), "Spark's bars"
 
 
 def near(colours: set[tuple[int, ...]], wanted: tuple[int, int, int]) -> bool:

@@ -37,32 +37,32 @@ def query(source: str | None) -> Any:
 def test_an_input_goes_by_the_name_after_from(files: Path) -> None:
     path = str(files / "plugs.csv")
     for text, source in ((f"plugs={path}", "plugs"), (f"PLUGS={path}", "plugs"), (path, "plugs")):
-        assert read_inputs((text,), query(source), None) == Input((path,), "csv")
-    assert read_inputs((f"any={path}",), query(None), None).paths == (path,)
+        assert read_inputs((text,), query(source)) == Input((path,), "csv")
+    assert read_inputs((f"any={path}",), query(None)).paths == (path,)
     with pytest.raises(Usage, match="the query reads 'plugs'"):
-        read_inputs((f"calls={path}",), query("plugs"), None)
+        read_inputs((f"calls={path}",), query("plugs"))
     with pytest.raises(Usage, match="the query reads 'a'"):
-        read_inputs((f"a={path}", f"b={path}"), query(None), None)
+        read_inputs((f"a={path}", f"b={path}"), query(None))
 
 
 def test_patterns_and_directories(files: Path) -> None:
-    found = read_inputs((str(files / "folder" / "[0-9].csv"),), query(None), None)
+    found = read_inputs((str(files / "folder" / "[0-9].csv"),), query(None))
     assert [Path(path).name for path in found.paths] == ["0.csv", "1.csv", "2.csv", "3.csv"]
     assert found.name.endswith("0.csv and 3 more")
-    assert read_inputs((str(files / "folder"),), query(None), None).format == "csv"
+    assert read_inputs((str(files / "folder"),), query(None)).format == "csv"
     assert [Path(p).name for p in files_in(str(files / "folder"))] == [f"{i}.csv" for i in range(4)]
 
 
 def test_formats_must_be_told_and_one(files: Path, tmp_path: Path) -> None:
     with pytest.raises(Usage, match="several formats: csv, json, parquet"):
-        read_inputs((str(files / "plugs.*"),), query(None), None)
+        read_inputs((str(files / "plugs.*"),), query(None))
     (tmp_path / "rows").write_text("a\n1\n")
     with pytest.raises(Usage, match="give --format"):
-        read_inputs((str(tmp_path / "rows"),), query(None), None)
+        read_inputs((str(tmp_path / "rows"),), query(None))
     assert read_inputs((str(tmp_path / "rows"),), query(None), "csv").format == "csv"
     with pytest.raises(Usage, match="no file or directory"):
-        read_inputs((str(tmp_path / "nothing.csv"),), query(None), None)
-    assert read_inputs(("s3a://bucket/a.parquet",), query(None), None).format == "parquet"
+        read_inputs((str(tmp_path / "nothing.csv"),), query(None))
+    assert read_inputs(("s3a://bucket/a.parquet",), query(None)).format == "parquet"
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_names_tell_formats(name: str, kind: str | None) -> None:
 
 @pytest.mark.parametrize("name", ["plugs.csv", "plugs.jsonl", "plugs.parquet", "folder"])
 def test_every_format_gives_the_same_rows(files: Path, plugs: pa.Table, name: str) -> None:
-    source = read_inputs((str(files / name),), query(None), None)
-    table = read_table(source, None, None).select(plugs.column_names)
+    source = read_inputs((str(files / name),), query(None))
+    table = read_table(source).select(plugs.column_names)
     assert table.schema.field("ts").type == UTC
     assert table.cast(plugs.schema).equals(plugs)
 
@@ -93,8 +93,7 @@ def test_every_format_gives_the_same_rows(files: Path, plugs: pa.Table, name: st
 def read(tmp_path: Path, text: str, name: str = "t.csv", **options: Any) -> pa.Table:
     path = tmp_path / name
     path.write_text(text)
-    source = Input((str(path),), format_of(name) or "csv")
-    return read_table(source, options.get("schema"), options.get("time_column"))
+    return read_table(Input((str(path),), format_of(name) or "csv", **options))
 
 
 @pytest.mark.parametrize("time", ["2026-01-05 10:00:00", "2026-01-05T10:00:00Z"])
@@ -149,12 +148,12 @@ def test_files_that_differ(tmp_path: Path) -> None:
     (tmp_path / "in" / "a.csv").write_text("x\n1\n")
     (tmp_path / "in" / "b.csv").write_text("x\ntext\n")
     with pytest.raises(Failed, match="the files differ"):
-        read_table(Input((str(tmp_path / "in"),), "csv"), None, None)
+        read_table(Input((str(tmp_path / "in"),), "csv"))
     (tmp_path / "empty").mkdir()
     with pytest.raises(Failed, match="no files"):
-        read_table(Input((str(tmp_path / "empty"),), "csv"), None, None)
+        read_table(Input((str(tmp_path / "empty"),), "csv"))
     with pytest.raises(Failed, match="only Spark"):
-        read_table(Input(("s3a://b/a.csv",), "csv"), None, None)
+        read_table(Input(("s3a://b/a.csv",), "csv"))
     with pytest.raises(Failed, match=r"t\.csv: "):
         read(tmp_path, "a,b\n1\n2,3,4\n")
 
@@ -254,7 +253,7 @@ def test_files_and_directories(tmp_path: Path, plugs: pa.Table, kind: str) -> No
     assert (tmp_path / "out" / f"part-0.{suffix}").read_bytes() == (
         tmp_path / f"a.{suffix}"
     ).read_bytes()
-    back = read_table(Input((str(tmp_path / f"a.{suffix}"),), kind), None, None)
+    back = read_table(Input((str(tmp_path / f"a.{suffix}"),), kind))
     assert back.cast(plugs.schema).equals(plugs)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"a.{suffix}", "out"]
     with pytest.raises(Failed, match="there already, and not empty"):
@@ -301,7 +300,7 @@ def test_a_directory_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "kind"),
+    ("arguments", "kind"),
     [
         (("-", None, False), "csv"),
         (("-", None, True), "json"),
@@ -310,8 +309,8 @@ def test_a_directory_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
         (("out/", None, False), "parquet"),
     ],
 )
-def test_the_format_of_an_output(asked: tuple[str, str | None, bool], kind: str) -> None:
-    assert output_format(*asked) == kind
+def test_the_format_of_an_output(arguments: tuple[str, str | None, bool], kind: str) -> None:
+    assert output_format(*arguments) == kind
 
 
 def test_stdin_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,4 +318,4 @@ def test_stdin_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         buffer = io.BytesIO(b"a\n1\n2\n")
 
     monkeypatch.setattr(sys, "stdin", Stdin)
-    assert read_table(Input(("-",), "csv"), None, None)["a"].to_pylist() == [1, 2]
+    assert read_table(Input(("-",), "csv"))["a"].to_pylist() == [1, 2]

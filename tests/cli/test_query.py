@@ -64,9 +64,9 @@ def test_toml_holds_the_arguments_of_sliding(
     text = "\n".join(f"{name} = {toml(value)}" for name, value in given.items())
     head = "" if source is None else f'from = "{source}"\n'
     results = "\n".join(f'"{name}" = "{RESULTS[name][0]}"' for name in sorted(names))
-    made = from_toml(f"{head}{text}\n[results]\n{results}\n")
-    assert made == sliding({name: RESULTS[name][1] for name in sorted(names)}, **given)
-    assert made.source == source
+    query = from_toml(f"{head}{text}\n[results]\n{results}\n")
+    assert query == sliding({name: RESULTS[name][1] for name in sorted(names)}, **given)
+    assert query.source == source
 
 
 def test_cql_and_files_give_the_same_query(tmp_path: Path) -> None:
@@ -132,8 +132,8 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
 
 
 def test_the_example_is_a_query() -> None:
-    made = read_query(str(Path(__file__).parents[2] / "examples" / "hourly.toml"))
-    assert made.source == "plugs" and made.lateness == "10 minutes"
+    query = read_query(str(Path(__file__).parents[2] / "examples" / "hourly.toml"))
+    assert query.source == "plugs" and query.lateness == "10 minutes"
 
 
 def test_the_keys_are_documented() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,18 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tests.cli.conftest import Done
+from tests.cli.conftest import PEAK, Command
 from windrow import sql
 from windrow.cli import outputs
 
-Command = Callable[..., Done]
-PEAK = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug_id ORDER BY ts RANGE 1 HOUR]"
 HOURLY = """
     SELECT house_id, AVG(load) AS mean, PERCENTILE(load, (0.5, 0.9)) AS shares
     FROM plugs [PARTITION BY house_id ORDER BY ts RANGE 10 MINUTES SLIDE 1 MINUTE]
 """
 
 
-def same(made: pa.Table, wanted: pa.Table) -> bool:
-    return bool(made.select(wanted.column_names).cast(wanted.schema).equals(wanted))
+def same(table: pa.Table, wanted: pa.Table) -> bool:
+    return bool(table.select(wanted.column_names).cast(wanted.schema).equals(wanted))
 
 
 @pytest.mark.parametrize("name", ["plugs.csv", "plugs.jsonl", "plugs.parquet", "folder"])
@@ -38,15 +35,15 @@ def test_formats_in_and_out(
     assert (done.code, done.out) == (0, "")
     assert done.err.startswith(f"1,000 rows in {out} after ")
     if suffix == "parquet":
-        made = parquet.read_table(out)
+        table = parquet.read_table(out)
     elif suffix == "csv":
-        made = csv.read_csv(out)
+        table = csv.read_csv(out)
     else:
-        made = pa.Table.from_pylist([json.loads(line) for line in out.read_text().splitlines()])
-        made = made.set_column(
-            made.column_names.index("ts"), "ts", made["ts"].cast(pa.timestamp("us", "UTC"))
+        table = pa.Table.from_pylist([json.loads(line) for line in out.read_text().splitlines()])
+        table = table.set_column(
+            table.column_names.index("ts"), "ts", table["ts"].cast(pa.timestamp("us", "UTC"))
         )
-    assert same(made, sql(PEAK, plugs=plugs))
+    assert same(table, sql(PEAK, plugs=plugs))
 
 
 def test_rows_go_to_stdout(windrow: Command, files: Path, plugs: pa.Table) -> None:
@@ -77,8 +74,8 @@ def test_a_summary_as_json(windrow: Command, files: Path, tmp_path: Path) -> Non
 
 def test_several_inputs_are_one(windrow: Command, files: Path) -> None:
     given = [f"--input=plugs={files / 'folder' / f'{i}.csv'}" for i in range(4)]
-    whole = windrow("run", PEAK, "-i", str(files / "plugs.csv"), "--local").out
-    assert windrow("run", PEAK, *given, "--local").out == whole
+    together = windrow("run", PEAK, "-i", str(files / "plugs.csv"), "--local").out
+    assert windrow("run", PEAK, *given, "--local").out == together
     assert windrow("run", PEAK, "-i", str(files / "folder" / "*.csv"), "--local").code == 0
 
 

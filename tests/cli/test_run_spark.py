@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tests.cli.conftest import Done
+from tests.cli.conftest import PEAK, Command
 from windrow import sql
 from windrow.cli.stream import Tally
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-Command = Callable[..., Done]
-PEAK = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug_id ORDER BY ts RANGE 1 HOUR]"
 LATE = PEAK.replace("RANGE", "LATENESS 10 MINUTES RANGE")
 
 
@@ -100,22 +97,22 @@ def test_a_stream_goes_on_from_its_checkpoint(
         done = windrow(*given)
         assert done.code == 0, done.err
         assert "done: 500 rows in " in done.err
-        made = spark.read.parquet(str(out)).toArrow()
-        assert made.num_rows >= seen
-        seen = made.num_rows
+        written = spark.read.parquet(str(out)).toArrow()
+        assert written.num_rows >= seen
+        seen = written.num_rows
     assert 0 < seen < 1000  # what the watermark has not passed is not told yet
     expected = {(row["plug_id"], row["ts"]): row["peak"] for row in wanted.to_pylist()}
-    told = [(row["plug_id"], row["ts"]) for row in made.to_pylist()]
+    told = [(row["plug_id"], row["ts"]) for row in written.to_pylist()]
     assert len(set(told)) == seen  # each answer once
-    assert all(expected[row["plug_id"], row["ts"]] == row["peak"] for row in made.to_pylist())
+    assert all(expected[row["plug_id"], row["ts"]] == row["peak"] for row in written.to_pylist())
 
 
 def test_a_stream_to_stdout(spark: SparkSession, windrow: Command, files: Path) -> None:
     given = ("run", LATE, "-i", f"plugs={files / 'folder'}", "--stream", "--once")
     done = windrow(*given)
     assert done.code == 0, done.err
-    made = csv.read_csv(io.BytesIO(done.out.encode()))
-    assert "peak" in made.column_names and 0 < made.num_rows < 1000
+    written = csv.read_csv(io.BytesIO(done.out.encode()))
+    assert "peak" in written.column_names and 0 < written.num_rows < 1000
 
 
 def test_a_tally_counts_each_batch_once(monkeypatch: pytest.MonkeyPatch) -> None:

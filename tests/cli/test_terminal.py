@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from tests.cli.conftest import PEAK
 from windrow import sql
 from windrow.cli.terminal import Steps, coloured, table
 
 pexpect = pytest.importorskip("pexpect", reason="pexpect is not installed")
 
-PEAK = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug_id ORDER BY ts RANGE 1 HOUR]"
 LATE = PEAK.replace("RANGE", "LATENESS 1 MINUTE RANGE")
 ESCAPE = "\x1b["
 COLOURS = re.compile(r"\x1b\[(\d+;)*[349]\d")
@@ -38,7 +38,7 @@ def terminal(*arguments: str, cwd: Path | None = None, timeout: int = 60, **more
     )
 
 
-def whole(child: Any) -> tuple[int, str]:
+def finished(child: Any) -> tuple[int, str]:
     """The exit code and all that was shown."""
     text = child.read()
     child.close()
@@ -46,20 +46,20 @@ def whole(child: Any) -> tuple[int, str]:
 
 
 def test_a_card_is_rendered_in_colours() -> None:
-    code, text = whole(terminal("algorithms", "daba"))
+    code, text = finished(terminal("algorithms", "daba"))
     assert code == 0 and "De-Amortized" in text
     assert COLOURS.search(text) and "| Insert |" not in text
-    code, text = whole(terminal("algorithms", "daba", NO_COLOR="1"))
+    code, text = finished(terminal("algorithms", "daba", NO_COLOR="1"))
     assert code == 0
     assert not COLOURS.search(text)  # bold and italics may stay
 
 
 def test_errors_are_red_unless_that_is_not_wanted(files: Path) -> None:
-    code, text = whole(terminal("algorithms", "dabba"))
+    code, text = finished(terminal("algorithms", "dabba"))
     assert code == 2 and text.startswith(f"{ESCAPE}31mwindrow:{ESCAPE}0m there is no algorithm")
-    code, text = whole(terminal("algorithms", "dabba", NO_COLOR="1"))
+    code, text = finished(terminal("algorithms", "dabba", NO_COLOR="1"))
     assert code == 2 and text.startswith("windrow: there is no algorithm") and ESCAPE not in text
-    code, text = whole(terminal("algorithms", "dabba", TERM="dumb"))
+    code, text = finished(terminal("algorithms", "dabba", TERM="dumb"))
     assert ESCAPE not in text
 
 
@@ -70,7 +70,7 @@ def test_progress_is_shown_on_a_terminal(files: Path, tmp_path: Path) -> None:
     child.expect("1,000 rows")
     child.expect("running the query")
     child.expect("1,000 rows in .*out.csv after")
-    assert whole(child)[0] == 0
+    assert finished(child)[0] == 0
     assert len(out.read_text().splitlines()) == 1001
 
 
@@ -126,7 +126,7 @@ def test_a_stream_stops_on_ctrl_c_and_goes_on(files: Path, plugs: pa.Table, tmp_
         child.expect("500 rows in")
         child.sendintr()
         child.expect("stopped: 500 rows in")
-        code, text = whole(child)
+        code, text = finished(child)
         assert code == 0 and "Traceback" not in text and "WARN" not in text
     wanted = {(r["plug_id"], r["ts"]): r["peak"] for r in sql(PEAK, plugs=plugs).to_pylist()}
     told = parquet.read_table([str(p) for p in out.glob("*.parquet")]).to_pylist()
@@ -137,15 +137,15 @@ def test_a_stream_stops_on_ctrl_c_and_goes_on(files: Path, plugs: pa.Table, tmp_
 @pytest.mark.slow
 def test_sparks_log_is_shown_on_demand(files: Path) -> None:
     given = ("run", PEAK, "-i", "plugs=plugs.csv", "-o", "-", "--master", "local[1]")
-    code, quiet = whole(terminal(*given, cwd=files, timeout=240))
+    code, quiet = finished(terminal(*given, cwd=files, timeout=240))
     assert code == 0 and "WARN" not in quiet and "log4j" not in quiet
-    code, loud = whole(terminal(*given, "--verbose", cwd=files, timeout=240))
+    code, loud = finished(terminal(*given, "--verbose", cwd=files, timeout=240))
     assert code == 0 and "log4j" in loud
 
 
 @pytest.mark.slow
 def test_doctor_tries_spark() -> None:
-    code, text = whole(terminal("doctor", "--spark", timeout=240))
+    code, text = finished(terminal("doctor", "--spark", timeout=240))
     assert code == 0 and "a worker answered 1 row" in text
 
 

@@ -68,11 +68,11 @@ def test_plugs_fall_silent_now_and_then(day: pa.Table) -> None:
 @settings(max_examples=30)
 def test_none_is_later_than_allowed_unless_it_is_lost(minutes: int, late: float, seed: int) -> None:
     table = readings(4000, houses=2)
-    came = in_arrival_order(table, lateness=f"{minutes} minutes", late=late, lost=0, seed=seed)
-    time = micros(came)
+    arrived = in_arrival_order(table, lateness=f"{minutes} minutes", late=late, lost=0, seed=seed)
+    time = micros(arrived)
     assert (np.maximum.accumulate(time) - time <= minutes * 60e6).all()
     keys = [("ts", "ascending"), ("plug_id", "ascending")]
-    assert came.sort_by(keys).equals(table.sort_by(keys))
+    assert arrived.sort_by(keys).equals(table.sort_by(keys))
 
 
 def test_some_are_late_and_a_few_are_lost(day: pa.Table) -> None:
@@ -83,7 +83,7 @@ def test_some_are_late_and_a_few_are_lost(day: pa.Table) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("call", "message"),
     [
         (lambda: readings(-1), "rows must be 0 or more"),
         (lambda: readings(10, houses=0), "houses must be 1 or more"),
@@ -92,6 +92,6 @@ def test_some_are_late_and_a_few_are_lost(day: pa.Table) -> None:
         (lambda: in_arrival_order(readings(10), lateness="x"), "lateness"),
     ],
 )
-def test_mistakes_name_the_argument(asked: object, message: str) -> None:
+def test_mistakes_name_the_argument(call: object, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
-        asked()  # type: ignore[operator]
+        call()  # type: ignore[operator]

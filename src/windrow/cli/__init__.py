@@ -2,11 +2,12 @@
 
     app        the commands by name, each imported when it is called
     failures   what went wrong, in words, and the exit code
-    terminal   messages and progress, which go to stderr
+    terminal   options that commands share, JSON and tables, messages and progress
     query      CQL, or a file with a query in it, to a query
-    inputs     files by name, format and schema;  tables reads them in process
-    outputs    rows to a file or to stdout, whole or not at all
-    session    Spark, quiet
+    inputs     files by name, format and schema: tables and ddl read them here, frames on Spark
+    outputs    rows to a file or to stdout, all of them or none
+    session    Spark, quiet, on the Java that java finds
+    stream     what run does with --stream
     run, explain, algorithms, functions, doctor, completion, demo/: a command each
 
 Results go to stdout, everything else to stderr; the exit code is 0, 1 (failed) or 2 (wrong usage).

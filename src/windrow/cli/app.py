@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 import click
 
-from windrow.cli.failures import explained
+from windrow.cli.failures import exit_code
+from windrow.cli.terminal import VERSION
 from windrow.errors import did_you_mean
 
 # Where each command lives, and its line in the help.
@@ -27,11 +27,11 @@ class LazyGroup(click.Group):
     """A group whose commands are imported on their first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order of `COMMANDS`."""
+        """Return all names, in the order of `COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, imported now; None if there is none."""
+        """Return the command of that name, imported now; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
@@ -41,21 +41,15 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the nearest name where there is none."""
+        """Find the command as click does; suggest the nearest name if there is none."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(f"there is no command {args[0]!r}; {did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list in the help, without importing anything."""
+        """Write the list in the help, without importing anything."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
-
-
-def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        click.echo(f"windrow {import_module('windrow').__version__}")
-        ctx.exit()
 
 
 @click.group(
@@ -64,14 +58,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Begin with `windrow demo`; `windrow doctor` tells what this machine lacks for it.",
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_version,
-    help="Show the version and exit.",
-)
+@click.version_option(VERSION, message="windrow %(version)s")
 @click.pass_context
 def app(ctx: click.Context) -> None:
     """Sliding-window aggregation for Python and Spark."""
@@ -80,8 +67,7 @@ def app(ctx: click.Context) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command; the exit code, all that went wrong having been told on stderr."""
-    with explained(arguments) as outcome:
-        returned: Any = app.main(arguments, prog_name="windrow", standalone_mode=False)
-        outcome.code = returned if isinstance(returned, int) else 0
-    return outcome.code
+    """Run a command and return its exit code; what went wrong has been told on stderr."""
+    return exit_code(
+        lambda: app.main(arguments, prog_name="windrow", standalone_mode=False), arguments
+    )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from pathlib import Path
 
 import click
+from click.shell_completion import get_completion_class
 
 from windrow.cli.failures import Usage
 
-SHELLS = ("bash", "zsh", "fish")
-_WHERE = {
+_USES = {
     "bash": 'eval "$(windrow completion bash)"   # in ~/.bashrc',
     "zsh": 'eval "$(windrow completion zsh)"    # in ~/.zshrc, after compinit',
     "fish": "windrow completion fish > ~/.config/fish/completions/windrow.fish",
@@ -19,7 +18,7 @@ _WHERE = {
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(SHELLS), required=False)
+@click.argument("shell", type=click.Choice(list(_USES)), required=False)
 def completion(shell: str | None) -> None:
     """Completion for a shell: print the script that turns it on.
 
@@ -31,12 +30,9 @@ def completion(shell: str | None) -> None:
     windrow completion fish > ~/.config/fish/completions/windrow.fish
     """
     shell = shell or Path(os.environ.get("SHELL", "")).name
-    if shell not in SHELLS:
-        raise Usage(f"which shell? Name one of {', '.join(SHELLS)}")
-    from click.shell_completion import get_completion_class
-
-    app = import_module("windrow.cli.app").app
+    if shell not in _USES:
+        raise Usage(f"which shell? Name one of {', '.join(_USES)}")
     kind = get_completion_class(shell)
     assert kind is not None
-    script = kind(app, {}, "windrow", "_WINDROW_COMPLETE").source()
-    click.echo(f"# {_WHERE[shell]}\n{script}")
+    app = click.get_current_context().find_root().command
+    click.echo(f"# {_USES[shell]}\n{kind(app, {}, 'windrow', '_WINDROW_COMPLETE').source()}")

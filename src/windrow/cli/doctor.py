@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
 
 import click
 
+from windrow.cli.failures import failure_of
 from windrow.cli.java import find_java
-from windrow.cli.terminal import coloured
+from windrow.cli.session import spark_session
+from windrow.cli.terminal import VERSION, coloured, json_option, show_json
 
 # What each part of windrow needs: the distribution, the oldest version, the first one too new.
 _Package = tuple[str, str, str | None]
@@ -46,7 +48,7 @@ class Finding:
 
 @click.command()
 @click.option("--spark", is_flag=True, help="Start Spark and send a row through a worker, too.")
-@click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
+@json_option("The findings as JSON.")
 def doctor(spark: bool, as_json: bool) -> int:
     """What is installed, what is missing, and the command that brings it.
 
@@ -56,16 +58,15 @@ def doctor(spark: bool, as_json: bool) -> int:
     if spark and all(finding.state != "missing" for finding in found):
         found.append(_try_spark())
     if as_json:
-        click.echo(json.dumps([asdict(finding) for finding in found], ensure_ascii=False, indent=2))
+        show_json([asdict(finding) for finding in found])
     else:
         _show(found)
     return int(any(finding.state == "missing" for finding in found))
 
 
 def findings() -> Iterator[Finding]:
-    """All that is looked at, from the ground up; nothing is changed."""
-    version = import_module("windrow").__version__
-    yield Finding("windrow", "ok", f"{version} in {Path(__file__).parents[1]}")
+    """Look at everything, from the ground up; nothing is changed."""
+    yield Finding("windrow", "ok", f"{VERSION} in {Path(__file__).parents[1]}")
     python = platform.python_version()
     state = "ok" if sys.version_info >= (3, 11) else "missing"
     yield Finding("python", state, f"{python}, {sys.executable}", "install Python 3.11 or newer")
@@ -80,8 +81,12 @@ def findings() -> Iterator[Finding]:
         yield Finding("java", "ok", f"{java.version}, {java.path}")
     else:
         yield Finding("java", "missing", java.problem, java.cure)
-    yield from _workers()
-    yield Finding("cores", "ok", str(_cores()))
+    workers = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    if Path(workers) != Path(sys.executable):
+        says = f"PYSPARK_PYTHON={workers}: it must have windrow as well"
+        yield Finding("workers", "optional", says, "unset PYSPARK_PYTHON")
+    affinity = getattr(os, "sched_getaffinity", None)
+    yield Finding("cores", "ok", str(len(affinity(0)) if affinity else os.cpu_count() or 1))
     yield _memory()
     yield _cache()
 
@@ -100,28 +105,9 @@ def _package(name: str, oldest: str, too_new: str | None, cure: str, needed: boo
 
 
 def _parts(version: str) -> tuple[int, ...]:
-    """The numbers of a version: 4.1.0.dev3 is (4, 1, 0)."""
-    numbers = []
-    for part in version.split("."):
-        digits = part[: len(part) - len(part.lstrip("0123456789"))]
-        if not digits:
-            break
-        numbers.append(int(digits))
-    return tuple(numbers)
-
-
-def _workers() -> Iterator[Finding]:
-    """The Python of Spark's workers, if something other than this one is asked for."""
-    chosen = os.environ.get("PYSPARK_PYTHON")
-    if chosen is not None and Path(chosen) != Path(sys.executable):
-        says = f"PYSPARK_PYTHON={chosen}: it must have windrow as well"
-        yield Finding("workers", "optional", says, "unset PYSPARK_PYTHON")
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return the numbers of a version: 4.1.0.dev3 is (4, 1, 0)."""
+    release = re.split(r"[^\d.]", version)[0]
+    return tuple(int(part) for part in release.split(".") if part)
 
 
 def _memory() -> Finding:
@@ -136,7 +122,7 @@ def _memory() -> Finding:
 
 
 def _cache() -> Finding:
-    """Where compiled loops are kept: without it each process compiles them again."""
+    """Look at where compiled loops are kept: without it each process compiles them again."""
     from windrow.kernels.cache import cache_dir
 
     place = cache_dir()
@@ -147,15 +133,12 @@ def _cache() -> Finding:
 
 
 def _try_spark() -> Finding:
-    from windrow.cli.failures import tell
-    from windrow.cli.session import spark_session
-
     try:
         with spark_session("local[1]") as spark:
             rows = spark.range(1).mapInArrow(lambda batches: batches, "id long").count()
         return Finding("spark", "ok" if rows == 1 else "missing", f"a worker answered {rows} row")
     except Exception as error:
-        return Finding("spark", "missing", tell(error).message, "windrow run --verbose …")
+        return Finding("spark", "missing", failure_of(error).message, "windrow run --verbose …")
 
 
 def _show(found: list[Finding]) -> None:
@@ -166,8 +149,5 @@ def _show(found: list[Finding]) -> None:
             f"{coloured(mark, colour, sys.stdout)} {finding.name:<10}{finding.says}"
             + (cure if finding.cure and finding.state != "ok" else "")
         )
-    missing = [finding.name for finding in found if finding.state == "missing"]
-    if missing:
-        click.echo(f"\nmissing: {', '.join(missing)}")
-        return
-    click.echo("\nready: windrow demo")
+    missing = ", ".join(finding.name for finding in found if finding.state == "missing")
+    click.echo(f"\nmissing: {missing}" if missing else "\nready: windrow demo")

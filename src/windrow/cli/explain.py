@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from windrow.cli.query import as_sql, read_query
+from windrow.cli.query import read_query
+from windrow.cli.terminal import json_option, show_json
+from windrow.errors import Unsupported
+from windrow.queries.query import Query
 
 
 @click.command()
 @click.argument("query", metavar="QUERY|FILE")
-@click.option("--json", "as_json", is_flag=True, help="The plan as JSON.")
+@json_option("The plan as JSON.")
 def explain(query: str, as_json: bool) -> None:
     """Tell what a query will run, and why.
 
@@ -22,26 +23,29 @@ def explain(query: str, as_json: bool) -> None:
     \b
     windrow explain 'SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug RANGE 1 HOUR]'
     """
-    asked = read_query(query)
-    plan = asked.explain()
-    if not as_json:
+    parsed = read_query(query)
+    plan = parsed.explain()
+    if as_json:
+        show_json({"query": repr(parsed), "sql": _sql(parsed), "plan": _entries(plan)})
+    else:
         click.echo(plan)
-        return
-    told = {"query": repr(asked), "sql": as_sql(asked), "plan": _entries(plan)}
-    click.echo(json.dumps(told, ensure_ascii=False, indent=2))
 
 
-def _entries(plan: str) -> list[dict[str, object]]:
-    """The plan as a list of what is told of each name."""
-    entries: list[dict[str, object]] = []
-    first = plan.splitlines()[0]
+def _sql(query: Query) -> str | None:
+    """Return the query as CQL, None where CQL has no words for it."""
+    try:
+        return query.sql()
+    except Unsupported:
+        return None
+
+
+def _entries(plan: str) -> list[dict[str, str | list[str]]]:
+    """Return the lines of the plan by the name before them."""
+    first, *_ = lines = plan.splitlines()
     width = len(first) - len(first.removeprefix("windows").lstrip())
-    for line in plan.splitlines():
-        name, text = line[:width].strip(), line[width:]
-        if name:
-            entries.append({"name": name, "says": [text]})
-        else:
-            says = entries[-1]["says"]
-            assert isinstance(says, list)
-            says.append(text)
-    return entries
+    entries: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if name := line[:width].strip():
+            entries.append((name, []))
+        entries[-1][1].append(line[width:])
+    return [{"name": name, "says": says} for name, says in entries]

@@ -8,22 +8,22 @@ fault, the traceback is there too.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
-from windrow.cli.terminal import coloured
+from windrow.cli.terminal import coloured, say, show_json
 from windrow.errors import InvalidArgument, WindrowError
 
-# Which extra brings a module that is missing.
-EXTRAS = {
+# The extra that brings a module.
+_EXTRAS = {
     **dict.fromkeys(("rich", "matplotlib", "jinja2", "click"), "cli"),
     **dict.fromkeys(("sqlglot", "lark"), "sql"),
     **dict.fromkeys(("pyspark", "pandas", "py4j"), "spark"),
@@ -39,93 +39,91 @@ class Failed(Exception):
 
 
 class Usage(Failed):
-    """A command was asked for in a way that cannot be."""
+    """A command was typed in a way that cannot be; exit code 2."""
 
 
-@dataclass
-class Outcome:
-    """The exit code of a command."""
-
-    code: int = 0
+@contextmanager
+def usage() -> Iterator[None]:
+    """Turn an invalid argument into wrong usage: it was wrong in what was typed."""
+    try:
+        yield
+    except InvalidArgument as error:
+        raise Usage(str(error)) from None
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What is told of an exception."""
+class Failure:
+    """The exit code, the kind and the message for an exception."""
 
     code: int
     kind: str
     message: str
-    trace: bool = False
 
 
-@contextmanager
-def explained(arguments: list[str]) -> Iterator[Outcome]:
-    """Tell what a command raises, and keep its exit code."""
-    outcome = Outcome()
+def exit_code(work: Callable[[], Any], arguments: list[str]) -> int:
+    """Do the work of a command; tell what it raises on stderr, and return the exit code."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     try:
-        yield outcome
+        returned = work()
+        return returned if isinstance(returned, int) else 0
     except click.exceptions.Exit as done:
-        outcome.code = done.exit_code
+        return done.exit_code
     except BrokenPipeError:  # `windrow … | head`: whoever read has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        outcome.code = 1
+        return 1
     except (Exception, KeyboardInterrupt) as error:
-        told = tell(error)
-        outcome.code = told.code
+        failure = failure_of(error)
         if "--json" in options:
-            known = {"kind": told.kind, "message": told.message, "exit_code": told.code}
-            click.echo(json.dumps({"error": known}, ensure_ascii=False), err=True)
+            fields = {"kind": failure.kind, "message": failure.message, "exit_code": failure.code}
+            show_json({"error": fields}, indent=None, err=True)
         else:
-            click.echo(f"{coloured('windrow:', 'red')} {told.message}", err=True)
-        if told.trace or "--verbose" in options:
+            say(f"{coloured('windrow:', 'red')} {failure.message}")
+        if failure.kind == "bug" or "--verbose" in options:
             traceback.print_exception(error)
+        return failure.code
 
 
-def tell(error: BaseException) -> _Told:
-    """The exit code, the kind and the words for an exception."""
+def failure_of(error: BaseException) -> Failure:
+    """Return what is told of an exception."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return _Told(1, "interrupted", "interrupted")
+        return Failure(1, "interrupted", "interrupted")
     if isinstance(error, click.ClickException):
-        return _Told(2, "usage", _usage(error))
+        return Failure(2, "usage", _click_message(error))
     if isinstance(error, Usage):
-        return _Told(2, "usage", str(error))
+        return Failure(2, "usage", str(error))
     if isinstance(error, Failed):
-        return _Told(1, "failed", str(error))
+        return Failure(1, "failed", str(error))
     if isinstance(error, WindrowError):
         kind = next(c for c in type(error).__mro__ if c.__module__ == WindrowError.__module__)
-        return _Told(1, kind.__name__, str(error))
+        return Failure(1, kind.__name__, str(error))
     if isinstance(error, ImportError):
-        return _Told(1, "missing", _missing(error))
+        return Failure(1, "missing", _import_message(error))
     if isinstance(error, OSError):
-        named = f"{error.filename}: " if error.filename else ""
-        return _Told(1, "file", f"{named}{error.strerror or error}")
-    home = type(error).__module__.split(".")[0]
-    if home in ("pyspark", "py4j"):
-        return _Told(1, "spark", _spark(error))
-    if home == "pyarrow":
-        return _Told(1, "data", str(error))
-    return _Told(1, "bug", f"{type(error).__name__}: {error}", trace=True)
+        file = f"{error.filename}: " if error.filename else ""
+        return Failure(1, "file", f"{file}{error.strerror or error}")
+    package = type(error).__module__.split(".")[0]
+    if package in ("pyspark", "py4j"):
+        return Failure(1, "spark", _spark_message(error))
+    if package == "pyarrow":
+        return Failure(1, "data", str(error))
+    return Failure(1, "bug", f"{type(error).__name__}: {error}")
 
 
-def _usage(error: click.ClickException) -> str:
+def _click_message(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     message = error.format_message()
     return f"{message}\nTry '{context.command_path} --help'." if context else message
 
 
-def _missing(error: ImportError) -> str:
-    if "pip install" in str(error):
-        return str(error)
+def _import_message(error: ImportError) -> str:
     module = (error.name or "").split(".")[0]
-    if module not in EXTRAS:
+    if "pip install" in str(error) or module not in _EXTRAS:
         return str(error)
-    return f"this needs {module}: pip install 'windrow[{EXTRAS[module]}]'"
+    return f"this needs {module}: pip install 'windrow[{_EXTRAS[module]}]'"
 
 
-def _spark(error: BaseException) -> str:
-    """The first cause that Spark tells, without the stacks of two languages around it."""
+def _spark_message(error: BaseException) -> str:
+    """Return the first cause that Spark names, without the stacks of two languages around it."""
     if "JAVA_GATEWAY_EXITED" in str(error):
         return "Spark could not start Java: `windrow doctor` tells what is missing"
     lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
@@ -135,12 +133,3 @@ def _spark(error: BaseException) -> str:
         return own[-1].partition(": ")[2]
     cause = (raised or lines or [type(error).__name__])[-1 if raised else 0]
     return f"Spark: {cause}\n(--verbose shows Spark's log)"
-
-
-@contextmanager
-def usage() -> Iterator[None]:
-    """What is wrong with an argument here was wrong in what was typed: exit code 2."""
-    try:
-        yield
-    except InvalidArgument as error:
-        raise Usage(str(error)) from None

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import json
 import sys
 from typing import Any
 
 import click
 
 from windrow.cli.failures import Usage
-from windrow.cli.terminal import coloured
+from windrow.cli.terminal import coloured, json_option, show_json
 from windrow.errors import did_you_mean
 
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="The list as JSON.")
+@json_option("The list as JSON.")
 def functions(name: str | None, as_json: bool) -> None:
     """The aggregations that a query may name, or all about one of them.
 
@@ -29,57 +28,52 @@ def functions(name: str | None, as_json: bool) -> None:
     """
     from windrow.queries.cql.functions import FUNCTIONS
 
-    if name is not None:
-        found = name.upper() if name.upper() in FUNCTIONS else None
-        if found is None:
-            raise Usage(f"there is no function {name!r}; {did_you_mean(name.upper(), FUNCTIONS)}")
-        told = _told(found)
-        click.echo(json.dumps(told, ensure_ascii=False, indent=2) if as_json else _all_about(told))
-        return
-    every = [_told(function) for function in FUNCTIONS]
+    known = {name: _facts(name, function) for name, function in FUNCTIONS.items()}
+    if name is not None and name.upper() not in known:
+        raise Usage(f"there is no function {name!r}; {did_you_mean(name.upper(), known)}")
     if as_json:
-        click.echo(json.dumps(every, ensure_ascii=False, indent=2))
-        return
-    click.echo(_listed(every))
+        show_json(list(known.values()) if name is None else known[name.upper()])
+    elif name is None:
+        click.echo(_list(list(known.values())))
+    else:
+        click.echo(_page(known[name.upper()]))
 
 
-def _told(name: str) -> dict[str, Any]:
-    from windrow.queries.cql.functions import FUNCTIONS
-
-    function = FUNCTIONS[name]
-    made = function.make.__name__
+def _facts(name: str, function: Any) -> dict[str, Any]:
+    """Return what is told of a function."""
     columns = list(getattr(function.make, "column_names", ("column",)))
     if function.turned:
         columns.reverse()
-    words = [*columns, *(word.upper() for word in function.parameters)]
+    parameters = [parameter.upper() for parameter in function.parameters]
     document = inspect.getdoc(function.make) or ""
     return {
         "name": name,
-        "call": f"{name}({', '.join(words)})",
-        "aggregation": made,
+        "call": f"{name}({', '.join([*columns, *parameters])})",
+        "aggregation": function.make.__name__,
         "fixed": function.fixed,
         "says": document.partition("\n")[0],
         "document": document,
     }
 
 
-def _listed(every: list[dict[str, Any]]) -> str:
-    """A line for each aggregation, with the other names that it goes by."""
+def _list(functions: list[dict[str, Any]]) -> str:
+    """Return a line for each aggregation, with the other names that it goes by."""
     by_class: dict[str, list[dict[str, Any]]] = {}
-    for told in every:
-        by_class.setdefault(told["aggregation"], []).append(told)
+    for facts in functions:
+        by_class.setdefault(facts["aggregation"], []).append(facts)
     lines = []
-    for names in by_class.values():
-        first, *others = sorted(names, key=lambda told: told["name"] != told["aggregation"].upper())
+    for aggregation, names in by_class.items():
+        first, *others = sorted(names, key=lambda facts: facts["name"] != aggregation.upper())
         lines.append(f"{coloured(first['call'], 'bold', sys.stdout)}\n    {first['says']}")
         if others:
-            lines.append(f"    also {', '.join(told['call'] for told in others)}")
+            lines.append(f"    also {', '.join(facts['call'] for facts in others)}")
     return "\n".join(lines)
 
 
-def _all_about(told: dict[str, Any]) -> str:
-    fixed = "".join(f" with {name}={value}" for name, value in told["fixed"].items())
+def _page(facts: dict[str, Any]) -> str:
+    """Return all about one function."""
+    fixed = "".join(f" with {name}={value}" for name, value in facts["fixed"].items())
     return (
-        f"{coloured(told['call'], 'bold', sys.stdout)}\n\n"
-        f"In Python windrow.{told['aggregation']}{fixed}.\n\n{told['document']}"
+        f"{coloured(facts['call'], 'bold', sys.stdout)}\n\n"
+        f"In Python windrow.{facts['aggregation']}{fixed}.\n\n{facts['document']}"
     )

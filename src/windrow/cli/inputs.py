@@ -1,15 +1,16 @@
-"""What a query reads: files by name, their format, and their schema."""
+"""What a query reads: files by name, their format, and their columns."""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from windrow.cli.failures import Usage
-from windrow.errors import did_you_mean
+from windrow.errors import InvalidArgument, did_you_mean
 from windrow.queries.query import Query
 
 FORMATS = ("csv", "json", "parquet")
@@ -29,6 +30,8 @@ class Input:
 
     paths: tuple[str, ...]  # files, directories, addresses such as s3a://…, or - for stdin
     format: str
+    schema: str | None = None  # as Spark writes it: ts TIMESTAMP, load DOUBLE
+    time_column: str | None = None  # read as times even if it is text
 
     @property
     def name(self) -> str:
@@ -36,12 +39,26 @@ class Input:
         more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
         return f"{self.paths[0]}{more}"
 
+    def check_time_column(self, columns: Sequence[str]) -> None:
+        """Raise an error unless the time column is one of the `columns`."""
+        if self.time_column is not None and self.time_column not in columns:
+            raise InvalidArgument(
+                f"--time-column: the input has no column {self.time_column!r}; "
+                f"{did_you_mean(self.time_column, columns)}"
+            )
 
-def read_inputs(given: tuple[str, ...], query: Query, wanted: str | None) -> Input:
-    """The input of `query` out of ``name=PATH`` options; all mistakes are wrong usage."""
+
+def read_inputs(
+    options: tuple[str, ...],
+    query: Query,
+    kind: str | None = None,
+    schema: str | None = None,
+    time_column: str | None = None,
+) -> Input:
+    """Return the input of `query` from ``name=PATH`` options; all mistakes are wrong usage."""
     source = query.source
     paths: list[str] = []
-    for text in given:
+    for text in options:
         named = _NAMED.fullmatch(text)
         name, path = named.groups() if named else (source, text)
         if source is not None and str(name).lower() != source.lower():
@@ -50,7 +67,7 @@ def read_inputs(given: tuple[str, ...], query: Query, wanted: str | None) -> Inp
             )
         source = source or name
         paths += _existing(path)
-    return Input(tuple(paths), wanted or _format(paths))
+    return Input(tuple(paths), kind or _common_format(paths), schema, time_column)
 
 
 def is_address(path: str) -> bool:
@@ -59,22 +76,32 @@ def is_address(path: str) -> bool:
 
 
 def absolute(path: str) -> str:
-    """A path as Spark takes it, whatever directory its Java was started in."""
+    """Return a path as Spark takes it, whatever directory its Java was started in."""
     return path if is_address(path) else os.path.abspath(path)
 
 
 def format_of(path: str) -> str | None:
-    """The format that a file's name tells; None if it tells none.
+    """Return the format that a file's name tells; None if it tells none.
 
     >>> format_of("plugs.csv.gz"), format_of("plugs.jsonl"), format_of("plugs")
     ('csv', 'json', None)
     """
+    return _SUFFIXES.get(_suffix(path))
+
+
+def separator_of(path: str) -> str:
+    """Return what stands between the fields of a CSV file of this name."""
+    return "\t" if _suffix(path) == ".tsv" else ","
+
+
+def _suffix(path: str) -> str:
+    """Return the suffix that tells the format: .csv of plugs.csv.gz."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes if suffix.lower() not in _PACKED]
-    return _SUFFIXES.get(suffixes[-1]) if suffixes else None
+    return suffixes[-1] if suffixes else ""
 
 
 def files_in(path: str) -> list[str]:
-    """The file itself, or all files below a directory but those whose names hide them."""
+    """Return the file itself, or all files below a directory but those whose names hide them."""
     place = Path(path)
     if not place.is_dir():
         return [path]
@@ -87,6 +114,7 @@ def files_in(path: str) -> list[str]:
 
 
 def _existing(path: str) -> list[str]:
+    """Return the path, or the paths that fit the pattern."""
     if path == STDIN or is_address(path) or Path(path).exists():
         return [path]
     found = [p for p in sorted(glob.glob(path, recursive=True)) if Path(p).name[0] not in "_."]
@@ -95,20 +123,18 @@ def _existing(path: str) -> list[str]:
     return found
 
 
-def _format(paths: list[str]) -> str:
-    """The format of the files, if their names tell one and the same."""
-    told = set()
+def _common_format(paths: list[str]) -> str:
+    """Return the format of the files, if their names tell one and the same."""
+    formats = set()
     for path in paths:
         known = format_of(path)
         if known is None and not is_address(path) and Path(path).is_dir():
-            told |= {format_of(file) for file in files_in(path)[:1000]}
+            formats |= {format_of(file) for file in files_in(path)[:1000]}
         else:
-            told.add(known)
-    told.discard(None)
-    if len(told) == 1:
-        return str(told.pop())
-    if told:
-        raise Usage(
-            f"--input: the files are of several formats: {', '.join(sorted(map(str, told)))}"
-        )
-    raise Usage(f"--input: the names tell no format: give --format {'|'.join(FORMATS)}")
+            formats.add(known)
+    names = sorted(filter(None, formats))
+    if not names:
+        raise Usage(f"--input: the names tell no format: give --format {'|'.join(FORMATS)}")
+    if len(names) > 1:
+        raise Usage(f"--input: the files are of several formats: {', '.join(names)}")
+    return names[0]

@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-NEEDED = 17
+_NEEDED = 17
 
 
 @dataclass(frozen=True)
@@ -23,28 +23,27 @@ class Java:
     @property
     def serves(self) -> bool:
         """Whether Spark runs on it."""
-        return self.version >= NEEDED
+        return self.version >= _NEEDED
 
     @property
     def problem(self) -> str:
         """What is wrong with it, in words."""
+        home = os.environ.get("JAVA_HOME")
+        found = "there is none on PATH" if home is None else f"JAVA_HOME={home} has none"
         if self.version:
-            return f"Spark needs Java {NEEDED} or newer, and {self.path} is Java {self.version}"
-        if "JAVA_HOME" in os.environ:
-            home = os.environ["JAVA_HOME"]
-            return f"Spark needs Java {NEEDED} or newer, and JAVA_HOME={home} has none"
-        return f"Spark needs Java {NEEDED} or newer, and there is none on PATH"
+            found = f"{self.path} is Java {self.version}"
+        return f"Spark needs Java {_NEEDED} or newer, and {found}"
 
     @property
     def cure(self) -> str:
         """The command that mends it."""
         if "JAVA_HOME" in os.environ and shutil.which("java"):
             return "unset JAVA_HOME"
-        return install_command()
+        return _install_command()
 
 
-def install_command() -> str:
-    """How this system gets Java."""
+def _install_command() -> str:
+    """Return how this system gets Java."""
     if shutil.which("apt-get"):
         sudo = "" if hasattr(os, "geteuid") and os.geteuid() == 0 else "sudo "
         return f"{sudo}apt-get install openjdk-17-jre-headless"
@@ -56,14 +55,14 @@ def install_command() -> str:
 
 
 def find_java() -> Java:
-    """The Java that Spark would start; a tenth of a second."""
+    """Return the Java that Spark would start. Takes a tenth of a second."""
     home = os.environ.get("JAVA_HOME")
     path = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if path is None:
         return Java(None, 0)
     try:
-        told = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)
+        ran = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)
     except OSError:
         return Java(path, 0)
-    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr)
+    found = re.search(r'version "(?:1\.)?(\d+)', ran.stderr)
     return Java(path, int(found[1]) if found else 0)

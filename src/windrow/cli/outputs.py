@@ -7,7 +7,7 @@ looks sees the old file or the new one, never half of one.
 from __future__ import annotations
 
 import base64
-import datetime
+import datetime as dt
 import json
 import math
 import os
@@ -21,22 +21,23 @@ from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.types as pt
+from pyarrow import csv, parquet
 
 from windrow.cli.failures import Failed, Usage
 from windrow.cli.inputs import format_of, is_address
 
 STDOUT = "-"
-_ROWS = 20_000
+_ROWS = 20_000  # that are turned into JSON at once
+_WITHOUT_FORM = (pt.is_nested, pt.is_binary, pt.is_large_binary, pt.is_duration)
 
 
 def output_format(path: str, wanted: str | None, as_json: bool = False) -> str:
-    """The format of an output: as asked for, as its name tells, or what suits the place."""
-    if path == STDOUT:
-        made = wanted or ("json" if as_json else "csv")
-        if made == "parquet":
-            raise Usage("--output -: Parquet is written to files only: give --output PATH")
-        return made
-    return wanted or format_of(path) or "parquet"
+    """Return the format wanted, the one that the name tells, or what suits the place."""
+    if path != STDOUT:
+        return wanted or format_of(path) or "parquet"
+    if wanted == "parquet":
+        raise Usage("--output -: Parquet is written to files only: give --output PATH")
+    return wanted or ("json" if as_json else "csv")
 
 
 def is_directory(path: str) -> bool:
@@ -45,11 +46,9 @@ def is_directory(path: str) -> bool:
 
 
 def write_table(table: pa.Table, path: str, kind: str) -> None:
-    """All rows of `table` to a file or to stdout."""
+    """Write all rows of `table` to a file, or to stdout."""
     if path == STDOUT:
-        writer = Writer(sys.stdout.buffer, kind)
-        writer.write(table)
-        sys.stdout.buffer.flush()
+        Writer(sys.stdout.buffer, kind).write(table)
         return
     place = Path(path)
     if is_directory(path):
@@ -58,8 +57,6 @@ def write_table(table: pa.Table, path: str, kind: str) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
     with replacing(place) as part:
         if kind == "parquet":
-            from pyarrow import parquet
-
             parquet.write_table(table, part)
             return
         with open(part, "wb") as file:
@@ -67,7 +64,7 @@ def write_table(table: pa.Table, path: str, kind: str) -> None:
 
 
 def write_directory(save: Callable[[str], None], path: str) -> None:
-    """What `save` writes to a directory; it takes its name when all of it is there."""
+    """Let `save` write a directory, which takes its name when all of it is there."""
     place = Path(path)
     _check_empty(place)
     with replacing(place) as part:
@@ -83,7 +80,7 @@ def _check_empty(place: Path) -> None:
 
 @contextmanager
 def replacing(place: Path) -> Iterator[Path]:
-    """A name beside `place` to write to, which then becomes `place`; on an error it is removed."""
+    """Give a name beside `place` to write to; it becomes `place`, or is removed on an error."""
     if not place.parent.is_dir():
         raise Failed(f"--output {place}: there is no directory {str(place.parent)!r}")
     part = place.with_name(f".{place.name}.{os.getpid()}.part")
@@ -98,7 +95,7 @@ def replacing(place: Path) -> Iterator[Path]:
 
 
 class Writer:
-    """Rows as text to a file that is open: CSV with one header, or JSON lines."""
+    """Writes rows as text to an open file: CSV with one header, or JSON lines."""
 
     def __init__(self, file: IO[bytes], kind: str) -> None:
         self._file = file
@@ -106,35 +103,29 @@ class Writer:
         self._header = True
 
     def write(self, table: pa.Table) -> None:
-        """More rows."""
+        """Write more rows, and flush."""
         if self._kind == "json":
             for start in range(0, table.num_rows, _ROWS):
-                lines = (_line(row) for row in table.slice(start, _ROWS).to_pylist())
+                rows = table.slice(start, _ROWS).to_pylist()
+                lines = (f"{json.dumps(_plain(row), ensure_ascii=False)}\n" for row in rows)
                 self._file.write("".join(lines).encode())
-            return
-        from pyarrow import csv
-
-        options = csv.WriteOptions(include_header=self._header, quoting_style="needed")
-        csv.write_csv(_flat(table), self._file, options)
-        self._header = False
-
-
-def _line(row: dict[str, Any]) -> str:
-    return json.dumps(_plain(row), ensure_ascii=False) + "\n"
+        else:
+            options = csv.WriteOptions(include_header=self._header, quoting_style="needed")
+            csv.write_csv(_flat(table), self._file, options)
+            self._header = False
+        self._file.flush()
 
 
 def _flat(table: pa.Table) -> pa.Table:
-    """The table with what CSV has no form for as text: lists and structs as JSON."""
+    """Return the table with what CSV has no form for as text: lists and structs as JSON."""
     for i, field in enumerate(table.schema):
         column = table.column(i)
-        if pt.is_nested(field.type) or pt.is_binary(field.type) or pt.is_large_binary(field.type):
-            texts = [None if v is None else _text(v) for v in column.to_pylist()]
-            table = table.set_column(i, field.name, pa.array(texts, pa.string()))
-        elif pt.is_duration(field.type):
-            texts = [None if v is None else str(v) for v in column.to_pylist()]
-            table = table.set_column(i, field.name, pa.array(texts, pa.string()))
-        elif pt.is_dictionary(field.type):
-            table = table.set_column(i, field.name, column.cast(field.type.value_type))
+        if pt.is_dictionary(field.type):
+            column = column.cast(field.type.value_type)
+        elif any(is_kind(field.type) for is_kind in _WITHOUT_FORM):
+            texts = [None if value is None else _text(value) for value in column.to_pylist()]
+            column = pa.array(texts, pa.string())
+        table = table.set_column(i, field.name, column)
     return table
 
 
@@ -144,18 +135,18 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: times by ISO 8601, bytes in base 64, NaN as text."""
+    """Return a value as JSON has it: times by ISO 8601, bytes in base 64, NaN as text."""
     if isinstance(value, dict):
-        return {key: _plain(below) for key, below in value.items()}
+        return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_plain(below) for below in value]
+        return [_plain(inner) for inner in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if isinstance(value, datetime.datetime):
+    if isinstance(value, dt.datetime):
         return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, datetime.date | datetime.time):
+    if isinstance(value, dt.date | dt.time):
         return value.isoformat()
-    if isinstance(value, datetime.timedelta | Decimal):
+    if isinstance(value, dt.timedelta | Decimal):
         return str(value)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()

@@ -22,7 +22,8 @@ from typing import Any
 
 from windrow.aggregations.base import Aggregation
 from windrow.cli.failures import Usage, usage
-from windrow.errors import InvalidArgument, Unsupported, did_you_mean
+from windrow.errors import InvalidArgument, did_you_mean
+from windrow.queries.cql import sql
 from windrow.queries.query import Query, sliding
 
 _SUFFIXES = (".toml", ".cql", ".sql")
@@ -35,25 +36,22 @@ KEYS = ("from", *_ARGUMENTS, "results")
 
 
 def read_query(text: str) -> Query:
-    """The query that `text` is, or that the file of this name holds; mistakes are wrong usage."""
-    from windrow.queries.cql import sql
-
-    with usage():
-        path = _path(text)
-        if path is None:
-            return _read(sql, text)
-        try:
-            held = path.read_text("utf-8")
-            asked = from_toml(held) if path.suffix == ".toml" else _read(sql, held)
-        except UnicodeDecodeError:
-            raise Usage(f"{path}: a query is text in UTF-8") from None
-        except (InvalidArgument, tomllib.TOMLDecodeError) as error:
-            raise Usage(f"{path}: {error}") from None
-        return asked
+    """Return the query in `text`, or in the file of this name; mistakes are wrong usage."""
+    path = _path(text)
+    if path is None:
+        with usage():
+            return _parse(text)
+    try:
+        content = path.read_text("utf-8")
+        return from_toml(content) if path.suffix == ".toml" else _parse(content)
+    except UnicodeDecodeError:
+        raise Usage(f"{path}: a query is text in UTF-8") from None
+    except (InvalidArgument, tomllib.TOMLDecodeError) as error:
+        raise Usage(f"{path}: {error}") from None
 
 
 def from_toml(text: str) -> Query:
-    """The query whose arguments a text of TOML gives.
+    """Return the query whose arguments a text of TOML gives.
 
     >>> from_toml('''
     ... from = "plugs"
@@ -63,32 +61,24 @@ def from_toml(text: str) -> Query:
     ... ''')
     sliding(rows=100, peak=Max('load'))
     """
-    given = tomllib.loads(text)
-    for key in given:
+    arguments = tomllib.loads(text)
+    for key in arguments:
         if key not in KEYS:
             raise InvalidArgument(f"{key!r} is no argument of a query; {did_you_mean(key, KEYS)}")
-    if "until" in given:
+    if "until" in arguments:
         raise InvalidArgument("until= is a function of Python: ask such a query from there")
-    source = given.pop("from", None)
+    source = arguments.pop("from", None)
     if source is not None and not isinstance(source, str):
         raise InvalidArgument(f"from={source!r} must be the name of an input")
-    results = given.pop("results", {})
+    results = arguments.pop("results", {})
     if not isinstance(results, dict) or not results:
         raise InvalidArgument('a query needs [results], as in: peak = "MAX(load)"')
     parts = {name: _aggregation(name, call) for name, call in results.items()}
-    return sliding(parts, **given).replace(source=source)
-
-
-def as_sql(query: Query) -> str | None:
-    """The query as CQL, None where CQL has no words for it."""
-    try:
-        return query.sql()
-    except Unsupported:
-        return None
+    return sliding(parts, **arguments).replace(source=source)
 
 
 def _path(text: str) -> Path | None:
-    """The file that `text` names; None if it is a query itself."""
+    """Return the file that `text` names; None if it is a query itself."""
     if "\n" in text or len(text) > 1000 or text.lstrip()[:6].upper() == "SELECT":
         return None
     path = Path(text)
@@ -99,21 +89,19 @@ def _path(text: str) -> Path | None:
     return None
 
 
-def _read(sql: Any, text: str) -> Query:
-    made: Query = sql(text)
-    return made
+def _parse(text: str) -> Query:
+    query: Query = sql(text)
+    return query
 
 
 def _aggregation(name: str, call: Any) -> Aggregation:
-    """The aggregation that a call in CQL stands for."""
-    from windrow.queries.cql import sql
-
+    """Return the aggregation that a call in CQL stands for."""
     if not isinstance(call, str):
         raise InvalidArgument(f'results.{name}={call!r} must be a call, as in "MAX(load)"')
     try:
-        asked: Query = sql(f"SELECT {call} AS result FROM stream [ROWS 1]")
+        query = _parse(f"SELECT {call} AS result FROM stream [ROWS 1]")
     except InvalidArgument as error:
         raise InvalidArgument(f"results.{name} = {call!r}: {error}") from None
-    if len(asked.aggregations) != 1:
+    if len(query.aggregations) != 1:
         raise InvalidArgument(f'results.{name}={call!r} must be one call, as in "MAX(load)"')
-    return asked.aggregations[0][1]
+    return query.aggregations[0][1]

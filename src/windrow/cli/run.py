@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,24 +15,20 @@ from windrow.cli.inputs import FORMATS, STDIN, Input, absolute, is_address, read
 from windrow.cli.outputs import STDOUT, is_directory, output_format, write_directory, write_table
 from windrow.cli.query import read_query
 from windrow.cli.session import LOCAL, read_settings, spark_session
-from windrow.cli.terminal import Steps, say
+from windrow.cli.terminal import Steps, json_option, say, show_json, verbose_option
 from windrow.queries.query import Query
 
 
 @dataclass(frozen=True)
 class Job:
-    """What was asked for, checked."""
+    """What to run, checked."""
 
     query: Query
     source: Input
-    schema: str | None
-    time_column: str | None
     output: str
     format: str
-    master: str
-    settings: dict[str, str]
-    verbose: bool
     as_json: bool
+    session: dict[str, Any]  # the arguments of `spark_session`
 
 
 @click.command()
@@ -91,13 +85,8 @@ class Job:
 )
 @click.option("--once", is_flag=True, help="A stream that ends when it has read what is there.")
 @click.option("--every", metavar="TIME", help="How often a stream looks, as in '10 seconds'.")
-@click.option("--verbose", is_flag=True, help="Show Spark's log.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="JSON lines on stdout; with --output PATH, a summary. Errors are JSON too.",
-)
+@verbose_option
+@json_option("JSON lines on stdout; with --output PATH, a summary. Errors are JSON too.")
 def run(query: str, inputs: tuple[str, ...], **options: Any) -> None:
     """Run a query over files, on Spark or in this process.
 
@@ -136,29 +125,23 @@ def _check_together(options: dict[str, Any]) -> None:
 
 
 def _job(query: str, inputs: tuple[str, ...], options: dict[str, Any]) -> Job:
-    asked = read_query(query)
-    source = read_inputs(inputs, asked, options["input_format"])
+    parsed = read_query(query)
+    column = options["time_column"]
+    source = read_inputs(inputs, parsed, options["input_format"], options["schema"], column)
     if STDIN in source.paths and not options["local"]:
         raise Usage("--input -: Spark does not read stdin; add --local")
-    column = options["time_column"]
-    if column is not None and not asked.order_by:
-        asked = asked.replace(order_by=(column,))
+    if column is not None and not parsed.order_by:
+        parsed = parsed.replace(order_by=(column,))
     output = options["output"]
-    made = output_format(output, options["output_format"], options["as_json"])
+    kind = output_format(output, options["output_format"], options["as_json"])
     if output != STDOUT and not is_directory(output) and not Path(output).parent.is_dir():
         raise Usage(f"--output {output}: there is no directory {str(Path(output).parent)!r}")
-    return Job(
-        asked,
-        source,
-        options["schema"],
-        column,
-        output,
-        made,
-        options["master"] or LOCAL,
-        read_settings(options["conf"]),
-        options["verbose"],
-        options["as_json"],
-    )
+    session = {
+        "master": options["master"] or LOCAL,
+        "settings": read_settings(options["conf"]),
+        "verbose": options["verbose"],
+    }
+    return Job(parsed, source, output, kind, options["as_json"], session)
 
 
 def _run_local(job: Job) -> int:
@@ -166,36 +149,37 @@ def _run_local(job: Job) -> int:
 
     with Steps(quiet=not sys.stderr.isatty()) as steps:
         with steps.step(f"reading {job.source.name}") as note:
-            table = read_table(job.source, job.schema, job.time_column)
+            table = read_table(job.source)
             note(f"{table.num_rows:,} rows")
         with steps.step("running the query"):
-            answers = job.query(table)
-    write_table(answers, job.output, job.format)
-    return int(answers.num_rows)
+            results = job.query(table)
+    write_table(results, job.output, job.format)
+    return int(results.num_rows)
 
 
 def _run_spark(job: Job) -> int | None:
+    """Return the number of rows; None if Spark wrote them."""
     from windrow.cli.frames import read_frame
 
-    with Steps(quiet=not sys.stderr.isatty()) as steps, ExitStack() as open_session:
-        with steps.step("starting Spark"):
-            started = spark_session(job.master, job.settings, job.verbose)
-            spark = open_session.enter_context(started)
-        answers = read_frame(spark, job).transform(job.query)
+    with (
+        Steps(quiet=not sys.stderr.isatty()) as steps,
+        spark_session(**job.session, steps=steps) as spark,
+    ):
+        results = read_frame(spark, job.source).transform(job.query)
         with steps.step("running the query"):
             if job.output != STDOUT and is_directory(job.output):
-                _save(answers, job)
+                _save(results, job)
                 return None
-            table = answers.toArrow()
+            table = results.toArrow()
     write_table(table, job.output, job.format)
     return int(table.num_rows)
 
 
-def _save(answers: Any, job: Job) -> None:
-    """A directory of files, by Spark: no row passes through this process."""
+def _save(results: Any, job: Job) -> None:
+    """Let Spark write a directory of files: no row passes through this process."""
 
     def save(path: str) -> None:
-        answers.write.format(job.format).option("header", True).save(path)
+        results.write.format(job.format).option("header", True).save(path)
 
     if is_address(job.output):
         save(job.output)
@@ -207,8 +191,8 @@ def _summary(job: Job, rows: int | None, seconds: float) -> None:
     if job.output == STDOUT:
         return
     if job.as_json:
-        told = {"output": job.output, "format": job.format, "rows": rows, "seconds": seconds}
-        click.echo(json.dumps(told))
+        fields = {"output": job.output, "format": job.format, "rows": rows, "seconds": seconds}
+        show_json(fields, indent=None)
         return
-    many = "the answers" if rows is None else f"{rows:,} rows"
-    say(f"{many} in {job.output} after {seconds:.1f} s")
+    count = "the answers" if rows is None else f"{rows:,} rows"
+    say(f"{count} in {job.output} after {seconds:.1f} s")

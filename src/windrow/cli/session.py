@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 import warnings
@@ -14,14 +13,15 @@ from typing import Any
 
 from windrow.cli.failures import Failed, Usage
 from windrow.cli.java import find_java
+from windrow.cli.terminal import Steps
 
 LOCAL = "local[*]"
 
 
-def read_settings(given: tuple[str, ...]) -> dict[str, str]:
-    """The settings of ``--conf name=value`` options."""
+def read_settings(options: tuple[str, ...]) -> dict[str, str]:
+    """Return the settings of ``--conf name=value`` options."""
     settings = {}
-    for text in given:
+    for text in options:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise Usage(f"--conf {text}: write name=value, as in spark.driver.memory=8g")
@@ -31,11 +31,15 @@ def read_settings(given: tuple[str, ...]) -> dict[str, str]:
 
 @contextmanager
 def spark_session(
-    master: str = LOCAL, settings: Mapping[str, str] | None = None, verbose: bool = False
+    master: str = LOCAL,
+    settings: Mapping[str, str] | None = None,
+    verbose: bool = False,
+    steps: Steps | None = None,
 ) -> Iterator[Any]:
-    """A session for the time of a command; one that is there already is taken, and left as it is.
+    """Give a session for the time of a command; one that runs already is taken, and left as it is.
 
-    Takes about four seconds. `master` may be the address of a Connect server, sc://…, as well.
+    Starting takes about four seconds, and is one of the `steps`. `master` may be the address of a
+    Connect server, sc://…, as well, which needs no Java here.
     """
     from pyspark.sql import SparkSession
 
@@ -46,33 +50,27 @@ def spark_session(
     # Workers run `python3` from PATH unless told otherwise, and that one may lack windrow.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    place = tempfile.mkdtemp(prefix="windrow-spark-")
-    try:
-        with warnings.catch_warnings():
-            if not verbose:
-                warnings.simplefilter("ignore")
-            wanted = {**_settings(master, place, verbose), **(settings or {})}
-            start = _connected if master.startswith("sc://") else _started
-            session = start(master, wanted, verbose)
-            try:
-                yield session
-            finally:
-                session.stop()
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def _connected(address: str, settings: Mapping[str, str], verbose: bool) -> Any:
-    """A session on a Connect server, which needs no Java here."""
-    from pyspark.sql import SparkSession
-
-    session = SparkSession.builder.remote(address).getOrCreate()
-    session.conf.set("spark.sql.session.timeZone", settings["spark.sql.session.timeZone"])
-    return session
+    with (
+        tempfile.TemporaryDirectory(prefix="windrow-spark-", ignore_cleanup_errors=True) as place,
+        warnings.catch_warnings(),
+    ):
+        if not verbose:
+            warnings.simplefilter("ignore")
+        wanted = {**_defaults(master, place, verbose), **(settings or {})}
+        with (steps or Steps(quiet=True)).step("starting Spark"):
+            if master.startswith("sc://"):
+                session = SparkSession.builder.remote(master).getOrCreate()
+                session.conf.set("spark.sql.session.timeZone", wanted["spark.sql.session.timeZone"])
+            else:
+                session = _started(master, wanted, verbose)
+        try:
+            yield session
+        finally:
+            session.stop()
 
 
 def _started(master: str, settings: Mapping[str, str], verbose: bool) -> Any:
-    """A session in a Java of its own, which writes to nobody unless it shall be heard."""
+    """Return a session in a Java of its own, whose output is thrown away unless `verbose`."""
     java = find_java()
     if not java.serves:
         raise Failed(f"{java.problem}: {java.cure}\n(windrow run --local needs no Java)")
@@ -80,23 +78,18 @@ def _started(master: str, settings: Mapping[str, str], verbose: bool) -> Any:
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    conf = SparkConf().setMaster(master).setAppName("windrow")
-    for name, value in settings.items():
-        conf.set(name, value)
-    # stdout is for results in any case
-    heard: dict[str, Any] = {"stdout": sys.stderr if verbose else DEVNULL}
-    if not verbose:
-        heard["stderr"] = DEVNULL
+    conf = SparkConf().setMaster(master).setAppName("windrow").setAll(list(settings.items()))
+    # Java's stdout must not mix with the results
+    output = {"stdout": sys.stderr} if verbose else {"stdout": DEVNULL, "stderr": DEVNULL}
     launch: Any = launch_gateway
-    gateway = launch(conf, heard)
-    context = SparkContext(conf=conf, gateway=gateway)
+    context = SparkContext(conf=conf, gateway=launch(conf, output))
     if not verbose:
         context.setLogLevel("OFF")
     return SparkSession(context)
 
 
-def _settings(master: str, place: str, verbose: bool) -> dict[str, str]:
-    made = {
+def _defaults(master: str, place: str, verbose: bool) -> dict[str, str]:
+    settings = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": place,
         "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -107,12 +100,11 @@ def _settings(master: str, place: str, verbose: bool) -> dict[str, str]:
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
     if master.startswith("local"):
-        cores = os.cpu_count() or 1
-        made |= {
+        settings |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": "2g",
             "spark.local.dir": place,
-            "spark.sql.shuffle.partitions": str(max(2, cores)),
+            "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 1)),
         }
-    return made
+    return settings

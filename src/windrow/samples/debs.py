@@ -30,7 +30,7 @@ LOAD = 1  # the property
 
 
 def debs2012(path: Path | str) -> pa.Table:
-    """A file of DEBS 2012: ts, index, mf01 … res, and what follows as state13, state14, …
+    """Return a file of DEBS 2012: ts, index, mf01 … res, and what follows as state13, state14, …
 
     A pass over the file. Digits beyond microseconds are dropped.
     """
@@ -42,12 +42,12 @@ def debs2012(path: Path | str) -> pa.Table:
             f"this one has {width}"
         )
     table = _read(path, names, "\t", {"ts": pa.string()})
-    whole = pc.replace_substring_regex(table["ts"], r"(\.\d{6})\d*", r"\1")
-    return table.set_column(0, "ts", whole.cast(_TIME))
+    shortened = pc.replace_substring_regex(table["ts"], r"(\.\d{6})\d*", r"\1")
+    return table.set_column(0, "ts", shortened.cast(_TIME))
 
 
 def debs2014(path: Path | str) -> pa.Table:
-    """A file of DEBS 2014: id (where there is one), ts, value, property, plug, household, house.
+    """Return a file of DEBS 2014: id (if there is one), ts, value, property, and the three ids.
 
     A pass over the file.
     """
@@ -67,7 +67,7 @@ def debs2014(path: Path | str) -> pa.Table:
 
 
 def load(path: Path | str) -> pa.Table:
-    """A file by its looks: Parquet, CSV with a head, DEBS 2012, or DEBS 2014."""
+    """Return a file, told by its looks: Parquet, CSV with a head, DEBS 2012, or DEBS 2014."""
     path = Path(path)
     if not path.is_file():
         raise InvalidArgument(f"data: there is no file {path}")
@@ -84,7 +84,7 @@ def load(path: Path | str) -> pa.Table:
 
 
 def readings(paths: Iterable[Path | str]) -> pa.Table:
-    """The files as one table of (key, ts, load), sorted by ts: what the benchmarks ask about.
+    """Return the files as one table of (key, ts, load), sorted by ts, for the benchmarks.
 
     Of DEBS 2014 the loads, a key a plug; of DEBS 2012 mf01, one key; of other files the first
     column of times, the first of numbers that is not named like a key, and `key` if there is one.
@@ -96,39 +96,33 @@ def readings(paths: Iterable[Path | str]) -> pa.Table:
 
 
 def loads(paths: Iterable[Path | str]) -> NDArray[np.float64]:
-    """The values of `readings`, in their order."""
+    """Return the values of `readings`, in their order."""
     values: NDArray[np.float64] = readings(paths)["load"].to_numpy()
     return values
 
 
 def _reading(table: pa.Table, path: Path | str) -> pa.Table:
+    """Return the table of one file as (key, ts, load)."""
     names = table.column_names
     key: Any
     if "property" in names:
         table = table.filter(pc.equal(table["property"], LOAD))
         parts = [table[name].cast(pa.int64()) for name in ("house_id", "household_id", "plug_id")]
         key = pc.add(pc.multiply(pc.add(pc.multiply(parts[0], 1000), parts[1]), 1000), parts[2])
-        value, ts = table["value"], table["ts"]
+        ts, value = table["ts"], table["value"]
     else:
         ts = _first_of(table, pa.types.is_timestamp, path, "times")
-        if "mf01" in names:
-            value = table["mf01"]
-        else:
-            value = (
-                table["load"] if "load" in names else _first_of(table, _is_measure, path, "floats")
-            )
-        key = next((table[n] for n in ("key", "plug_id") if n in names), None)
-        key = pa.array(np.zeros(table.num_rows, np.int64)) if key is None else key.cast(pa.int64())
-    kept = pa.table({"key": key, "ts": ts, "load": value.cast(pa.float64())})
-    utc = kept["ts"].cast(_TIME) if ts.type.tz else kept["ts"].cast(pa.timestamp("us")).cast(_TIME)
-    return kept.set_column(1, "ts", utc)
-
-
-def _is_measure(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_floating(type_))
+        value = next((table[name] for name in ("mf01", "load") if name in names), None)
+        if value is None:
+            value = _first_of(table, pa.types.is_floating, path, "floats")
+        keys = [table[name].cast(pa.int64()) for name in ("key", "plug_id") if name in names]
+        key = keys[0] if keys else pa.array(np.zeros(table.num_rows, np.int64))
+    utc = ts.cast(_TIME) if ts.type.tz else ts.cast(pa.timestamp("us")).cast(_TIME)
+    return pa.table({"key": key, "ts": utc, "load": value.cast(pa.float64())})
 
 
 def _first_of(table: pa.Table, fits: Any, path: Path | str, what: str) -> Any:
+    """Return the first column whose type fits, or raise an error."""
     for name in table.column_names:
         if fits(table[name].type):
             return table[name]
@@ -144,7 +138,7 @@ def _first_line(path: Path | str) -> str:
 
 
 def _single_blanks(path: Path | str) -> Any:
-    """The file with one blank where it had several, as Arrow's reader wants it."""
+    """Return the file with one blank where it had several, as Arrow's reader wants it."""
     text = "\n".join(" ".join(line.split()) for line in Path(path).read_text("utf-8").splitlines())
     return pa.BufferReader(text.encode())
 

@@ -30,7 +30,7 @@ _LONGEST_BURST = 12
 
 
 def readings(rows: int, *, seed: int = 7, houses: int = 10, every: Any = "30 seconds") -> pa.Table:
-    """`rows` readings, sorted by time: ts, house_id, household_id, plug_id, load.
+    """Return `rows` readings, sorted by time: ts, house_id, household_id, plug_id, load.
 
     A house has one to three households of three to seven plugs; ids are unique in all houses. The
     more rows, the longer the time that they cover: 300,000 of ten houses are about a day. NumPy
@@ -72,17 +72,17 @@ def in_arrival_order(
     lost_by: tuple[Any, Any] | None = None,
     seed: int = 7,
 ) -> pa.Table:
-    """The same rows as they come in: out of order by seconds, and some by much more.
+    """Return the same rows as they come in: out of order by seconds, and some by much more.
 
     The share `late` comes up to `lateness` after newer rows, never more than that; the share
     `lost` comes later by a time between those of `lost_by`, or else three to twenty times as late,
     if there is so much time before the last row. A sort.
 
     >>> table = readings(5000, houses=2)
-    >>> came = in_arrival_order(table)
-    >>> came.num_rows == table.num_rows, came.equals(table)
+    >>> arrived = in_arrival_order(table)
+    >>> arrived.num_rows == table.num_rows, arrived.equals(table)
     (True, False)
-    >>> came.sort_by([("ts", "ascending"), ("plug_id", "ascending")]).equals(
+    >>> arrived.sort_by([("ts", "ascending"), ("plug_id", "ascending")]).equals(
     ...     table.sort_by([("ts", "ascending"), ("plug_id", "ascending")]))
     True
     """
@@ -90,25 +90,25 @@ def in_arrival_order(
         if not 0 <= share <= 1:
             raise InvalidArgument(f"{name}={share!r} must be a share between 0 and 1")
     allowed = nanoseconds(lateness, "lateness") // 1000
-    longer = [3 * allowed, 20 * allowed]
+    shortest, longest = 3 * allowed, 20 * allowed
     if lost_by is not None:
-        longer = [nanoseconds(time, "lost_by") // 1000 for time in lost_by]
+        shortest, longest = (nanoseconds(time, "lost_by") // 1000 for time in lost_by)
     random = np.random.default_rng(seed)
     n = table.num_rows
     jitter = min(2 * _SECOND, allowed // 2)
     delay = random.uniform(0, jitter, n)
-    lot = random.random(n)
-    waits = lot < late
-    delay[waits] = random.uniform(jitter, allowed, int(waits.sum()))
+    drawn = random.random(n)
+    is_late = drawn < late
+    delay[is_late] = random.uniform(jitter, allowed, int(is_late.sum()))
     time = table.column("ts").cast(pa.int64()).to_numpy()
-    much = random.uniform(longer[0], longer[1], n)
-    gone = (lot >= 1 - lost) & (time + much <= time.max(initial=0))
-    delay[gone] = much[gone]
+    long_delay = random.uniform(shortest, longest, n)
+    is_lost = (drawn >= 1 - lost) & (time + long_delay <= time.max(initial=0))
+    delay[is_lost] = long_delay[is_lost]
     return table.take(pa.array(np.argsort(time + delay.astype(np.int64), kind="stable")))
 
 
 def _places(random: np.random.Generator, houses: int) -> tuple[Any, Any]:
-    """The house and the household of each plug."""
+    """Return the house and the household of each plug."""
     household_house = np.repeat(np.arange(houses), random.integers(1, 4, houses))
     plugs = random.integers(3, 8, len(household_house))
     household = np.repeat(np.arange(len(household_house)), plugs)
@@ -116,7 +116,7 @@ def _places(random: np.random.Generator, houses: int) -> tuple[Any, Any]:
 
 
 def _times(random: np.random.Generator, plugs: int, each: int, step: int) -> Any:
-    """When each plug is read, in microseconds: steady but for a jitter, and with gaps."""
+    """Return when each plug is read, in microseconds: steady but for a jitter, and with gaps."""
     steps = step + random.integers(-step // 20, step // 20 + 1, (plugs, each))
     gaps = random.random(steps.shape) < _GAPS
     steps[gaps] += random.integers(*_GAP, int(gaps.sum()))
@@ -125,7 +125,7 @@ def _times(random: np.random.Generator, plugs: int, each: int, step: int) -> Any
 
 
 def _loads(random: np.random.Generator, time: Any, household: Any) -> Any:
-    """Watts at each time, to the milliwatt: people sleep, work, and come home to their kettles."""
+    """Return the watts at each time, to the milliwatt: people sleep, work, and come home."""
     plugs = len(household)
     standby = random.gamma(2.0, 3.0, (plugs, 1))
     height = random.gamma(2.0, 30.0, (plugs, 1))
@@ -140,17 +140,17 @@ def _loads(random: np.random.Generator, time: Any, household: Any) -> Any:
 
 
 def _bump(day: Any, hour: float, width: float) -> Any:
-    """A smooth hill of height 1 at this hour of every day; `width` makes it narrower."""
+    """Return a smooth hill of height 1 at this hour of every day; a larger `width` is narrower."""
     return np.exp(width * (np.cos(2 * np.pi * (day - hour / 24)) - 1))
 
 
 def _bursts(random: np.random.Generator, shape: tuple[int, int]) -> Any:
-    """How much of its full power a plug draws at each reading, beside what it always does."""
+    """Return the share of its full power that a plug draws at each reading in bursts."""
     begins = np.flatnonzero(random.random(shape[0] * shape[1]) < _BURSTS)
     lasts = random.integers(1, _LONGEST_BURST + 1, len(begins))
     share = random.uniform(0.4, 1, len(begins))
-    drawn = np.zeros(shape[0] * shape[1] + _LONGEST_BURST)
+    power = np.zeros(shape[0] * shape[1] + _LONGEST_BURST)
     for later in range(_LONGEST_BURST):
         on = lasts > later
-        drawn[begins[on] + later] = share[on]
-    return drawn[:-_LONGEST_BURST].reshape(shape)
+        power[begins[on] + later] = share[on]
+    return power[:-_LONGEST_BURST].reshape(shape)

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import parquet
 
+from windrow.cli.demo.agreement import HOUR, numbers
 from windrow.samples.plugs import in_arrival_order
 from windrow.windows.durations import nanoseconds
 
 CLOSING = -1  # the house, household and plug of the row that comes after all others
-_HOUR = 3_600_000_000
 
 
 @dataclass(frozen=True)
@@ -41,46 +40,32 @@ def arrive(table: pa.Table, folder: Path, *, files: int, lateness: str) -> Arriv
     """
     folder.mkdir(parents=True, exist_ok=True)
     allowed = nanoseconds(lateness, "lateness") // 1000
-    least = _HOUR + 2 * allowed + _span(table) * 5 // (2 * files)
+    span = int(np.ptp(numbers(table.column("ts"))))
+    least = HOUR + 2 * allowed + span * 5 // (2 * files)
     delays = (dt.timedelta(microseconds=least), dt.timedelta(microseconds=2 * least))
-    came = in_arrival_order(table, lateness=lateness, lost=0.002, lost_by=delays)
-    times = came.column("ts").cast(pa.int64()).to_numpy()
+    arrived = in_arrival_order(table, lateness=lateness, lost=0.002, lost_by=delays)
+    times = numbers(arrived.column("ts"))
     edges = np.linspace(0, len(times), files + 1).astype(int)
     keeps = np.ones(len(times), bool)
-    newest = None
     for i, (start, stop) in enumerate(pairwise(edges)):
-        part = slice(start, stop)
-        if newest is not None:
-            keeps[part] = times[part] >= (newest - allowed) // 1000 * 1000
-        newest = max(newest or 0, int(times[part].max(initial=0)))
-        _write(came.slice(start, stop - start), folder, i)
-    beyond = int(times.max(initial=0)) + allowed + 3 * _HOUR
-    _write(_closing(came.schema, beyond), folder, files)
-    return Arrivals(folder, files + 1, came.filter(pa.array(keeps)), int((~keeps).sum()))
-
-
-def _span(table: pa.Table) -> int:
-    """From the first time to the last, in microseconds."""
-    ends = pc.min_max(table.column("ts").cast(pa.int64())).as_py()
-    return int(ends["max"] - ends["min"])
+        if start:
+            watermark = (times[:start].max() - allowed) // 1000 * 1000
+            keeps[start:stop] = times[start:stop] >= watermark
+        _write(arrived.slice(start, stop - start), folder, i)
+    closing = {field.name: [CLOSING] for field in arrived.schema}
+    closing["ts"] = [int(times.max()) + allowed + 3 * HOUR]
+    _write(pa.table(closing).cast(arrived.schema), folder, files)
+    return Arrivals(folder, files + 1, arrived.filter(pa.array(keeps)), int((~keeps).sum()))
 
 
 def without_closing(table: pa.Table) -> pa.Table:
-    """The answers without those of the closing row."""
+    """Return the results without those of the closing row."""
     key = "plug_id" if "plug_id" in table.column_names else "house_id"
     return table.filter(pa.array(table.column(key).to_numpy() != CLOSING))
 
 
-def _closing(schema: pa.Schema, at: int) -> pa.Table:
-    row = {
-        field.name: pa.array([at if field.name == "ts" else CLOSING]).cast(field.type)
-        for field in schema
-    }
-    return pa.table(row, schema=schema)
-
-
 def _write(table: pa.Table, folder: Path, i: int) -> None:
-    """A file whose time stamp tells Spark its place among the others."""
+    """Write a file whose time stamp tells Spark its place among the others."""
     path = folder / f"{i:04}.parquet"
     parquet.write_table(table, path)
     stamp = 1_700_000_000 + i

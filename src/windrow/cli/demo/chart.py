@@ -16,16 +16,30 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _INK = "#123456"  # stands for the colour of text, which a page chooses
+_COLOURED: Any = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
 _READINGS, _PEAK, _MEAN = "#8a94a6", "#e4572e", "#2e86ab"
 _BURST = 300  # watts
-_SHARES = ("#7fb069", "#d6a419", "#a05195")
+_QUANTILES = ("#7fb069", "#d6a419", "#a05195")
 
 
-def draw(readings: pa.Table, answers: dict[str, pa.Table]) -> Figure:
-    """Two panels over the same time: per reading above, per window below."""
+def save_charts(
+    readings: pa.Table, results: dict[str, pa.Table], folder: Path
+) -> tuple[str, list[Path]]:
+    """Write chart.png and chart.svg; return the picture as an element of a page, and the paths."""
     import matplotlib
 
     matplotlib.use("agg")
+    figure = _draw(readings, results)
+    png, svg = folder / "chart.png", folder / "chart.svg"
+    figure.savefig(png, dpi=150, facecolor="white")
+    svg.write_text(_svg(figure, facecolor="white"), "utf-8")
+    with matplotlib.rc_context({**dict.fromkeys(_COLOURED, _INK), "svg.fonttype": "none"}):
+        inline = _svg(_draw(readings, results), transparent=True)
+    return _element(inline), [png, svg]
+
+
+def _draw(readings: pa.Table, results: dict[str, pa.Table]) -> Figure:
+    """Return two panels over the same time: per reading above, per window below."""
     from matplotlib.dates import DateFormatter
     from matplotlib.figure import Figure
 
@@ -33,23 +47,19 @@ def draw(readings: pa.Table, answers: dict[str, pa.Table]) -> Figure:
     plug, house = _busiest(readings)
     figure = Figure(figsize=(10, 6.4), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
-    peak = _where(answers["peak"], "plug_id", plug).sort_by("ts")
-    time = peak.column("ts").to_numpy()
-    above.plot(time, peak.column("load").to_numpy(), lw=0.9, color=_READINGS, label="readings")
-    above.plot(
-        time, peak.column("peak").to_numpy(), lw=1.6, color=_PEAK, label="peak of the last hour"
-    )
+    rows = _rows_of(results["peak"], "plug_id", plug).sort_by("ts")
+    time, load, peak = (rows[name].to_numpy() for name in ("ts", "load", "peak"))
+    above.plot(time, load, lw=0.9, color=_READINGS, label="readings")
+    above.plot(time, peak, lw=1.6, color=_PEAK, label="peak of the last hour")
     above.set_title(f"plug {plug}: every reading has its answer", loc="left")
-    hourly = _whole(_where(answers["hourly"], "house_id", house), readings)
-    ends = hourly.column("window_end").to_numpy()
-    below.plot(ends, hourly.column("mean").to_numpy(), lw=1.8, color=_MEAN, label="mean of an hour")
-    shares = _whole(_where(answers["percentiles"], "house_id", house), readings)
-    ends = shares.column("window_end").to_numpy()
-    estimates = shares.column("percentiles").to_pylist()
-    names = ["median" if share == 0.5 else f"{share * 100:.0f}th percentile" for share in QUANTILES]
-    for i, (name, colour) in enumerate(zip(names, _SHARES, strict=True)):
-        line = [row[i] for row in estimates]
-        below.plot(ends, line, lw=1.2, color=colour, label=name)
+    rows = _full_windows(_rows_of(results["hourly"], "house_id", house), readings)
+    time, mean = (rows[name].to_numpy() for name in ("window_end", "mean"))
+    below.plot(time, mean, lw=1.8, color=_MEAN, label="mean of an hour")
+    rows = _full_windows(_rows_of(results["percentiles"], "house_id", house), readings)
+    time, estimates = rows["window_end"].to_numpy(), rows["percentiles"].to_pylist()
+    for i, (quantile, colour) in enumerate(zip(QUANTILES, _QUANTILES, strict=True)):
+        name = "median" if quantile == 0.5 else f"{quantile * 100:.0f}th percentile"
+        below.plot(time, [row[i] for row in estimates], lw=1.2, color=colour, label=name)
     below.set_yscale("log")
     below.set_title(f"house {house}: a window every minute, percentiles every ten", loc="left")
     below.xaxis.set_major_formatter(clock("%H:%M"))
@@ -64,65 +74,36 @@ def draw(readings: pa.Table, answers: dict[str, pa.Table]) -> Figure:
     return figure
 
 
-def save(figure: Figure, folder: Path) -> list[Path]:
-    """chart.png and chart.svg."""
-    made = [folder / "chart.png", folder / "chart.svg"]
-    figure.savefig(made[0], dpi=150, facecolor="white")
-    made[1].write_text(_svg(figure, facecolor="white"), "utf-8")
-    return made
-
-
-def inline(figure: Figure) -> str:
-    """The picture as an element of a page: it takes the page's colours, and its fonts."""
-    import matplotlib
-
-    with matplotlib.rc_context({"svg.fonttype": "none"}):
-        for panel in figure.axes:
-            _ink(panel)
-        text = _svg(figure, transparent=True)
-    text = text[text.index("<svg") :].replace(_INK, "currentColor")
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r"font: ?([\d.]+)px [^;\"]*", r"font-size: \1px", text)
-    return re.sub(
-        r'<svg ([^>]*?)width="[^"]*"',
-        r"<svg \1",
-        re.sub(r' height="[\d.]+pt"', "", text, count=1),
-        count=1,
-    )
-
-
-def _ink(panel: Any) -> None:
-    panel.tick_params(colors=_INK, which="both")
-    for label in (panel.title, panel._left_title, panel.xaxis.label, panel.yaxis.label):
-        label.set_color(_INK)
-    for spine in panel.spines.values():
-        spine.set_color(_INK)
-    for text in panel.get_legend().get_texts():
-        text.set_color(_INK)
-
-
 def _svg(figure: Figure, **options: Any) -> str:
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None}, **options)
     return out.getvalue()
 
 
+def _element(text: str) -> str:
+    """Return the picture as an element that takes the page's colours, fonts and width."""
+    text = text[text.index("<svg") :].replace(_INK, "currentColor")
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"font: ?([\d.]+)px [^;\"]*", r"font-size: \1px", text)
+    return re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2)
+
+
 def _busiest(readings: pa.Table) -> tuple[int, int]:
-    """The plug that was most often far above its usual load, and its house."""
-    bursts = readings.filter(pc.greater(readings.column("load"), _BURST))
+    """Return the plug that was most often far above its usual load, and its house."""
+    bursts = readings.filter(pc.greater(readings["load"], _BURST))
     counts = bursts.group_by(["plug_id", "house_id"]).aggregate([("load", "count")])
     row = counts.sort_by([("load_count", "descending"), ("plug_id", "ascending")]).slice(0, 1)
     (found,) = row.to_pylist()
     return found["plug_id"], found["house_id"]
 
 
-def _where(table: pa.Table, name: str, value: int) -> pa.Table:
-    return table.filter(pc.equal(table.column(name), value))
+def _rows_of(table: pa.Table, name: str, value: int) -> pa.Table:
+    return table.filter(pc.equal(table[name], value))
 
 
-def _whole(windows: pa.Table, readings: pa.Table) -> pa.Table:
-    """The windows that lie within the time of the readings: the others are not full."""
-    ends = pc.min_max(readings.column("ts")).as_py()
-    starts = pc.greater_equal(windows.column("window_start"), pa.scalar(ends["min"]))
-    stops = pc.less_equal(windows.column("window_end"), pa.scalar(ends["max"]))
+def _full_windows(windows: pa.Table, readings: pa.Table) -> pa.Table:
+    """Return the windows that lie within the time of the readings: the others are not full."""
+    ends = pc.min_max(readings["ts"])
+    starts = pc.greater_equal(windows["window_start"], ends["min"])
+    stops = pc.less_equal(windows["window_end"], ends["max"])
     return windows.filter(pc.and_(starts, stops)).sort_by("window_end")

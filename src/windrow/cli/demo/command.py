@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import tempfile
 import time
 from importlib import import_module
@@ -12,7 +10,7 @@ from pathlib import Path
 import click
 
 from windrow.cli.failures import Usage
-from windrow.cli.terminal import Steps, say
+from windrow.cli.terminal import Steps, json_option, say, show_json, verbose_option
 
 _LEAST = 60_000  # rows: fewer cover too short a time for a row to be too late
 
@@ -27,8 +25,8 @@ _LEAST = 60_000  # rows: fewer cover too short a time for a row to be too late
     metavar="DIR",
     help="Where the chart and the page go.",
 )
-@click.option("--verbose", is_flag=True, help="Show Spark's log.")
-@click.option("--json", "as_json", is_flag=True, help="What was found as JSON.")
+@verbose_option
+@json_option("What was found as JSON.")
 def demo(rows: int, output: str, verbose: bool, as_json: bool) -> int:
     """Spark batch and Spark streaming, the same answers.
 
@@ -44,23 +42,21 @@ def demo(rows: int, output: str, verbose: bool, as_json: bool) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for module in ("jinja2", "matplotlib", "pyspark"):  # a missing one is told before the work
         import_module(module)
-    from windrow.cli.demo.findings import find
-    from windrow.cli.demo.report import as_dict, draw_all, summary
+    from windrow.cli.demo.report import as_dict, summary, write_files
+    from windrow.cli.demo.run import run_all
 
     started = time.perf_counter()
-    place = Path(tempfile.mkdtemp(prefix="windrow-demo-"))
-    try:
-        with Steps(quiet=as_json) as steps:
-            findings = find(steps, rows, place, verbose)
-            with steps.step("drawing the chart and the page"):
-                made = draw_all(findings, folder, time.perf_counter() - started)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="windrow-demo-", ignore_cleanup_errors=True) as place,
+        Steps(quiet=as_json) as steps,
+    ):
+        findings = run_all(steps, rows, Path(place), verbose)
+        with steps.step("drawing the chart and the page"):
+            paths = write_files(findings, folder, time.perf_counter() - started)
     seconds = time.perf_counter() - started
     if as_json:
-        told = {**as_dict(findings, seconds), "files": [str(path) for path in made]}
-        click.echo(json.dumps(told, indent=2))
+        show_json({**as_dict(findings, seconds), "files": [str(path) for path in paths]})
     else:
         click.echo(summary(findings))
-        say("\n".join(["", *map(str, made)]))
-    return 0 if findings.agree and findings.same else 1
+        say("\n".join(["", *map(str, paths)]))
+    return 0 if findings.stream_agrees and findings.spark_agrees else 1

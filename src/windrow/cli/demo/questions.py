@@ -1,9 +1,9 @@
-"""The queries of the demo, and the same questions as Spark's own functions ask them."""
+"""The three queries of the demo, each with the SQL that asks Spark's own functions the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from windrow.aggregations import ArgMax, Max, Mean, MomentSketch
@@ -18,97 +18,74 @@ MOMENTS = 8
 
 @dataclass(frozen=True)
 class Question:
-    """One query, asked twice: of windrow and of Spark."""
+    """A query for windrow, and the same query for Spark."""
 
     name: str
     says: str
     query: Query
-    by_spark: Callable[[Any], Any]
-    keys: tuple[str, ...]  # what tells one answer from another
-    answers: tuple[str, ...]
-    close: float = 1e-9  # floats that were added up in another order
+    spark_sql: str  # {readings} stands for the frame
+    keys: tuple[str, ...]  # the columns that tell one result row from another
+    results: tuple[str, ...]
+    close: float = 1e-9  # the relative difference of floats that were added up in another order
+
+    def by_windrow(self, frame: Any) -> Any:
+        """Return the DataFrame of windrow's results."""
+        return frame.transform(self.query)
+
+    def by_spark(self, frame: Any) -> Any:
+        """Return the DataFrame of the results of Spark's own functions."""
+        return frame.sparkSession.sql(self.spark_sql, readings=frame)
 
 
-def peak_by_spark(frame: Any) -> Any:
-    """Max over a RANGE frame, as SQL writes it."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as sf
-
-    hour = Window.partitionBy("plug_id").orderBy(sf.unix_micros("ts"))
-    return frame.withColumn("peak", sf.max("load").over(hour.rangeBetween(-3_600_000_000, 0)))
-
-
-def hourly_by_spark(frame: Any) -> Any:
-    """Hopping windows by ``window(ts, …)``: each row goes into sixty of them."""
-    from pyspark.sql import functions as sf
-
-    return _windows(
-        frame,
-        "1 minute",
-        sf.avg("load").alias("mean"),
-        sf.max_by("plug_id", "load").alias("worst"),
-    )
-
-
-def percentiles_by_spark(frame: Any) -> Any:
-    """The same with Spark's sketch of quantiles."""
-    from pyspark.sql import functions as sf
-
-    shares = sf.percentile_approx("load", list(QUANTILES), 1000).alias("percentiles")
-    return _windows(frame, "10 minutes", shares)
-
-
-def _windows(frame: Any, slide: str, *answers: Any) -> Any:
-    from pyspark.sql import functions as sf
-
-    made = frame.groupBy("house_id", sf.window("ts", "1 hour", slide)).agg(*answers)
-    edges = {"window_start": sf.col("window.start"), "window_end": sf.col("window.end")}
-    return made.withColumns(edges).drop("window")
-
+_last_hour = partial(sliding, order_by="ts", range="1 hour", lateness=LATENESS)
+_HOPPING_SQL = """
+    SELECT house_id, window.start AS window_start, window.end AS window_end, {results}
+    FROM {{readings}}
+    GROUP BY house_id, window(ts, '1 hour', '{slide}')
+"""
 
 QUESTIONS = (
     Question(
         "peak",
         "each plug's peak over the last hour, for every reading",
-        sliding(
-            partition_by="plug_id",
-            order_by="ts",
-            range="1 hour",
-            lateness=LATENESS,
-            peak=Max("load"),
-        ),
-        peak_by_spark,
+        _last_hour(partition_by="plug_id", peak=Max("load")),
+        """
+        SELECT *, max(load) OVER (
+            PARTITION BY plug_id ORDER BY unix_micros(ts)
+            RANGE BETWEEN 3600000000 PRECEDING AND CURRENT ROW
+        ) AS peak
+        FROM {readings}
+        """,
         ("plug_id", "ts"),
         ("peak",),
     ),
     Question(
         "hourly",
         "each house's mean load and its most loaded plug, every minute over an hour",
-        sliding(
+        _last_hour(
             partition_by="house_id",
-            order_by="ts",
-            range="1 hour",
             slide="1 minute",
-            lateness=LATENESS,
             mean=Mean("load"),
             worst=ArgMax("load", "plug_id"),
         ),
-        hourly_by_spark,
+        _HOPPING_SQL.format(
+            slide="1 minute", results="avg(load) AS mean, max_by(plug_id, load) AS worst"
+        ),
         ("house_id", "window_start"),
         ("mean", "worst"),
     ),
     Question(
         "percentiles",
         "each house's median, 90th and 99th percentile, every ten minutes over an hour",
-        sliding(
+        _last_hour(
             partition_by="house_id",
-            order_by="ts",
-            range="1 hour",
             slide="10 minutes",
-            lateness=LATENESS,
             percentiles=MomentSketch("load", order=MOMENTS, quantiles=QUANTILES),
         ),
-        percentiles_by_spark,
+        _HOPPING_SQL.format(
+            slide="10 minutes",
+            results=f"percentile_approx(load, array{QUANTILES}, 1000) AS percentiles",
+        ),
         ("house_id", "window_start"),
         ("percentiles",),
         close=1e-3,  # an estimate solves for a density, which magnifies the last bits

@@ -4,131 +4,107 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib import import_module
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from windrow.cli.demo.chart import draw, inline, save
-from windrow.cli.demo.findings import Findings, Result
-from windrow.cli.demo.page import render
+from windrow.cli.demo.agreement import Agreement
+from windrow.cli.demo.chart import save_charts
 from windrow.cli.demo.questions import LATENESS
+from windrow.cli.demo.run import Findings
 from windrow.cli.java import find_java
 from windrow.cli.outputs import replacing
-from windrow.cli.terminal import table
+from windrow.cli.terminal import VERSION, table
+
+_HEADER = ("query", "answers", "batch", "Spark's own", "", "stream", "stream = batch", "= Spark's")
 
 
 def summary(findings: Findings) -> str:
-    """The table that goes to stdout."""
-    header = [
-        "query",
-        "answers",
-        "batch",
-        "Spark's own",
-        "",
-        "stream",
-        "stream = batch",
-        "= Spark's",
-    ]
+    """Return the table that goes to stdout."""
     lines = [
         [
-            result.question.name,
-            f"{result.own.answers.num_rows:,}",
-            f"{result.own.seconds:.1f} s",
-            f"{result.spark.seconds:.1f} s",
-            f"{result.ratio:.1f}×",
-            f"{result.streamed.seconds:.1f} s",
-            _yes(result.agreement.holds, str(result.agreement)),
-            _yes(result.same, result.sameness.partition(":")[0]),
+            each.question.name,
+            f"{each.windrow.table.num_rows:,}",
+            f"{each.windrow.seconds:.1f} s",
+            f"{each.spark.seconds:.1f} s",
+            f"{each.ratio:.1f}×",
+            f"{each.stream.seconds:.1f} s",
+            _yes_or_no(each.stream_agreement),
+            _yes_or_no(each.spark_agreement),
         ]
-        for result in findings.results
+        for each in findings.comparisons
     ]
     late = (
         f"{findings.arrivals.late:,} rows came more than {LATENESS} late: "
         "the streams counted and dropped them, the batch leaves them out"
     )
-    return f"{table(header, lines, right=[1, 2, 3, 4, 5])}\n\n{late}"
+    return f"{table(_HEADER, lines, right=[1, 2, 3, 4, 5])}\n\n{late}"
 
 
-def _yes(holds: bool, how: str) -> str:
-    return f"yes, {how}" if holds else f"NO: {how}"
+def _yes_or_no(agreement: Agreement) -> str:
+    short = agreement.says.partition(":")[0]
+    return f"yes, {short}" if agreement.holds else f"NO: {short}"
 
 
 def as_dict(findings: Findings, seconds: float) -> dict[str, Any]:
-    """What was found, for machines."""
+    """Return what was found, for machines."""
     return {
         "rows": findings.readings.num_rows,
         "rows_late": findings.arrivals.late,
         "seconds": seconds,
-        "agree": findings.agree,
+        "agree": findings.stream_agrees,
         "queries": [
             {
-                "name": result.question.name,
-                "answers": result.own.answers.num_rows,
-                "windrow_seconds": result.own.seconds,
-                "spark_seconds": result.spark.seconds,
-                "stream_seconds": result.streamed.seconds,
-                "stream_rows_late": result.streamed.tally.late,
-                "stream_agrees": result.agreement.holds,
-                "stream_agreement": str(result.agreement),
-                "spark_agrees": result.same,
-                "spark_agreement": result.sameness,
+                "name": each.question.name,
+                "answers": each.windrow.table.num_rows,
+                "windrow_seconds": each.windrow.seconds,
+                "spark_seconds": each.spark.seconds,
+                "stream_seconds": each.stream.seconds,
+                "stream_rows_late": each.stream.late,
+                "stream_agrees": each.stream_agreement.holds,
+                "stream_agreement": each.stream_agreement.says,
+                "spark_agrees": each.spark_agreement.holds,
+                "spark_agreement": each.spark_agreement.says,
             }
-            for result in findings.results
+            for each in findings.comparisons
         ],
     }
 
 
-def draw_all(findings: Findings, folder: Path, seconds: float) -> list[Path]:
-    """The page, and the chart as files of its own."""
-    import pyspark
+def write_files(findings: Findings, folder: Path, seconds: float) -> list[Path]:
+    """Write the page, which has the chart in it, and the chart by itself; return their paths."""
+    results = {each.question.name: each.windrow.table for each in findings.comparisons}
+    inline, charts = save_charts(findings.readings, results, folder)
+    path = folder / "index.html"
+    with replacing(path) as part:
+        part.write_text(_page(findings, inline, seconds), "utf-8")
+    return [path, *charts]
 
-    readings, results = findings.readings, findings.results
-    figure = draw(readings, {r.question.name: r.own.answers for r in results})
-    charts = save(figure, folder)
-    longest = max(max(r.own.seconds, r.spark.seconds) for r in results)
-    page = render(
-        rows=f"{readings.num_rows:,}",
-        plugs=len(readings.column("plug_id").unique()),
-        houses=len(readings.column("house_id").unique()),
-        agree=findings.agree,
-        compared=f"{sum(r.agreement.rows for r in results):,}",
-        files=findings.arrivals.files,
-        late=f"{findings.arrivals.late:,}",
+
+def _page(findings: Findings, chart: str, seconds: float) -> str:
+    """Return one HTML file with everything in it, which needs no network."""
+    import pyspark
+    from jinja2 import Environment, StrictUndefined
+
+    template = resources.files("windrow.cli.demo").joinpath("page.html.j2").read_text("utf-8")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    page = environment.from_string(template).render(
+        readings=findings.readings,
+        arrivals=findings.arrivals,
+        comparisons=findings.comparisons,
+        stream_agrees=findings.stream_agrees,
+        longest=max(max(c.windrow.seconds, c.spark.seconds) for c in findings.comparisons),
         lateness=LATENESS,
-        seconds=f"{seconds:.0f}",
+        seconds=seconds,
         cores=os.cpu_count(),
-        chart=inline(figure),
-        questions=[_row(result, longest) for result in results],
+        chart=chart,
         versions={
-            "windrow": import_module("windrow").__version__,
+            "windrow": VERSION,
             "spark": pyspark.__version__,
             "java": find_java().version,
             "python": platform.python_version(),
         },
     )
-    path = folder / "index.html"
-    with replacing(path) as part:
-        part.write_text(page, "utf-8")
-    return [path, *charts]
-
-
-def _row(result: Result, longest: float) -> dict[str, Any]:
-    """What the page tells of one question."""
-    ratio = result.ratio
-    return {
-        "name": result.question.name,
-        "says": result.question.says,
-        "answers": f"{result.own.answers.num_rows:,}",
-        "own": f"{result.own.seconds:.1f}",
-        "spark": f"{result.spark.seconds:.1f}",
-        "own_share": round(60 * result.own.seconds / longest, 1),
-        "spark_share": round(60 * result.spark.seconds / longest, 1),
-        "ratio": f"{ratio:.1f}× as fast" if ratio >= 1 else f"{1 / ratio:.1f}× as long",
-        "stream": f"{result.streamed.seconds:.1f}",
-        "agrees": result.agreement.holds,
-        "agreement": str(result.agreement),
-        "same": result.same,
-        "sameness": result.sameness,
-        "query": repr(result.question.query),
-        "plan": result.question.query.explain(),
-    }
+    return f"{page}\n"
