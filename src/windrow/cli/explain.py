@@ -7,6 +7,8 @@ import click
 from windrow.cli.query import read_query
 from windrow.cli.terminal import json_option, show_json
 from windrow.errors import Unsupported
+from windrow.queries.explain import entries
+from windrow.queries.plan import plan_of
 from windrow.queries.query import Query
 
 
@@ -24,11 +26,11 @@ def explain(query: str, as_json: bool) -> None:
     windrow explain 'SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug RANGE 1 HOUR]'
     """
     parsed = read_query(query)
-    plan = parsed.explain()
     if as_json:
-        show_json({"query": repr(parsed), "sql": _sql(parsed), "plan": _entries(plan)})
+        plan = [{"name": name, "says": says} for name, says in entries(plan_of(parsed)).items()]
+        show_json({"query": repr(parsed), "sql": _sql(parsed), "plan": plan})
     else:
-        click.echo(plan)
+        click.echo(parsed.explain())
 
 
 def _sql(query: Query) -> str | None:
@@ -37,15 +39,3 @@ def _sql(query: Query) -> str | None:
         return query.sql()
     except Unsupported:
         return None
-
-
-def _entries(plan: str) -> list[dict[str, str | list[str]]]:
-    """Return the lines of the plan by the name before them."""
-    first, *_ = lines = plan.splitlines()
-    width = len(first) - len(first.removeprefix("windows").lstrip())
-    entries: list[tuple[str, list[str]]] = []
-    for line in lines:
-        if name := line[:width].strip():
-            entries.append((name, []))
-        entries[-1][1].append(line[width:])
-    return [{"name": name, "says": says} for name, says in entries]

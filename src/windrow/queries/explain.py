@@ -24,7 +24,7 @@ _KEPT = {
 
 
 def explain(plan: Plan) -> str:
-    """What will run, a line for each thing there is to know.
+    """The plan as a text: what will run, a line for each thing there is to know.
 
     >>> from windrow import Max, sliding
     >>> hourly = sliding(order_by="ts", range="1 hour", slide="10 minutes", peak=Max("load"))
@@ -39,35 +39,46 @@ def explain(plan: Plan) -> str:
                ⊕: 3 or fewer a row
                state: 2 numbers for each row of the window
     """
+    found = entries(plan)
+    width = max(10, *(len(name) for name in found))
+    lines = [
+        f"{name if i == 0 else '':<{width}} {text}".rstrip()
+        for name, texts in found.items()
+        for i, text in enumerate(texts)
+    ]
+    return "\n".join(lines)
+
+
+def entries(plan: Plan) -> dict[str, list[str]]:
+    """What there is to know, by its name; the results come last, by theirs."""
     query = plan.query
     keys = ", ".join(query.partition_by)
-    lines = [
-        ("windows", str(query.window)),
-        ("keys", f"by {keys}" if keys else "none: one sequence of windows over all rows"),
-        ("order", _order(plan)),
-        ("slices", _slices(plan)),
-        ("on Spark", _SPARK.get(plan.spark) or _RANGES[bool(query.partition_by)]),
-    ]
+    found = {
+        "windows": [str(query.window)],
+        "keys": [f"by {keys}" if keys else "none: one sequence of windows over all rows"],
+        "order": [_order(plan)],
+        "slices": [_slices(plan)],
+        "on Spark": [_SPARK.get(plan.spark) or _RANGES[bool(query.partition_by)]],
+    }
     for name in ("where", "having"):
         if getattr(query, name) is not None:
-            lines.append((name, getattr(query, name)))
+            found[name] = [getattr(query, name)]
     if query.emit == "istream":
-        lines.append(("emits", "an answer when it differs from the one before"))
+        found["emits"] = ["an answer when it differs from the one before"]
     if query.lateness is not None:
-        lines.append(("lateness", f"{query.lateness}: later rows are counted and dropped"))
-        lines.append(("on a stream", _on_a_stream(plan)))
+        found["lateness"] = [f"{query.lateness}: later rows are counted and dropped"]
+        found["on a stream"] = [_on_a_stream(plan)]
     for result in plan.results:
-        lines += _result(result)
-    width = max(10, *(len(name) for name, _ in lines))
-    return "\n".join(f"{name:<{width}} {text}".rstrip() for name, text in lines)
+        found.setdefault(result.name, []).extend(_result(result))
+    return found
 
 
-def _result(result: ResultPlan) -> list[tuple[str, str]]:
+def _result(result: ResultPlan) -> list[str]:
     route, with_nulls = result.route(), result.route(nulls=True)
-    lines = [(result.name, repr(result.aggregation)), ("", str(route))]
+    lines = [repr(result.aggregation), str(route)]
     if with_nulls.name != route.name:
-        lines.append(("", f"where values are null: {with_nulls}"))
-    return [*lines, ("", f"⊕: {route.combines}"), ("", f"state: {route.state}")]
+        lines.append(f"where values are null: {with_nulls}")
+    return [*lines, f"⊕: {route.combines}", f"state: {route.state}"]
 
 
 def _order(plan: Plan) -> str:
