@@ -43,14 +43,14 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key of a thousand rows is hot, and ranges are short."""
-    strands = import_module("windrow.spark.strands")
+    groups = import_module("windrow.spark.groups")
     hot = import_module("windrow.spark.hot")
     run = import_module("windrow.spark.dataframe")
     monkeypatch.setattr(hot, "ROWS", 1000)
     monkeypatch.setattr(hot, "SAMPLE", 1.0)
-    monkeypatch.setattr(strands, "FEWEST", 300)
-    monkeypatch.setattr(strands, "SAMPLE", 1.0)
-    monkeypatch.setattr(strands, "BINS", 4)
+    monkeypatch.setattr(groups, "FEWEST", 300)
+    monkeypatch.setattr(groups, "SAMPLE", 1.0)
+    monkeypatch.setattr(groups, "BINS", 4)
     monkeypatch.setattr(run, "_tasks", lambda frame: 8)
 
 

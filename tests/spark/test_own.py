@@ -110,9 +110,9 @@ def test_by_key(frame: DataFrame, trace: Any) -> None:
 
 @pytest.mark.parametrize("w", [30, 900])  # shorter than a range, and longer
 def test_in_ranges_without_a_key(frame: DataFrame, w: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    strands = import_module("windrow.spark.strands")
-    monkeypatch.setattr(strands, "FEWEST", 200)
-    monkeypatch.setattr(strands, "SAMPLE", 1.0)
+    groups = import_module("windrow.spark.groups")
+    monkeypatch.setattr(groups, "FEWEST", 200)
+    monkeypatch.setattr(groups, "SAMPLE", 1.0)
     monkeypatch.setattr(import_module("windrow.spark.dataframe"), "_tasks", lambda frame: 6)
     query = sliding(order_by="ts", rows=w, result=spread_of())
     result = frame.transform(query)

@@ -45,9 +45,9 @@ def frame(spark: SparkSession) -> DataFrame:
 @pytest.fixture
 def cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges of few rows, so that a small frame has several."""
-    strands = import_module("windrow.spark.strands")
-    monkeypatch.setattr(strands, "FEWEST", 400)
-    monkeypatch.setattr(strands, "SAMPLE", 1.0)
+    groups = import_module("windrow.spark.groups")
+    monkeypatch.setattr(groups, "FEWEST", 400)
+    monkeypatch.setattr(groups, "SAMPLE", 1.0)
     monkeypatch.setattr(import_module("windrow.spark.dataframe"), "_tasks", lambda frame: 4)
 
 

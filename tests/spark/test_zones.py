@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.spark.frames import AUTUMN, SPRING, agree, alike, frame_of, rows
-from tests.spark.test_keyed import setting
+from tests.spark.test_keys import setting
 from windrow import ArgMax, Count, Max, Sum, sliding
 
 if TYPE_CHECKING:

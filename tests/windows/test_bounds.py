@@ -15,7 +15,7 @@ from tests.kernels.test_aggregate import segments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows import arrays
 from windrow.windows.bounds import segment_bounds
-from windrow.windows.hops import hop_bounds
+from windrow.windows.hop_bounds import hop_bounds
 
 NAN = math.nan
 

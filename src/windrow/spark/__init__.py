@@ -2,16 +2,13 @@
 
 One file a plan:
 
-    keyed      shuffle by key, sort, and one pass over each partition with carried state
-    ranged     no key, or a hot one: cut along the order, whole pieces enter as one aggregate
-    hopping    slices aggregated before the shuffle, merged into windows after it
-
-    together   several queries in one pass
+    slices     hopping windows: slices that Spark aggregates, merged into windows
+    ranges     no key, or a hot one: rows cut along the order, whole pieces enter as one state
+    keys       shuffle by key, sort, and one pass over each partition with carried state
     stream     streaming DataFrames: buckets of keys, their state in Spark's store
 
-`dataframe` takes slices where Spark can aggregate them, ranges where there is no key or `hot` finds
-keys with most of the rows, else by key. `strands` and `cuts` say where ranges begin; `hop` takes
-rows to Python and answers back.
+`dataframe` chooses among them. `groups`, `cuts` and `hot` find where ranges begin, `shared` joins
+several queries, and `workers` takes rows to Python and results back.
 """
 
 from __future__ import annotations

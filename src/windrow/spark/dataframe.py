@@ -17,12 +17,12 @@ from windrow.queries.query import Query
 from windrow.queries.shared import Shared
 from windrow.queries.streaming import Streaming
 from windrow.spark.columns import along_decimals, unused
-from windrow.spark.hopping import hopping, slices_natively
-from windrow.spark.keyed import keyed
-from windrow.spark.ranged import Ranges, ranged, ranges_of
+from windrow.spark.keys import keyed
+from windrow.spark.ranges import Ranges, ranged, ranges_of
 from windrow.spark.schema import analysis_error, bound_to
+from windrow.spark.shared import check_together, shared_schema
+from windrow.spark.slices import hopping, slices_natively
 from windrow.spark.stream import stream
-from windrow.spark.together import check_together, shared_schema
 from windrow.tables.bind import Bound
 
 

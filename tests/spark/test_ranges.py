@@ -79,11 +79,11 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges of few rows, so that a small frame has several."""
-    strands = import_module("windrow.spark.strands")
+    groups = import_module("windrow.spark.groups")
     run = import_module("windrow.spark.dataframe")
-    monkeypatch.setattr(strands, "FEWEST", 400)
-    monkeypatch.setattr(strands, "SAMPLE", 1.0)
-    monkeypatch.setattr(strands, "BINS", 4)
+    monkeypatch.setattr(groups, "FEWEST", 400)
+    monkeypatch.setattr(groups, "SAMPLE", 1.0)
+    monkeypatch.setattr(groups, "BINS", 4)
     monkeypatch.setattr(run, "_tasks", lambda frame: 6)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.spark.columns import column
-from windrow.spark.hop import KEPT, Tables, beside
 from windrow.spark.schema import arrow_result, in_arrow
+from windrow.spark.workers import KEPT, Tables, beside
 from windrow.tables.bind import Bound
 from windrow.tables.filters import satisfies
 from windrow.tables.walk import Walk, walk_together

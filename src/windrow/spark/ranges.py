@@ -3,7 +3,7 @@
 Spark moves all rows of a window without PARTITION BY to one task, and all rows of a key. Here each
 range gets its own rows, the rows among which its windows begin, and one aggregate for all between:
 
-    rows ──┬─ of a strand: to their own range, and to those whose windows begin among them
+    rows ──┬─ of a group: to their own range, and to those whose windows begin among them
            └─ of other keys: to the partition of their key
                                                  ──sort──▶ a pass over each partition
 
@@ -23,19 +23,19 @@ import pyarrow as pa
 from pyspark.sql import functions as sf
 
 from windrow.spark.columns import column, ticks, unused
-from windrow.spark.hop import KEPT, Tables, beside
-from windrow.spark.hot import hot_keys
-from windrow.spark.keyed import read
-from windrow.spark.strands import (
+from windrow.spark.groups import (
     BIN,
-    Strand,
+    Group,
     bin_of,
     bins_of,
+    groups,
     middles,
     over_rows,
     state_columns,
-    strands,
 )
+from windrow.spark.hot import hot_keys
+from windrow.spark.keys import read
+from windrow.spark.workers import KEPT, Tables, beside
 from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of, satisfies
 from windrow.tables.sort import TableRows, sorted_already
@@ -44,10 +44,10 @@ from windrow.tables.walk import walk_together
 
 @dataclass(frozen=True)
 class Ranges:
-    """Where the rows of a frame are cut: a strand for all of them, or for each hot key."""
+    """Where the rows of a frame are cut: a group for all of them, or for each hot key."""
 
-    strands: dict[int, Strand]
-    which: Any  # the number of a row's strand, as an expression; null for all other rows
+    groups: dict[int, Group]
+    which: Any  # the number of a row's group, as an expression; null for all other rows
 
 
 def ranges_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> Ranges | None:
@@ -60,7 +60,7 @@ def ranges_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> Ranges | None:
     if names and hot is None:
         return None
     which = sf.lit(0) if hot is None else hot.which(frame)
-    found = strands(bounds, frame, ticks(bounds[0], frame), which, tasks)
+    found = groups(bounds, frame, ticks(bounds[0], frame), which, tasks)
     return Ranges(found, which) if found else None
 
 
@@ -68,9 +68,9 @@ def ranged(bounds: Sequence[Bound], frame: Any, schema: Any, ranges: Ranges) -> 
     """The results of queries over a DataFrame that is cut into ranges."""
     first = bounds[0]
     at, names = ticks(first, frame), first.query.partition_by
-    made, which = ranges.strands, ranges.which
+    made, which = ranges.groups, ranges.which
     middle = middles(first, frame, at, which, made)
-    count = sum(strand.cuts.ranges for strand in made.values())
+    count = sum(group.cuts.ranges for group in made.values())
     others = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")) if names else 0
     tag = unused("windrow_tag", frame.columns)
     keys = [column(name) for name in names]
@@ -91,14 +91,14 @@ def _tags(at: Any, which: Any, made: Any, keys: list[Any], ranges: int, others: 
         first = made[i].range
         for own, *halos in made[i].cuts.targets():
             by_bin.append([2 * (first + own), *(2 * (first + p) + 1 for p in halos)])
-    of_strands = sf.get(
+    of_groups = sf.get(
         sf.array(*[sf.array(*map(sf.lit, tags)) for tags in by_bin]),
         bin_of(at, which, bins_of(made)),
     )
     if not keys:
-        return of_strands
+        return of_groups
     by_key = sf.array(2 * (sf.lit(ranges) + sf.pmod(sf.hash(*keys), sf.lit(others))))
-    return sf.coalesce(of_strands, by_key)
+    return sf.coalesce(of_groups, by_key)
 
 
 # -- in the workers -----------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class Ranged:
     """
 
     bounds: tuple[Bound, ...]
-    strands: tuple[Strand, ...]
+    groups: tuple[Group, ...]
     middle: pa.Table | None
     tag: str
 
@@ -122,11 +122,11 @@ class Ranged:
         if first is None:
             return
         number = first.column(self.tag)[0].as_py() >> 1
-        strand = next((s for s in self.strands if 0 <= number - s.range < s.cuts.ranges), None)
+        group = next((s for s in self.groups if 0 <= number - s.range < s.cuts.ranges), None)
         rows = chain([first], tables)
-        if strand is not None and len(strand.cuts.middles[number - strand.range]):
+        if group is not None and len(group.cuts.middles[number - group.range]):
             whole = pa.concat_tables(rows).combine_chunks()
-            results: Tables = iter([self._merged(strand, number - strand.range, whole)])
+            results: Tables = iter([self._merged(group, number - group.range, whole)])
             del whole
         else:
             every = [replace(b, query=b.query.replace(having=None)) for b in self.bounds]
@@ -142,16 +142,16 @@ class Ranged:
         names = [name for bound in self.bounds for name in bound.query.parts]
         return made.select(names).append_column(KEPT, [kept])
 
-    def _merged(self, strand: Strand, p: int, rows: pa.Table) -> pa.Table:
+    def _merged(self, group: Group, p: int, rows: pa.Table) -> pa.Table:
         """Windows that begin in the halo and hold all of the middle; null for the halo's own."""
         assert self.middle is not None
         (bound,) = self.bounds
         parts = state_columns(bound)
         n = rows.num_rows
         halo = int(np.count_nonzero(rows.column(self.tag).to_numpy() & 1))
-        lo, hi = self._bounds(strand, p, rows, halo)
-        bins = strand.cuts.middles[p]
-        numbers = self.middle.column(BIN).to_numpy() - strand.bin
+        lo, hi = self._bounds(group, p, rows, halo)
+        bins = group.cuts.middles[p]
+        numbers = self.middle.column(BIN).to_numpy() - group.bin
         between = self.middle.filter(pa.array((numbers >= bins.start) & (numbers < bins.stop)))
         whole = parts.merge(over_rows(between, [0], [between.num_rows]))
         lifted = pa.table(parts.lift(rows.column, n))
@@ -162,7 +162,7 @@ class Ranged:
             columns[name] = pa.chunked_array([pa.nulls(halo, array.type), array])
         return pa.table(columns)
 
-    def _bounds(self, strand: Strand, p: int, rows: pa.Table, halo: int) -> tuple[Any, Any]:
+    def _bounds(self, group: Group, p: int, rows: pa.Table, halo: int) -> tuple[Any, Any]:
         """Where the windows of the own rows begin and end, among halo, middle and own rows."""
         (bound,) = self.bounds
         window, n = bound.query.window, rows.num_rows
@@ -171,9 +171,9 @@ class Ranged:
             lo, hi = window.bounds(laid).windows.bounds()
             return np.minimum(lo, halo), hi + 1
         weights = np.ones(n + 1, np.int64)
-        bins = strand.cuts.middles[p]
-        if strand.before:  # how many rows lie before each bin
-            weights[halo] = strand.before[bins.stop] - strand.before[bins.start]
+        bins = group.cuts.middles[p]
+        if group.before:  # how many rows lie before each bin
+            weights[halo] = group.before[bins.stop] - group.before[bins.start]
         ends = np.array([0, n + 1])
         laid = TableRows(ends, ends, fresh=np.arange(halo + 1, n + 1), weights=weights)
         return window.bounds(laid).windows.bounds()

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from windrow.errors import InvalidArgument, Unsupported
-from windrow.spark.keyed import QUERY
+from windrow.spark.keys import QUERY
 from windrow.spark.schema import analysis_error, result_schema
 from windrow.tables.bind import Bound
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 
 from windrow.spark.columns import column, ticks, unused
-from windrow.spark.keyed import Walked
+from windrow.spark.keys import Walked
 from windrow.spark.schema import arrow_result, in_arrow
 from windrow.tables.bind import Bound
 from windrow.tables.columns import whole

@@ -1,8 +1,8 @@
-"""Strands: sequences of rows that are cut along the order, all rows of a frame or of a hot key.
+"""Groups: sequences of rows that are cut along the order, all rows of a frame or of a hot key.
 
 Where to cut, and what lies between, is found by jobs that run when the query meets the frame:
 
-    rows, quantiles of the order     one pass, for all strands
+    rows, quantiles of the order     one pass, for all groups
     rows of each bin                 one pass, for windows that count rows
     aggregates of whole bins         one pass, if windows are longer than a range
 
@@ -25,8 +25,8 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from windrow.spark.columns import column, unused
 from windrow.spark.cuts import BINS, Cuts, cut_by_count, cut_by_size, joined_cuts
-from windrow.spark.hopping import native_states
 from windrow.spark.schema import in_arrow
+from windrow.spark.slices import native_states
 from windrow.tables.bind import Bound
 from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.sort import rows_in_place
@@ -42,7 +42,7 @@ BIN = "windrow_bin"
 
 
 @dataclass(frozen=True)
-class Strand:
+class Group:
     """A sequence of rows, its cuts, and the numbers of its first range and bin among all."""
 
     cuts: Cuts
@@ -51,40 +51,40 @@ class Strand:
     bin: int = 0
 
 
-def strands(
+def groups(
     bounds: Sequence[Bound], frame: Any, at: Any, which: Any, tasks: int
-) -> dict[int, Strand]:
+) -> dict[int, Group]:
     """How the rows that `which` numbers are cut; those that are not worth it are left out.
 
-    Rows that it has null for are counted, so that a strand gets its share of the tasks.
+    Rows that it has null for are counted, so that a group gets its share of the tasks.
     """
     seen = _seen(bounds[0], frame, at, which)
     total = sum(row["rows"] for row in seen)
     edges, ranges, tops = {}, {}, {}
     for row in seen:
-        if row["strand"] is None or row["top"] is None:
+        if row["group"] is None or row["top"] is None:
             continue
         parts = max(_ranges(bound, row, total, tasks) for bound in bounds)
         found = _edges(row["grid"], parts)
         if parts > 1 and found:
-            i = row["strand"]
+            i = row["group"]
             edges[i], ranges[i], tops[i] = found, parts, row["top"]
     counts: dict[int, list[int]] = {i: [] for i in edges}
     if any(bound.query.window.reach_rows is not None for bound in bounds):
         counts = _counts(frame, at, which, edges)
-    made: dict[int, Strand] = {}
+    made: dict[int, Group] = {}
     first_range = first_bin = 0
     for i in sorted(edges):
         cuts = joined_cuts([_cut(b, edges[i], counts[i], ranges[i], tops[i]) for b in bounds])
         if cuts is not None and cuts.ranges > 1:
             before = tuple(accumulate(counts[i], initial=0)) if counts[i] else ()
-            made[i] = Strand(cuts, before, first_range, first_bin)
+            made[i] = Group(cuts, before, first_range, first_bin)
             first_range, first_bin = first_range + cuts.ranges, first_bin + len(cuts.owner)
     return made
 
 
 def _cut(bound: Bound, edges: Any, counts: list[int], ranges: int, top: Any) -> Cuts:
-    """Where one query cuts a strand."""
+    """Where one query cuts a group."""
     rows = bound.query.window.reach_rows
     if rows is not None:
         return cut_by_count(edges, counts, ranges, rows)
@@ -92,13 +92,13 @@ def _cut(bound: Bound, edges: Any, counts: list[int], ranges: int, top: Any) -> 
 
 
 def _seen(bound: Bound, frame: Any, at: Any, which: Any) -> list[Any]:
-    """Of each strand its rows, the last value of the order, and quantiles of a sample of it."""
+    """Of each group its rows, the last value of the order, and quantiles of a sample of it."""
     place = at if not pt.is_floating(bound.order_type) else sf.when(~sf.isnan(at), at)
     shares = [(b + 1) / _GRID for b in range(_GRID - 1)]
     some = sf.when(sf.rand(7) < SAMPLE, place)
     found: list[Any] = (
-        frame.select(which.alias("strand"), place.alias("at"), some.alias("some"))
-        .groupBy("strand")
+        frame.select(which.alias("group"), place.alias("at"), some.alias("some"))
+        .groupBy("group")
         .agg(
             sf.count(sf.lit(1)).alias("rows"),
             sf.max("at").alias("top"),
@@ -110,7 +110,7 @@ def _seen(bound: Bound, frame: Any, at: Any, which: Any) -> list[Any]:
 
 
 def _ranges(bound: Bound, seen: Any, total: int, tasks: int) -> int:
-    """Into how many ranges a strand is cut: for its share of the tasks, or more to fit in memory.
+    """Into how many ranges a group is cut: for its share of the tasks, or more to fit in memory.
 
     A range whose windows are shorter than itself is walked through, whatever its length; one with
     longer windows lies in memory as a whole.
@@ -139,14 +139,14 @@ def _edges(grid: list[Any] | None, ranges: int) -> list[Any]:
 
 
 def _counts(frame: Any, at: Any, which: Any, edges: dict[int, list[Any]]) -> dict[int, list[int]]:
-    """How many rows there are in each bin of each strand."""
+    """How many rows there are in each bin of each group."""
     counts = {i: [0] * (len(found) + 1) for i, found in edges.items()}
     if not edges:
         return counts
     placed = {i: (found, 0) for i, found in edges.items()}
-    binned = frame.select(which.alias("strand"), bin_of(at, which, placed).alias(BIN))
-    for row in binned.where(sf.col(BIN).isNotNull()).groupBy("strand", BIN).count().collect():
-        counts[row["strand"]][row[BIN]] = row["count"]
+    binned = frame.select(which.alias("group"), bin_of(at, which, placed).alias(BIN))
+    for row in binned.where(sf.col(BIN).isNotNull()).groupBy("group", BIN).count().collect():
+        counts[row["group"]][row[BIN]] = row["count"]
     return counts
 
 
@@ -158,13 +158,13 @@ def _reach(bound: Bound) -> Any:
     return bound.query.window.reach(axis)
 
 
-def bins_of(made: dict[int, Strand]) -> dict[int, tuple[Any, int]]:
-    """Of each strand the edges, and the number of its first bin among all."""
-    return {i: (strand.cuts.edges, strand.bin) for i, strand in made.items()}
+def bins_of(made: dict[int, Group]) -> dict[int, tuple[Any, int]]:
+    """Of each group the edges, and the number of its first bin among all."""
+    return {i: (group.cuts.edges, group.bin) for i, group in made.items()}
 
 
 def bin_of(at: Any, which: Any, edges: dict[int, tuple[Any, int]]) -> Any:
-    """The number of a row's bin among all; null for a row of no strand."""
+    """The number of a row's bin among all; null for a row of no group."""
     found = sf.lit(None).cast("int")
     for i, (ends, first) in edges.items():
         found = sf.when(which == i, _search(at, ends, first)).otherwise(found)
@@ -193,9 +193,9 @@ def state_columns(bound: Bound) -> StateColumns:
     return StateColumns(bound.query.aggregations, types)
 
 
-def middles(bound: Bound, frame: Any, at: Any, which: Any, made: dict[int, Strand]) -> Any:
+def middles(bound: Bound, frame: Any, at: Any, which: Any, made: dict[int, Group]) -> Any:
     """The partial aggregates of the bins that some range has in its middle; None if none has."""
-    bins = [strand.bin + b for strand in made.values() for m in strand.cuts.middles for b in m]
+    bins = [group.bin + b for group in made.values() for m in group.cuts.middles for b in m]
     if not bins:
         return None
     parts = state_columns(bound)
@@ -209,8 +209,8 @@ def middles(bound: Bound, frame: Any, at: Any, which: Any, made: dict[int, Stran
     columns = native_states(parts)
     if columns is not None and all(part.commutative for _, part in bound.query.aggregations):
         return _sorted(binned.groupBy(name).agg(*columns).toArrow().cast(schema))
-    ranges = sum(strand.cuts.ranges for strand in made.values())
-    owners = [strand.range + p for strand in made.values() for p in strand.cuts.owner]
+    ranges = sum(group.cuts.ranges for group in made.values())
+    owners = [group.range + p for group in made.values() for p in group.cuts.owner]
     needed = dict.fromkeys(text for _, part in bound.query.aggregations for text in part.columns)
     spread = (
         binned.repartitionById(ranges, sf.get(sf.array(*map(sf.lit, owners)), sf.col(name)))
