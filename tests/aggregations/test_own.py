@@ -1,6 +1,6 @@
 """A subclass of the user's own that states its fields and its result: every engine without Spark.
 
-`tests/spark/test_own.py` runs the same class over DataFrames.
+`tests/spark/test_own.py` runs another one over DataFrames.
 """
 
 from __future__ import annotations
