@@ -25,7 +25,7 @@ CLASSES: list[type[Aggregation]] = list(
 )
 
 AGGREGATIONS: list[Aggregation] = [
-    *(example for cls in CLASSES for example in cls._examples()),
+    *(example for cls in CLASSES for example in cls.examples()),
     Together(peak=Max(), mean=Mean(), total=Sum()),
     aggregation(
         lift=lambda v: (v, v),

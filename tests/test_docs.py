@@ -157,7 +157,7 @@ def test_the_aggregations_are_all_there() -> None:
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_the_algebra_agrees_with_the_instances(cls: type[Aggregation]) -> None:
     row = aggregation_rows()[cls.__name__]
-    for example in cls._examples():
+    for example in cls.examples():
         stated = {
             "commutative": example.commutative,
             "invertible": example.invertible,

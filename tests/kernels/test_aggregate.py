@@ -72,7 +72,7 @@ SKETCHES = [
     CountMin(epsilon=0.2, delta=0.1),
     MomentSketch(order=3),
 ]
-EXAMPLES: list[Aggregation] = [example for cls in CLASSES for example in cls._examples()]
+EXAMPLES: list[Aggregation] = [example for cls in CLASSES for example in cls.examples()]
 NUMBERS = [
     *(a for a in EXAMPLES if a.takes != "text" and not isinstance(a, tuple(map(type, SKETCHES)))),
     *(*SKETCHES, Count("x"), SPREAD, AFFINE),

@@ -31,7 +31,7 @@ AFFINE = aggregation(  # neither commutative nor selective, without a neutral el
         (total[1] - old[1] * (total[0] * pow_mod(old[0], 99) % 101)) % 101,
     ),
 )
-EXAMPLES = [example for cls in CLASSES for example in cls._examples()]
+EXAMPLES = [example for cls in CLASSES for example in cls.examples()]
 BUILT_IN = [agg for agg in EXAMPLES if agg.algebra("float64")]
 
 

@@ -32,7 +32,7 @@ def small(cls: type[Aggregation]) -> list[Aggregation]:
     import inspect
 
     known = {k: v for k, v in SMALL.items() if k in inspect.signature(cls).parameters}
-    return [cls(**known)] if known else cls._examples()
+    return [cls(**known)] if known else cls.examples()
 
 
 EVERY = [a for cls in CLASSES for a in small(cls) if a.takes != "text"] + OWN

@@ -348,7 +348,7 @@ def _written(text: str) -> str:
 
 @st.composite
 def parts(draw: st.DrawFn) -> Aggregation:
-    example = draw(st.sampled_from([e for cls in CLASSES for e in cls._examples()]))
+    example = draw(st.sampled_from([e for cls in CLASSES for e in cls.examples()]))
     columns = draw(st.lists(_columns(), min_size=example.arity, max_size=example.arity))
     if isinstance(example, Count) and draw(st.booleans()):
         columns = []

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,8 @@ from hypothesis.extra import numpy as arrays
 from tests.catalogue import AGGREGATIONS, identified, same, values_for
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, InvalidValue
-from windrow.stores.encoding import MAGIC, VERSION, check_storable, decode, encode, register
+from windrow.stores.encoding import check_storable, decode, encode, register, tables
+from windrow.stores.encoding.frame import MAGIC, VERSION
 from windrow.stores.errors import CorruptValue
 
 zones = st.sampled_from(
@@ -173,10 +175,15 @@ def test_a_right_checksum_is_not_enough(body: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (sealed(b"N", version=9), "of version 9, and this windrow reads version 1"),
+        (
+            sealed(b"N", version=9),
+            "another version of windrow .its format is 9, and .* reads 2",
+        ),
+        (sealed(b"N", version=1), "its format is 1, .*: start with a new store or checkpoint"),
+        (b"WRWS\1\0 a chunk of version 1", "its format is 1, .*: start with a new store or check"),
         (sealed(b"NN"), "is damaged: it ends at byte 3 of 4"),
         (sealed(b"\x01"), "unknown tag 0x1"),
-        (sealed(b"R\x05Cloud\x00"), "a record 'Cloud', which is unknown here; register"),
+        (sealed(b"R\x01s\x05Cloud"), "a record 'Cloud', which is unknown here; register"),
     ],
 )
 def test_errors_say_what_is_wrong(data: bytes, message: str) -> None:
@@ -236,3 +243,42 @@ def test_it_is_compact() -> None:
     assert len(encode(5)) == 7
     assert len(encode(None)) == 7
     assert len(encode((1000, 500_000, 0.0, 0, 0, 0))) < 30  # a state of Sum
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+TABLE = pa.table({"key": ["a", None, "b"], "x": [1, 2, 3]})
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        TABLE,
+        TABLE.slice(1, 1),
+        TABLE.slice(0, 0),
+        pa.concat_tables([TABLE, TABLE]),
+        TABLE.select([]),
+    ],
+)
+def test_tables(table: pa.Table) -> None:
+    for several in ([table], [table, TABLE], [TABLE, table, table]):
+        schemas = [each.schema for each in several]
+        assert tables.decode(tables.encode(*several), schemas, "it") == several
+
+
+def test_damaged_and_foreign_tables_are_told_apart() -> None:
+    data = tables.encode(TABLE)
+    schemas = [TABLE.schema]
+    for wrong, message in [
+        (b"something else", "it was not written by windrow"),
+        (data[:-1] + b"?", "it is damaged"),
+        (sealed(data[2:-4], version=9), r"it was .* another version of windrow .its format is 9"),
+        (encode([1, 2]), "it does not hold tables"),
+        (tables.encode(), "it does not hold what this query keeps"),
+        (tables.encode(TABLE, TABLE), "it does not hold what this query keeps: it holds more"),
+        (tables.encode(TABLE.select(["x"])), "it does not hold what this query keeps"),
+    ]:
+        with pytest.raises(CorruptValue, match=message):
+            tables.decode(wrong, schemas, "it")
+    with pytest.raises(CorruptValue, match="unknown tag 0x57"):
+        decode(data)

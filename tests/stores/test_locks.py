@@ -129,7 +129,7 @@ def test_who_lost_a_lease_writes_no_more(redis_server: RedisServer) -> None:
         swag = aggregator(Max(), "amta", store=first, window="w")
         swag.insert(1)
         swag.flush()
-        first._client.delete(first._lock("w"))  # as if it had run out during a long pause
+        first._client.delete(first._lock_key("w"))  # as if it had run out during a long pause
         with RedisStore(redis_server.url, **options) as second:
             with aggregator(Max(), "amta", store=second, window="w") as taken:
                 taken.insert(9)

@@ -60,8 +60,7 @@ class Stream:
         """Forget all but the store and the head, and if it is cold, what the process decoded."""
         if cold:
             DECODED.clear()
-        logs = len(self.plan.families) + len(self.plan.latest)
-        header = Header.decode(self.bucket.header.encode(), logs)
+        header = Header.decode(self.bucket.header.encode())
         assert header.identity == self.identity
         self.bucket = Bucket(self.plan, self.store, header)
 

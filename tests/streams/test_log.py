@@ -11,8 +11,6 @@ import pytest
 from tests.streams.feeding import Store, Stream, plan_of
 from windrow import Max, sliding
 from windrow.errors import InvalidArgument
-from windrow.stores.errors import CorruptValue
-from windrow.streams.encoding import decode, encode
 from windrow.streams.header import Header, check_identity
 from windrow.streams.log import SEALED, Log
 
@@ -77,17 +75,6 @@ def test_a_step_writes_the_same_however_long_the_window_is(window: int) -> None:
     assert stream.store.size < 1.3 * min(window, 60 * 512) * 8 + 2 * SEALED * 8
 
 
-def test_damaged_and_foreign_bytes_are_told_apart() -> None:
-    data = encode(table([1, 2]))
-    assert decode(data, [ROWS], "it")[0].num_rows == 2
-    with pytest.raises(CorruptValue, match="it was not written by windrow"):
-        decode(b"something else", [ROWS], "it")
-    with pytest.raises(CorruptValue, match="it is damaged"):
-        decode(data[:-1] + b"?", [ROWS], "it")
-    with pytest.raises(CorruptValue, match=r"another version of windrow .its format is 9"):
-        decode(data[:4] + b"\t\0" + data[6:], [ROWS], "it")
-
-
 def test_a_state_of_another_query_is_refused() -> None:
     header = Header(b"a" * 16)
     check_identity(header, b"a" * 16, "now", "then")
@@ -99,4 +86,4 @@ def test_a_head_is_read_as_it_was_written() -> None:
     stream = Stream(plan_of(sliding(partition_by="key", rows=3, a=Max("x")), schema=ROWS))
     stream.push(table([1, 2, 1]))
     header = stream.bucket.header
-    assert Header.decode(header.encode(), 1) == header
+    assert Header.decode(header.encode()) == header

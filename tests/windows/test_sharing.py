@@ -38,7 +38,7 @@ from windrow import (
 )
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.custom import Custom
-from windrow.aggregations.partials import Partials, derivation
+from windrow.aggregations.shared_states import SharedStates, derivation
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows.sharing import Answer, Due, SharedPlan, SharedWindows
 from windrow.windows.slicing import STRATEGIES, shared_edges
@@ -337,7 +337,7 @@ def test_a_slice_of_compatible_aggregations_is_combined_once() -> None:
     """Mean, Sum and Count keep one sum: as many ⊕ as a Sum alone."""
     calls = []
 
-    class Watched(Partials):
+    class Watched(SharedStates):
         def combine(self, a: Any, b: Any) -> Any:
             calls.append(len(a))
             return super().combine(a, b)
@@ -382,7 +382,7 @@ def test_what_a_state_tells_is_what_the_other_would_keep(rows: list[dict[str, An
 def test_partials_answer_as_each_alone(
     asked: list[Aggregation], rows: list[dict[str, Any]]
 ) -> None:
-    shared = Partials(*asked)
+    shared = SharedStates(*asked)
     answers = shared.lower(folded(shared, rows))
     for agg, answer in zip(asked, answers, strict=True):
         assert same(answer, agg.lower(folded(agg, rows))), agg
@@ -414,7 +414,7 @@ TEXTS = [Concat("x"), Concat("x", separator="-"), Collect("x")]
 
 
 def test_texts_are_kept_once() -> None:
-    shared = Partials(*TEXTS)
+    shared = SharedStates(*TEXTS)
     assert list(shared.parts.values()) == [Concat("x")]
     state = folded(shared, [{"x": "a"}, {"x": None}, {"x": "b"}])
     assert shared.lower(state) == ("ab", "a-b", ["a", "b"])
@@ -451,7 +451,7 @@ def test_what_is_not_shared() -> None:
         (lambda: SharedPlan([(1, 0)]), "slide must be 1 or more, got 0"),
         (lambda: SharedWindows([(1, 1)], [Max(), Min()]), "2 for 1 windows; give one for each"),
         (lambda: SharedWindows([(1, 1)], [Max]), "is not an aggregation; write Max"),
-        (lambda: Partials(), "Partials needs at least one"),
+        (lambda: SharedStates(), "SharedStates needs at least one"),
     ],
 )
 def test_what_is_refused(make: Any, message: str) -> None:

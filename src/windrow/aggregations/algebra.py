@@ -1,6 +1,6 @@
-"""What an aggregation says of its states, so that it runs compiled and travels between engines.
+"""What an aggregation states about its states, so that every engine can make and merge them.
 
-A state is one of three things, and an aggregation's class says which:
+A state has one of three forms, and an aggregation's class states which:
 
     Algebra        a tuple of numbers, with functions that run in the interpreter and compile
     RowAlgebra     a row of an array that is combined in place: the sketches
@@ -10,11 +10,12 @@ A number in a state, or in a result, is of one of these kinds:
 
     "int64", "float64", "boolean"     a number of that type, whatever the values are
     "value"                           one of the values: as the column has them
-    "argument"                        the argument that came with a value: any type at all. Compiled
-                                      functions see its position and can only pass it on
-    "difference", "total", "mean"     results of values: what subtracting, adding them gives
-    "span"                            how far the argument `end` of a result is from its `start`
-    "text", "bytes", "list"           results that are no numbers; "list of float64" likewise
+    "argument"                        the argument of a pair, of any type. Compiled functions get
+                                      its position instead and can only pass it on
+    "difference", "total", "mean"     results only: of the type that subtracting, adding or
+                                      averaging values gives
+    "span"                            results only: the argument `end` minus the argument `start`
+    "text", "bytes", "list"           results that are not numbers; "list of float64" likewise
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 Function = Callable[..., Any]
-# A kind, or those of the named parts of a result.
+# The kind of a result, or the kinds of its named parts.
 Result = str | Mapping[str, str]
 
 _OF_VALUES = ("value", "difference", "total")
-# Numbers of 64 bits before those of a sketch's row: a cache line that says what the row holds.
+# Numbers of 64 bits at the head of a sketch's row: a cache line that says what the row holds.
 HEAD = 8
 
 
@@ -37,8 +38,8 @@ HEAD = 8
 class Algebra:
     """A state that is a tuple of numbers, and the functions on it.
 
-    `fields` has the name and the kind of each number. A name says what the number is: two
-    aggregations of one column that name a field alike keep the same number in it.
+    `fields` has the name and the kind of each number. A name says what the number is: where two
+    aggregations of one column have a field of the same name, it must be the same number.
 
     `unit(*values)` makes the state of one value, `plus(a, b)` joins those of two adjacent parts,
     the older first, `minus(total, old)` takes the oldest part away, and `answer(state)` makes the
@@ -56,11 +57,11 @@ class Algebra:
 
     @property
     def positioned(self) -> bool:
-        """Whether `unit` takes a value's argument after the value."""
+        """Return whether `unit` takes a value's argument after the value."""
         return any(kind == "argument" for _, kind in self.fields)
 
     def types(self, dtype: str) -> tuple[str, ...]:
-        """The types of the fields for values of type `dtype`."""
+        """Return the types of the fields for values of type `dtype`."""
         return tuple(number_type(kind, dtype) for _, kind in self.fields)
 
 
@@ -68,13 +69,16 @@ class Algebra:
 class RowAlgebra:
     """A state that is a row of `width` numbers of `dtype`, and the compiled functions on it.
 
-    They are names in `source`, a line that imports them, and take the `constants`
-    behind their arguments: `unit(x, null, into)`, `plus(a, b, into)`, `minus(total, old, into)` and
-    `answer(state, into)`, which tells whether there is a result. `copy(state, into)` takes none,
-    nor does `read`, which turns a value into the `unit`'s x. What `answer` writes is a row of
-    `out_width` numbers of `out_dtype`. It is the result if that is an int64; otherwise the
-    aggregation's `from_row` makes a state of it, and `lower` the result. With a `head`, a row of a
-    single value has no more than so many bytes that mean something.
+    The functions are given by name; `source` is the line that imports them:
+
+    - `unit(x, null, into)`, `plus(a, b, into)` and `minus(total, old, into)` write a row;
+    - `answer(state, into)` writes `out_width` numbers of `out_dtype` and returns whether there is a
+      result. If `out_dtype` is int64 they are the result; otherwise the aggregation's `from_row`
+      makes a state of them, and `lower` the result;
+    - `copy(state, into)` copies a row, and `read` turns a value into the x of `unit`.
+
+    All but `copy` and `read` take the `constants` after their arguments. If `head` is not 0, only
+    the first `head` bytes of a row mean something while it holds a single value.
     """
 
     source: str
@@ -105,7 +109,7 @@ class Listing:
 
     @property
     def field(self) -> str:
-        """What the list holds, in a word."""
+        """Return the name of what the list holds."""
         if self.distinct:
             return "distinct"
         if self.first is not None:
@@ -116,8 +120,8 @@ class Listing:
 class SqlName(NamedTuple):
     """Another name of an aggregation in SQL, for calls with some parameters fixed.
 
-    `parameters` names those that a call may give after the columns, None all of them; `turned`
-    says that the argument stands before the measure.
+    `fixed` has the fixed parameters. `parameters` names those that a call may give after the
+    columns; None stands for all. `turned` means that the argument stands before the measure.
     """
 
     fixed: Mapping[str, Any] = MappingProxyType({})
@@ -126,7 +130,7 @@ class SqlName(NamedTuple):
 
 
 def number_type(kind: str, dtype: str) -> str:
-    """The type of a number of such a kind, for values of type `dtype`.
+    """Return the type of a number of this kind, for values of type `dtype`.
 
     >>> number_type("value", "float64"), number_type("argument", "float64")
     ('float64', 'int64')
@@ -137,7 +141,7 @@ def number_type(kind: str, dtype: str) -> str:
 
 
 def output_kinds(result: Result) -> tuple[str, ...]:
-    """The kinds of the numbers that `answer` gives for such a result; a span follows from others.
+    """Return the kinds of the numbers that `answer` returns for a result; a span is computed later.
 
     >>> output_kinds("total"), output_kinds({"start": "argument", "n": "int64", "s": "span"})
     (('total',), ('argument', 'int64'))

@@ -8,9 +8,9 @@ it computes. *Columns*: ``Max("load")`` takes rows and picks its column, ``Max()
 values. *Nulls*: a null lifts to the identity, so it takes a place in the window and changes no
 result.
 
-A class says everything about itself, and no engine asks what it is called. Where its state is a
-tuple of numbers it names the `fields`, the kind of the `result`, and three plain functions, which
-then run in the interpreter and compiled, on every engine:
+A class states everything about itself, and no engine asks for its name. If its state is a tuple of
+numbers, it states the `fields`, the kind of the `result`, and three plain functions. They run in
+the interpreter, and compiled on every engine:
 
     class Spread(Aggregation):
         takes = "number"
@@ -59,19 +59,19 @@ Takes = Literal[
     "ordered pair",  # a measure with an order, and an argument that rides along
 ]
 
-_NOTHING_NAMED: Mapping[str, Any] = MappingProxyType({})
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
 # A subclass that changes one of these has other states, or other results, than its base.
 _FUNCTIONS = frozenset(
     {"lift", "checked", "unit", "plus", "minus", "answer", "combine", "lower", "skips"}
 )
-# What says of the states how they are made outside of the interpreter.
+# What a class states about its states for engines other than the interpreter.
 _STATEMENTS = frozenset({"fields", "algebra", "rows", "listing", "kernel", "spark_fields"})
 
 _NULL_TYPES = frozenset({"NAType", "NaTType"})
 
 
 def check_aggregation(value: object, asker: str) -> Aggregation:
-    """`value`, if it is an aggregation; an error that begins with `asker` otherwise."""
+    """Return `value` if it is an aggregation; otherwise raise an error that begins with `asker`."""
     if isinstance(value, Aggregation):
         return value
     hint = "; write Max(), not Max" if isinstance(value, type) else ""
@@ -79,7 +79,7 @@ def check_aggregation(value: object, asker: str) -> Aggregation:
 
 
 def is_null(value: object) -> bool:
-    """Whether `value` is SQL's null: None, or the missing-value marks of pandas. NaN is not."""
+    """Return whether `value` is SQL's null: None, or pandas' NA or NaT. NaN is not."""
     return value is None or type(value).__name__ in _NULL_TYPES
 
 
@@ -95,21 +95,23 @@ class Aggregation:
       not exact, a sum of integers is (`exact_on_integers`);
     - `bounded`: a state's size does not grow with the window;
 
-    what they take and give, in the kinds of `windrow.aggregations.algebra`:
+    what they take and what they return, in the kinds of `windrow.aggregations.algebra`:
 
-    - `takes`, and how many columns (`arity`; `column_names` says what they are);
-    - `result`: its kind, or the kinds of its named parts; `empty`: that of no value at all;
+    - `takes`: the values; `arity`: how many columns; `column_names`: what these are;
+    - `result`: its kind, or the kinds of its named parts;
+    - `empty`: the result of a window without values;
     - `least`: how many values a window needs for a result;
 
     and their states:
 
-    - `fields`: the numbers of a state, if it is a tuple of them. Then `unit`, `plus` and `answer`
-      are static functions, and `minus` if it is invertible (`algebra` for more than one form);
+    - `fields`: the numbers of a state, if it is a tuple of numbers. Then `unit`, `plus` and
+      `answer` are static functions, and `minus` if it is invertible. A state whose form depends on
+      the type of the values overrides `algebra` instead;
     - `rows`, `listing`: for states that are rows of an array, or lists;
-    - `kernel`: "module:function" that answers all windows at once, where speed pays for it;
+    - `kernel`: "module:function" that computes all windows at once, where speed pays for it;
     - `spark_fields`: an expression of Spark's SQL for each field, `{0}` being the column;
-    - `functions`: plain functions of the user's, for which compiling finds out the rest;
-    - `summed`: whether the first field is a sum that an int64 may not hold.
+    - `functions`: plain functions of the user's, whose types are found by compiling them;
+    - `summed`: whether the first field is a sum that may overflow an int64.
     """
 
     takes: ClassVar[Takes] = "any"
@@ -124,17 +126,17 @@ class Aggregation:
     bounded: bool = True
     identity: State = None
 
-    result: Result | None = None  # None: only running tells
+    result: Result | None = None  # None: known only after running
     empty: Any = None
     least: int = 1
-    sql_names: ClassVar[Mapping[str, SqlName]] = _NOTHING_NAMED
+    sql_names: ClassVar[Mapping[str, SqlName]] = _EMPTY
 
-    fields: ClassVar[Mapping[str, str]] = _NOTHING_NAMED
+    fields: ClassVar[Mapping[str, str]] = _EMPTY
     kernel: ClassVar[str] = ""
-    spark_fields: ClassVar[Mapping[str, str]] = _NOTHING_NAMED
+    spark_fields: ClassVar[Mapping[str, str]] = _EMPTY
     listing: Listing | None = None
-    functions: Mapping[str, Callable[..., Any]] | None = None  # whose types only compiling tells
-    unary_inverse: bool = False  # among them, an inverse of one state alone
+    functions: Mapping[str, Callable[..., Any]] | None = None
+    unary_inverse: bool = False  # whether the inverse among them takes one state only
     summed: ClassVar[bool] = False
     parts: Mapping[str, Aggregation] | None = None  # of several that share one window
     plus: ClassVar[Any]
@@ -142,7 +144,7 @@ class Aggregation:
     minus: ClassVar[Any] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let a class that changes a function state anew how its states are made."""
+        """Drop what a base states about its states if the class changes one of its functions."""
         super().__init_subclass__(**options)
         own = cls.__dict__.keys()
         if own & _FUNCTIONS:
@@ -162,7 +164,7 @@ class Aggregation:
     # -- the monoid -------------------------------------------------------------------------
 
     def lift(self, value: Any) -> State:
-        """The state of a window that holds `value` alone; a null gives the identity."""
+        """Return the state of a window that holds only `value`; a null gives the identity."""
         if self.columns:
             value = self.pick(value)
         if self.skips(value):
@@ -171,15 +173,15 @@ class Aggregation:
         return self.unit(*value) if self.arity > 1 else self.unit(value)
 
     def checked(self, value: Any) -> Any:
-        """A value that is not null as `unit` takes it, or an error that says what is wrong."""
+        """Return a value that is not null as `unit` takes it; raise if it is wrong."""
         return value
 
     def unit(self, *values: Any) -> State:
-        """The state of a value that is not null; of a pair's two parts."""
+        """Return the state of a value that is not null; a pair comes as two arguments."""
         raise NotImplementedError(f"{type(self).__name__} has no unit")
 
     def combine(self, a: State, b: State) -> State:
-        """⊕: the state of two adjacent parts of a window, `a` the older."""
+        """Return a ⊕ b: the state of two adjacent parts of a window, `a` the older."""
         if a is None:
             return b
         if b is None:
@@ -187,11 +189,11 @@ class Aggregation:
         return self.plus(a, b)
 
     def lower(self, state: State) -> Any:
-        """The result that a state stands for; `empty` for the identity."""
+        """Return the result of a state; `empty` for the identity."""
         return self.empty if state is None else self.answer(state, *self.constants)
 
     def inverse(self, total: State, old: State) -> State:
-        """`total` without its oldest part `old`: the b of ``total = old ⊕ b``."""
+        """Return `total` without its oldest part `old`: the b of ``total = old ⊕ b``."""
         if self.minus is None:
             raise Unsupported(
                 f"{self!r} is not invertible: nothing can be subtracted from its state"
@@ -202,11 +204,11 @@ class Aggregation:
         return None if self.is_empty(left) else left
 
     def is_empty(self, state: State) -> bool:
-        """Whether nothing is left in a state that was subtracted from."""
+        """Return whether nothing is left in a state after a subtraction."""
         return False
 
     def fold(self, states: Iterable[State]) -> State:
-        """The ⊕ of many states, oldest first: n−1 combines."""
+        """Return the ⊕ of many states, oldest first: n−1 combines."""
         rest = iter(states)
         first = next(rest, self.identity)
         return functools.reduce(self.combine, rest, first)
@@ -215,18 +217,19 @@ class Aggregation:
 
     @property
     def constants(self) -> tuple[Any, ...]:
-        """What `answer` takes besides the state."""
+        """Return what `answer` takes after the state."""
         return ()
 
     @property
     def counts_nulls(self) -> bool:
-        """Whether a null is a value like any other."""
+        """Return whether a null is a value like any other."""
         return False
 
     def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
-        """States of numbers for values of a `dtype`, "int64" or "float64"; None if there are none.
+        """Return the states as numbers for values of a `dtype`; None if they are not numbers.
 
-        `subtracting` asks for states that can be subtracted from without a trace.
+        `dtype` is "int64" or "float64". With `subtracting`, NaN and infinities can be
+        subtracted from the states again and leave no trace.
         """
         if not self.fields or self.result is None:
             return None
@@ -241,22 +244,22 @@ class Aggregation:
         )
 
     def rows(self, dtype: str) -> RowAlgebra | None:
-        """States that are rows of an array, for values of type `dtype`; None if there are none."""
+        """Return the states as rows of an array for values of a `dtype`; None if they are not."""
         return None
 
     def from_row(self, row: Any) -> State:
-        """The interpreter's state that a row stands for, which `RowAlgebra.answer` wrote."""
+        """Return the interpreter's state for a row that `RowAlgebra.answer` wrote."""
         raise NotImplementedError(f"{type(self).__name__} has no rows")
 
     @property
     def state_names(self) -> str:
-        """What goes before the names of fields: aggregations of other origin share no numbers."""
+        """Return the prefix of field names, so that classes of other origin share no fields."""
         cls = type(self)
         return "" if self._is_built_in() else f"{cls.__module__}.{cls.__qualname__} "
 
     @property
     def sql_name(self) -> str | None:
-        """The name in SQL; None for an aggregation of the user's own."""
+        """Return the name in SQL; None for an aggregation of the user's own."""
         return type(self).__name__.upper() if self._is_built_in() else None
 
     def _is_built_in(self) -> bool:
@@ -265,11 +268,11 @@ class Aggregation:
     # -- values -----------------------------------------------------------------------------
 
     def skips(self, value: Any) -> bool:
-        """Whether `value` counts as null here."""
+        """Return whether `value` is a null for this aggregation."""
         return is_null(value)
 
     def pick(self, row: Any) -> Any:
-        """The bound column's value in `row`, or the tuple of the bound columns' values."""
+        """Return the value of the column in `row`, or the tuple of the columns' values."""
         if not isinstance(row, Mapping):
             raise InvalidValue(
                 f"{self!r} reads columns, so it takes rows such as "
@@ -285,21 +288,21 @@ class Aggregation:
         return picked if self.arity > 1 else picked[0]
 
     def families(self, value: Any) -> tuple[Hashable, ...]:
-        """What must stay the same from value to value, so that `combine` cannot fail on types.
+        """Return what all values of a window must have in common, so that `combine` cannot fail.
 
-        One entry for each elementary aggregation; None asks nothing.
+        One entry for each elementary aggregation; None goes with everything.
         """
         return (None,)
 
     # -- values of Python -------------------------------------------------------------------
 
     def parameters(self) -> dict[str, Any]:
-        """The keyword arguments that differ from the defaults: for repr, equality and hash."""
+        """Return the keyword arguments that differ from the defaults: for repr, == and hash."""
         return {}
 
     @classmethod
-    def _examples(cls) -> list[Aggregation]:
-        """Instances that the tests check; more than one where parameters change the algebra."""
+    def examples(cls) -> list[Aggregation]:
+        """Return instances for tests; more than one where parameters change the algebra."""
         return [cls()]
 
     def __repr__(self) -> str:

@@ -44,7 +44,7 @@ class Custom(Aggregation):
         self.commutative, self.selective, self.exact = commutative, selective, exact
 
     def __call__(self, *columns: str) -> Custom:
-        """The same aggregation of these columns: ``spread("load")``."""
+        """Return the same aggregation of these columns: ``spread("load")``."""
         return Custom(*columns, **self.parameters())
 
     def skips(self, value: Any) -> bool:
@@ -122,7 +122,7 @@ def aggregation(
     selective: bool = False,
     exact: bool = False,
 ) -> Custom:
-    """An aggregation of your own: three functions, and what you know of them.
+    """Return an aggregation of your own: three functions, and what you know of them.
 
     `lift` makes a state of one value (of as many as `columns` names), `combine` joins the states
     of two adjacent parts of a window, the older first, and must be associative; `lower` makes
@@ -162,7 +162,7 @@ def _check_callable(name: str, function: object) -> None:
 
 
 def _positional(function: Callable[..., Any]) -> int:
-    """How many positional arguments `function` takes; 2 where Python cannot tell."""
+    """Return how many positional arguments `function` takes; 2 if Python cannot tell."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -66,7 +66,7 @@ class FirstN(Aggregation):
         return {"n": self.n}
 
     @classmethod
-    def _examples(cls) -> list[Aggregation]:
+    def examples(cls) -> list[Aggregation]:
         return [cls(n=1), cls(n=3)]
 
     @property

@@ -1,7 +1,8 @@
 """What an aggregation takes: numbers, anything with an order, or pairs.
 
-A window whose values do not fit each other would fail only later, deep inside a `combine`. These
-bases tell what must stay alike (`families`), so that an aggregator can refuse the value instead.
+A value that does not go with the others of its window would fail only later, inside a `combine`.
+These bases state what values must have in common (`families`), so that an aggregator can refuse
+the value instead.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Numeric(Aggregation):
 
 
 class Ordered(Aggregation):
-    """Takes anything with an order, as long as all of it can be compared."""
+    """Takes anything with an order, as long as all values of a window can be compared."""
 
     takes: ClassVar[Takes] = "ordered"
 
@@ -50,14 +51,14 @@ class Ordered(Aggregation):
 
 
 class OrderedPairs(Aggregation):
-    """Takes pairs: a measure with an order, and an argument that rides along."""
+    """Takes pairs: a measure with an order, and an argument of any type."""
 
     takes = "ordered pair"
     arity = 2
     column_names = ("measure", "argument")
 
     def skips(self, value: Any) -> bool:
-        """A pair is null when its measure is; a null argument rides along like any other."""
+        """A pair is null when its measure is; a null argument is an argument."""
         if is_null(value):
             return True
         if not isinstance(value, tuple | list) or len(value) != 2:

@@ -15,7 +15,7 @@ _PLAIN = frozenset({int, float, bool, str, bytes})
 
 
 def plain(value: Any) -> Any:
-    """A NumPy number as the Python number it is, a Decimal's NaN or infinity as a float's.
+    """Return a NumPy number as a Python number, a Decimal's NaN or infinity as a float.
 
     NumPy's integers wrap around where Python's do not, so none may enter a state. Everything else
     stays as it is.
@@ -30,7 +30,7 @@ def plain(value: Any) -> Any:
 
 
 def number(value: Any, asker: object) -> Any:
-    """`value` as a plain number, or an error that names who wanted one."""
+    """Return `value` as a plain number; raise an error that names `asker` if it is none."""
     value = plain(value)
     if isinstance(value, _NUMBERS):
         return int(value) if isinstance(value, bool) else value
@@ -38,12 +38,12 @@ def number(value: Any, asker: object) -> Any:
 
 
 def is_nan(value: Any) -> bool:
-    """Whether `value` is a NaN; the only thing that differs from itself."""
+    """Return whether `value` is a NaN, which differs from itself."""
     return bool(value != value)
 
 
 def less(a: Any, b: Any) -> bool:
-    """a < b, with NaN above all numbers.
+    """Return a < b, with NaN above all numbers.
 
     >>> less(float("inf"), float("nan")), less(float("nan"), 1.0)
     (True, False)
@@ -54,12 +54,12 @@ def less(a: Any, b: Any) -> bool:
 
 
 def same(a: Any, b: Any) -> bool:
-    """a = b, with NaN equal to NaN."""
+    """Return a = b, with NaN equal to NaN."""
     return bool(a == b) or (a != a and b != b)
 
 
 def family(value: Any) -> Hashable:
-    """The kind of things that `value` can be compared with.
+    """Return the kind of values that `value` can be compared with.
 
     >>> family(3) == family(2.5), family(3) == family("three")
     (True, False)

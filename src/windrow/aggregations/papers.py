@@ -1,4 +1,4 @@
-"""The names that paper 000 gives to what is here by another name."""
+"""Names of paper 000 for aggregations that have another name here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SampleStdDev = StdDev
 
 
 def PopulationStdDev(*columns: str) -> StdDev:  # noqa: N802
-    """``StdDev(ddof=0)``.
+    """Return ``StdDev(ddof=0)``, the standard deviation of a population.
 
     >>> PopulationStdDev("load")
     StdDev('load', ddof=0)

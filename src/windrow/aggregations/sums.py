@@ -5,10 +5,10 @@ through every combine), so 1e16 + 1 − 1e16 is 1. There are three forms of it:
 
     whole      int64: the sum, exact; for a mean, the count
     real       float64: hi and lo; for a mean, the count. NaN and infinities need no care
-    apart      any numbers, to be subtracted from: those that are not finite are counted beside the
+    apart      any numbers, with subtraction: those that are not finite are counted apart from the
                sum. They decide the result while they are in the window and leave no trace
 
-The interpreter takes the last. Its integers, Decimals and Fractions leave nothing to lo.
+The interpreter uses the last form. Its integers, Decimals and Fractions leave nothing to lo.
 """
 
 from __future__ import annotations
@@ -26,111 +26,111 @@ _APART = (*_REAL, ("nans", "int64"), ("ups", "int64"), ("downs", "int64"))
 
 
 def two_sum(a: Any, b: Any) -> Any:
-    """a + b, and what rounding took from it."""
+    """Return a + b, and what rounding took from it."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
 def whole_unit(x: Any) -> Any:
-    """The whole form of one number."""
+    """Return the whole form of one number."""
     return (x,)
 
 
 def whole_mean_unit(x: Any) -> Any:
-    """The whole form of one number, counted."""
+    """Return the whole form of one number, with its count."""
     return x, 1
 
 
 def whole_mean_plus(a: Any, b: Any) -> Any:
-    """The whole form of two parts, counted."""
+    """Return the whole form of two parts, with their count."""
     return a[0] + b[0], a[1] + b[1]
 
 
 def whole_mean_minus(total: Any, old: Any) -> Any:
-    """The whole form without its oldest part, counted."""
+    """Return the whole form without its oldest part, with the count."""
     return total[0] - old[0], total[1] - old[1]
 
 
 def whole_mean(state: Any) -> Any:
-    """The mean of the whole form."""
+    """Return the mean of the whole form."""
     return state[0] / state[1]
 
 
 def real_unit(x: Any) -> Any:
-    """The real form of one number."""
+    """Return the real form of one number."""
     return x, 0.0
 
 
 def real_plus(a: Any, b: Any) -> Any:
-    """The real form of two parts."""
+    """Return the real form of two parts."""
     s, error = two_sum(a[0], b[0])
     return s, a[1] + b[1] + error
 
 
 def real_mean_unit(x: Any) -> Any:
-    """The real form of one number, counted."""
+    """Return the real form of one number, with its count."""
     return x, 0.0, 1
 
 
 def real_mean_plus(a: Any, b: Any) -> Any:
-    """The real form of two parts, counted."""
+    """Return the real form of two parts, with their count."""
     s, error = two_sum(a[0], b[0])
     return s, a[1] + b[1] + error, a[2] + b[2]
 
 
 def real_sum(state: Any) -> Any:
-    """hi + lo; an infinite hi has no lo."""
+    """Return the sum of the real form: hi + lo; an infinite hi has no lo."""
     total = state[0] + state[1]
     return total if total == total else state[0]
 
 
 def real_mean(state: Any) -> Any:
-    """The mean of the real form."""
+    """Return the mean of the real form."""
     return real_sum(state) / state[2]
 
 
 def real_log_unit(x: Any) -> Any:
-    """The real form of a logarithm."""
+    """Return the real form of a number's logarithm, with its count."""
     if x > 0:
         return math.log(x), 0.0, 1
     return (-math.inf if x == 0 else math.nan), 0.0, 1
 
 
 def real_log_mean(state: Any) -> Any:
-    """The geometric mean from the real form."""
+    """Return the geometric mean of the real form."""
     return math.exp(real_sum(state) / state[2])
 
 
 def apart_unit(x: Any) -> Any:
-    """The form of one number that can be subtracted again."""
+    """Return the apart form of one number."""
     if x - x == 0:
         return x, 0, 1, 0, 0, 0
     return 0, 0, 1, int(x != x), int(x > 0), int(x < 0)
 
 
 def apart_log_unit(x: Any) -> Any:
-    """The same of a logarithm."""
+    """Return the apart form of a number's logarithm."""
     if x > 0 and x - x == 0:
         return math.log(x), 0, 1, 0, 0, 0
     return 0, 0, 1, int(x != x or x < 0), int(x > 0), int(x == 0)
 
 
 def apart_plus(a: Any, b: Any) -> Any:
-    """Two parts of that form."""
+    """Return the apart form of two parts."""
     s, error = two_sum(a[0], b[0])
     return s, a[1] + b[1] + error, a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5]
 
 
 def apart_minus(total: Any, old: Any) -> Any:
-    """The same without its oldest part."""
+    """Return the apart form without its oldest part."""
     s, error = two_sum(total[0], -old[0])
     rest = total[1] - old[1] + error
     return s, rest, total[2] - old[2], total[3] - old[3], total[4] - old[4], total[5] - old[5]
 
 
 def apart_sum(state: Any) -> Any:
-    """The sum that such a state stands for."""
+    """Return the sum of the apart form."""
     if state[3] or (state[4] and state[5]):
         return math.nan
     if state[4]:
@@ -139,17 +139,17 @@ def apart_sum(state: Any) -> Any:
 
 
 def apart_mean(state: Any) -> Any:
-    """The mean that such a state stands for."""
+    """Return the mean of the apart form."""
     return apart_sum(state) / state[2]
 
 
 def apart_log_mean(state: Any) -> Any:
-    """The geometric mean that such a state stands for."""
+    """Return the geometric mean of the apart form."""
     return math.exp(apart_sum(state) / state[2])
 
 
 class _Summing(Numeric):
-    """Sums in the interpreter's form, and where numbers of Python need more than machine ones."""
+    """Sums in the apart form, with care for Python's numbers that no float can hold."""
 
     commutative = True
     invertible = True

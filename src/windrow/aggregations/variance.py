@@ -4,8 +4,9 @@ Two parts are combined by the parallel formula of Chan, Golub and LeVeque:
 
     δ = mean_b − mean_a      mean = mean_a + δ·n_b/n      M2 = M2_a + M2_b + δ²·n_a·n_b/n
 
-A value that is not finite makes M2 NaN. Where states are subtracted from, as in the interpreter,
-such values are counted apart instead, so that they leave no trace.
+There are two forms. In the plain one, a value that is not finite makes M2 NaN. In the form `apart`,
+which the interpreter uses, such values are counted apart in a field `odd`, so that subtracting them
+leaves no trace.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ _APART = (*_FIELDS, ("odd", "int64"))
 
 
 def plain_unit(x: Any) -> Any:
-    """The state of one number; an infinite one makes M2 NaN."""
+    """Return the plain state of one number; an infinite one makes M2 NaN."""
     return 1, float(x), x - float(x)
 
 
 def plain_plus(a: Any, b: Any) -> Any:
-    """The state of two parts."""
+    """Return the plain state of two parts."""
     n = a[0] + b[0]
     delta = b[1] - a[1]
     mean = a[1] + delta * (b[0] / n)
@@ -37,24 +38,24 @@ def plain_plus(a: Any, b: Any) -> Any:
 
 
 def plain_variance(state: Any, ddof: Any) -> Any:
-    """The variance; NaN where there are too few values for one."""
+    """Return the variance of a plain state; NaN where there are too few values for one."""
     return state[2] / (state[0] - ddof) if state[0] > ddof else math.nan
 
 
 def plain_deviation(state: Any, ddof: Any) -> Any:
-    """The root of the variance."""
+    """Return the standard deviation of a plain state."""
     return math.sqrt(plain_variance(state, ddof))
 
 
 def apart_unit(x: Any) -> Any:
-    """The same with a count of the odd values, from which no distance is a number."""
+    """Return the state of one number, with NaN and the infinities counted apart."""
     if x - x == 0:
         return 1, float(x), 0.0, 0
     return 1, 0.0, 0.0, 1
 
 
 def apart_plus(a: Any, b: Any) -> Any:
-    """Two parts of that form."""
+    """Return the state of two parts, odd values apart."""
     n, odd = a[0] + b[0], a[3] + b[3]
     regular_a, regular_b = a[0] - a[3], b[0] - b[3]
     if regular_b == 0:
@@ -66,7 +67,7 @@ def apart_plus(a: Any, b: Any) -> Any:
 
 
 def apart_minus(total: Any, old: Any) -> Any:
-    """The same without its oldest part."""
+    """Return a state without its oldest part, odd values apart."""
     n, odd = total[0] - old[0], total[3] - old[3]
     regular, regular_old = n - odd, old[0] - old[3]
     if regular == 0:
@@ -81,12 +82,12 @@ def apart_minus(total: Any, old: Any) -> Any:
 
 
 def apart_variance(state: Any, ddof: Any) -> Any:
-    """The variance that such a state stands for."""
+    """Return the variance of a state with odd values apart."""
     return math.nan if state[3] else plain_variance(state, ddof)
 
 
 def apart_deviation(state: Any, ddof: Any) -> Any:
-    """The root of it."""
+    """Return the standard deviation of a state with odd values apart."""
     return math.sqrt(apart_variance(state, ddof))
 
 
@@ -133,7 +134,7 @@ class Variance(Numeric):
         return {} if self.ddof == 1 else {"ddof": self.ddof}
 
     @classmethod
-    def _examples(cls) -> list[Aggregation]:
+    def examples(cls) -> list[Aggregation]:
         return [cls(ddof=0), cls(ddof=1)]
 
     @property
@@ -144,7 +145,7 @@ class Variance(Numeric):
         return self._form(subtracting, plain_variance, apart_variance)
 
     def _form(self, subtracting: bool, plain: Any, apart: Any) -> Algebra:
-        """The numbers of a state, with one of these functions for its answer."""
+        """Return the form of the states, with one of two functions for the result."""
         real = ("float64",)
         if subtracting:
             return Algebra(_APART, real, apart_unit, apart_plus, apart, apart_minus, self.constants)

@@ -34,7 +34,7 @@ __all__ = ["ALGORITHMS", "Aggregator", "aggregator", "algorithm_class", "choose"
 
 
 def algorithm_class(name: str, stored: bool = False) -> type[Aggregator]:
-    """The class of an algorithm; with `stored`, of the one whose window lies in a store."""
+    """Return the class of an algorithm; with `stored`, of its form with the window in a store."""
     if name not in _HOMES:
         raise InvalidArgument(
             f"algorithm={name!r} is unknown; {did_you_mean(str(name), [*ALGORITHMS, 'auto'])}"
@@ -55,7 +55,7 @@ def choose(
     several_ranges: bool = False,
     stored: bool = False,
 ) -> tuple[str, str]:
-    """The algorithm that `auto` takes, and why.
+    """Return the algorithm that `auto` takes, and why.
 
     >>> from windrow import Count, Mean
     >>> choose(Count())[0], choose(Mean())[0], choose(Mean(), out_of_order=True)[0]
@@ -84,11 +84,11 @@ def aggregator(
     several_ranges: bool = False,
     **options: Any,
 ) -> Aggregator:
-    """A window that is kept aggregated: `insert`, `evict`, `query`, `len`.
+    """Return a window that is kept aggregated: `insert`, `evict`, `query`, `len`.
 
     `aggregation` may be a dict of named ones: they then share the window. With `auto` the
-    algorithm follows from the aggregation's algebra and from what is asked of it: values
-    `out_of_order`, or queries of `several_ranges`; `explain()` says why. `options` go to the
+    algorithm follows from the aggregation's algebra and from what it must be able to do: take
+    values `out_of_order`, or answer for `several_ranges`; `explain()` says why. `options` go to the
     algorithm (`chunk=` of sba and pba). With `store=` the window lies there, under the name
     `window=` ("main"), and is opened again by it: amta and log_mta, with `buffer=` nodes written
     and `cache=` nodes a level read at once (512 each).
@@ -112,29 +112,27 @@ def aggregator(
             stored=stored,
         )
     cls = algorithm_class(algorithm, stored)
-    asked = [
-        name
-        for name, wanted in (("out_of_order", out_of_order), ("several_ranges", several_ranges))
-        if wanted
-    ]
+    abilities = {"out_of_order": out_of_order, "several_ranges": several_ranges}
+    needed = [name for name, is_needed in abilities.items() if is_needed]
     if stored:
-        _check_able(cls, asked, aggregation)  # before the store holds the window for it
+        _check_abilities(cls, needed, aggregation)  # before the store holds the window for it
     try:
-        made = cls.make(aggregation, **options)
+        swag = cls.make(aggregation, **options)
     except TypeError as error:
         unknown = [name for name in options if repr(name) in str(error)]
         if not unknown:
             raise
         raise InvalidArgument(f"{algorithm} has no option {unknown[0]!r}") from None
-    _check_able(made, asked, aggregation)
-    made.why = why
-    return made
+    _check_abilities(swag, needed, aggregation)
+    swag.why = why
+    return swag
 
 
-def _check_able(
-    algorithm: Aggregator | type[Aggregator], asked: list[str], aggregation: Aggregation
+def _check_abilities(
+    algorithm: Aggregator | type[Aggregator], needed: list[str], aggregation: Aggregation
 ) -> None:
-    for name in asked:
+    """Raise unless an algorithm has each of these abilities."""
+    for name in needed:
         if not getattr(algorithm, name):
             able = ", ".join(a for a in ALGORITHMS if getattr(algorithm_class(a), name))
             raise InvalidArgument(

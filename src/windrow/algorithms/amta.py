@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from windrow.aggregations.base import Aggregation, State
-from windrow.algorithms.base import NOTHING, Aggregator
-from windrow.algorithms.chunked_queue import ChunkedQueue
+from windrow.algorithms.base import NOTHING
+from windrow.algorithms.levels import LevelledTree
 
 
-class Amta(Aggregator):
+class Amta(LevelledTree):
     """Amortised O(1) ⊕ an insert and an evict, O(log n) at worst, and for any number at once.
 
     A forest of complete trees as a list of queues, one a level: node m of level l is the ⊕ of
@@ -30,19 +30,13 @@ class Amta(Aggregator):
 
     algorithm = "amta"
     full_name = "Amortized Monoid Tree Aggregator"
-    bulk_evict = True
-    prefix_search = True
 
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
-        self._head = self._end = self._split = 0
-        self._levels: list[ChunkedQueue] = [self._queue(0, 0)]
+        self._split = 0
         self._r0: State = NOTHING
         self._r1: State = NOTHING
         self._stack: list[tuple[int, State]] = []  # (position, ⊕ from there to the split)
-
-    def __len__(self) -> int:
-        return self._end - self._head
 
     def _insert(self, state: State) -> None:
         r1 = self._plus(self._r1, state)
@@ -85,12 +79,6 @@ class Amta(Aggregator):
             r0 = self._plus(self._levels[0][head], suffix)
         self._r0, self._stack = r0, stack
 
-    def _count_while(self, goes: Callable[[State], bool]) -> int:
-        return self._search(self._node, self._head, self._end, goes) - self._head
-
-    def _node(self, level: int, m: int) -> State:
-        return self._levels[level][m]
-
     def _query(self) -> State:
         return self._plus(self._r0, self._r1)
 
@@ -101,10 +89,6 @@ class Amta(Aggregator):
         if queue.end != m:  # what would stand between began before the window
             queue = self._levels[level] = self._queue(level, m)
         queue.append(node)
-
-    def _queue(self, level: int, start: int) -> ChunkedQueue:
-        """An empty level whose first node will be `start`."""
-        return ChunkedQueue(start)
 
     def _drop(self, head: int) -> None:
         """Remove the nodes that begin before `head`; only the levels where one does are touched."""

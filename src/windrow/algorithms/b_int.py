@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from windrow.aggregations.base import Aggregation, State
-from windrow.algorithms.base import NOTHING, Aggregator
-
-_SMALLEST = 4
+from windrow.algorithms.base import NOTHING, SMALLEST, Aggregator, shrunk
 
 
 class BInt(Aggregator):
@@ -29,7 +27,7 @@ class BInt(Aggregator):
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         self._head = self._end = 0
-        self._levels = _empty_levels(_SMALLEST)
+        self._levels = _empty_levels(SMALLEST)
 
     def __len__(self) -> int:
         return self._end - self._head
@@ -56,9 +54,7 @@ class BInt(Aggregator):
 
     def _evict(self, k: int) -> None:
         self._head += k
-        capacity = self._capacity
-        while len(self) < capacity // 4 and capacity > _SMALLEST:
-            capacity //= 2
+        capacity = shrunk(self._capacity, len(self))
         if capacity < self._capacity:
             self._resize(capacity)
 

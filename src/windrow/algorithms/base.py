@@ -1,8 +1,8 @@
 """What every aggregator shares: the papers' data type, and what an algorithm says of itself.
 
 `insert(v)`, `evict(k)`, `query()` and `len()` are the sliding-window aggregation type of paper
-003. An algorithm implements `_insert`, `_evict` and `_query` on states; this base lifts, lowers
-and refuses what must not get in, so that no algorithm repeats it.
+003. An algorithm implements `_insert`, `_evict` and `_query` on states; this base lifts and lowers
+values and refuses those that do not fit.
 
 Every operation computes first and changes the structure last: when a `combine` raises, the
 window is what it was before.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from windrow.aggregations.base import Aggregation, State
@@ -35,6 +36,27 @@ class _Nothing:
 
 
 NOTHING: Any = _Nothing()
+SMALLEST = 4  # slots of the smallest circular array
+
+
+def plus(combine: Callable[[State, State], State], a: State, b: State) -> State:
+    """Return a ⊕ b; `combine` is not called where one side is empty."""
+    if a is NOTHING:
+        return b
+    if b is NOTHING:
+        return a
+    return combine(a, b)
+
+
+def shrunk(capacity: int, size: int) -> int:
+    """Return a capacity, halved while `size` values fill less than a quarter of it.
+
+    >>> shrunk(64, 20), shrunk(64, 5), shrunk(64, 0)
+    (64, 16, 4)
+    """
+    while size < capacity // 4 and capacity > SMALLEST:
+        capacity //= 2
+    return capacity
 
 
 class Aggregator(ABC):
@@ -56,13 +78,14 @@ class Aggregator(ABC):
         self.aggregation = aggregation
         self.why = "it was asked for by name"
         self._combine = aggregation.combine
+        self._plus = partial(plus, aggregation.combine)
         self._families: tuple[Hashable, ...] | None = None
 
     # -- what it can do ---------------------------------------------------------------------
 
     @classmethod
     def refuses(cls, aggregation: Aggregation) -> str | None:
-        """Why this algorithm cannot run `aggregation`; None if it can."""
+        """Return why this algorithm cannot run `aggregation`; None if it can."""
         if cls.needs_inverse and not aggregation.invertible:
             return (
                 f"{cls.algorithm} subtracts what leaves the window, and {aggregation!r} has no "
@@ -77,12 +100,12 @@ class Aggregator(ABC):
 
     @classmethod
     def supports(cls, aggregation: Aggregation) -> bool:
-        """Whether this algorithm can run `aggregation`."""
+        """Return whether this algorithm can run `aggregation`."""
         return cls.refuses(aggregation) is None
 
     @classmethod
     def make(cls, aggregation: Aggregation, **options: Any) -> Aggregator:
-        """An empty window; some algorithms come in several kinds and choose here."""
+        """Return an empty window; algorithms that come in several kinds choose one here."""
         return cls(aggregation, **options)
 
     # -- the data type ----------------------------------------------------------------------
@@ -110,7 +133,7 @@ class Aggregator(ABC):
             self._evict(k)
 
     def evict_while(self, goes: Callable[[Any], object]) -> int:
-        """Remove the longest oldest part whose aggregate satisfies `goes`; how many values left.
+        """Remove the longest oldest part whose aggregate satisfies `goes`; return how many values.
 
         O(log k) ⊕ and calls of `goes` to find the k values, then one `evict(k)`.
 
@@ -126,12 +149,12 @@ class Aggregator(ABC):
         return k
 
     def count_while(self, goes: Callable[[Any], object]) -> int:
-        """How many values make up the longest oldest part whose aggregate satisfies `goes`.
+        """Return how many values the longest oldest part has whose aggregate satisfies `goes`.
 
         `goes` must be monotone: where it is true of an oldest part, it is true of every shorter
-        one. Of any other it still holds that the part found satisfies `goes` (or is empty), and
-        that with one value more it does not (or there is none). The oldest value is asked first.
-        O(log k) ⊕ and calls for an answer of k; algorithms with `prefix_search`.
+        one. If it is not monotone, the part found still satisfies `goes` (or is empty), and with
+        one value more it does not (or there is none). `goes` is called for the oldest value first.
+        O(log k) ⊕ and calls for a result of k. For algorithms with `prefix_search`.
         """
         if not self.prefix_search:
             raise Unsupported(
@@ -142,7 +165,7 @@ class Aggregator(ABC):
         return self._count_while(lambda state: bool(goes(lower(state))))
 
     def query(self, last: int | None = None) -> Any:
-        """The aggregate of the window; with `last`, of its newest `last` values."""
+        """Return the aggregate of the window; with `last`, of its newest `last` values."""
         if last is None:
             state = self._query()
         else:
@@ -151,7 +174,7 @@ class Aggregator(ABC):
         return self.aggregation.lower(self.aggregation.identity if state is NOTHING else state)
 
     def query_with(self, value: Any) -> Any:
-        """What `query` would answer if `value` were the newest; the window stays as it is.
+        """Return what `query` would if `value` were the newest; the window stays as it is.
 
         One ⊕ more than a query.
         """
@@ -159,19 +182,20 @@ class Aggregator(ABC):
         return self.aggregation.lower(self._plus(self._query(), self.aggregation.lift(value)))
 
     def admit(self, value: Any) -> None:
-        """Refuse `value` where `insert` would; the window stays as it is. No ⊕."""
+        """Raise if `insert` would refuse `value`; the window stays as it is. No ⊕."""
         self._fitting(value, self._families if len(self) else None)
         self.aggregation.lift(value)
 
     def queries(self, ranges: Sequence[int]) -> list[Any]:
-        """The aggregates of the newest r values, for each r of `ranges`, the longest done first."""
+        """Return the aggregates of the newest r values, for each r of `ranges`."""
         self._check_ranges(ranges)
-        answers = {r: self.query(r) for r in sorted(set(ranges), reverse=True)}
-        return [answers[r] for r in ranges]
+        # The longest first: flatfit reuses its work for the others.
+        results = {r: self.query(r) for r in sorted(set(ranges), reverse=True)}
+        return [results[r] for r in ranges]
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many values the window holds."""
+        """Return how many values the window holds."""
 
     # -- what an algorithm implements -------------------------------------------------------
 
@@ -185,14 +209,14 @@ class Aggregator(ABC):
 
     @abstractmethod
     def _query(self) -> State:
-        """The ⊕ of all states, NOTHING for none."""
+        """Return the ⊕ of all states, NOTHING for none."""
 
     def _query_last(self, last: int) -> State:
-        """The ⊕ of the newest `last` states, 1 ≤ last ≤ len."""
+        """Return the ⊕ of the newest `last` states, 1 ≤ last ≤ len."""
         raise NotImplementedError
 
     def _count_while(self, goes: Callable[[State], bool]) -> int:
-        """How many of the oldest states have a ⊕ that satisfies `goes`: by `_search`."""
+        """Return how many of the oldest states have a ⊕ that satisfies `goes`: by `_search`."""
         raise NotImplementedError
 
     @abstractmethod
@@ -201,16 +225,8 @@ class Aggregator(ABC):
 
     # -- shared steps -----------------------------------------------------------------------
 
-    def _plus(self, a: State, b: State) -> State:
-        """a ⊕ b, without calling `combine` when one side is empty."""
-        if a is NOTHING:
-            return b
-        if b is NOTHING:
-            return a
-        return self._combine(a, b)
-
     def _fold(self, states: Iterable[State]) -> State:
-        """⊕ of the states that are there, oldest first."""
+        """Return the ⊕ of the states that are not NOTHING, oldest first."""
         present = [state for state in states if state is not NOTHING]
         return self.aggregation.fold(present) if present else NOTHING
 
@@ -221,7 +237,7 @@ class Aggregator(ABC):
         end: int,
         goes: Callable[[State], bool],
     ) -> int:
-        """The position up to which the ⊕ from `start` satisfies `goes`, in a tree of dyadic blocks.
+        """Return the position up to which the ⊕ from `start` satisfies `goes`, in a dyadic tree.
 
         node(level, m) is the ⊕ of [m·2^level, (m+1)·2^level). Only blocks inside [start, end) are
         read, above level 0 none that is all of it. The search climbs while the next block can be
@@ -251,7 +267,7 @@ class Aggregator(ABC):
         return start
 
     def _fitting(self, value: Any, families: tuple[Hashable, ...] | None) -> tuple[Hashable, ...]:
-        """The families of a window once `value` is in it; an error if it does not fit."""
+        """Return the families of a window with `value` in it; raise if it does not fit."""
         new = self.aggregation.families(value)
         if families is None or new == families:
             return new
@@ -283,7 +299,7 @@ class Aggregator(ABC):
                 )
 
     def explain(self) -> str:
-        """What runs, and why.
+        """Return what runs, and why.
 
         >>> from windrow import Max, aggregator
         >>> print(aggregator(Max()).explain())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from windrow.aggregations.base import State
-from windrow.algorithms.base import NOTHING
+from windrow.algorithms.base import NOTHING, plus
 
 Plus = Callable[[State, State], State]
 
@@ -31,14 +32,14 @@ class FlatFAT:
     ('aBcd', 'aB', 'cd')
     """
 
-    __slots__ = ("_combine", "_tree", "size")
+    __slots__ = ("_plus", "_tree", "size")
 
     def __init__(self, slots: Sequence[State], combine: Plus) -> None:
         """n − 1 ⊕."""
         size = len(slots)
         assert size and size & (size - 1) == 0, f"{size} slots: not a power of two"
         self.size = size
-        self._combine = combine
+        self._plus = partial(plus, combine)
         self._tree: list[State] = [NOTHING] * size + list(slots)
         for node in range(size - 1, 0, -1):
             self._tree[node] = self._plus(self._tree[2 * node], self._tree[2 * node + 1])
@@ -111,21 +112,11 @@ class FlatFAT:
             high >>= 1
         return self._plus(left, right)
 
-    def _plus(self, a: State, b: State) -> State:
-        if a is NOTHING:
-            return b
-        if b is NOTHING:
-            return a
-        return self._combine(a, b)
-
     def _check(self, same: Callable[[Any, Any], bool]) -> None:
         """Every inner node is the ⊕ of its children; `same` compares states."""
         tree = self._tree
         for node in range(1, self.size):
             expected = self._plus(tree[2 * node], tree[2 * node + 1])
-            both_empty = expected is NOTHING or tree[node] is NOTHING
-            assert expected is tree[node] if both_empty else same(expected, tree[node]), (
-                node,
-                expected,
-                tree[node],
-            )
+            empty = expected is NOTHING or tree[node] is NOTHING
+            equal = expected is tree[node] if empty else same(expected, tree[node])
+            assert equal, (node, expected, tree[node])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from windrow.aggregations.base import Aggregation, State
-from windrow.algorithms.base import NOTHING, Aggregator
-
-_SMALLEST = 4
+from windrow.algorithms.base import NOTHING, SMALLEST, Aggregator, shrunk
 
 
 class FlatFit(Aggregator):
@@ -30,8 +28,8 @@ class FlatFit(Aggregator):
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         self._head = self._end = 0
-        self._partials: list[State] = [NOTHING] * _SMALLEST
-        self._pointers: list[int] = [0] * _SMALLEST
+        self._partials: list[State] = [NOTHING] * SMALLEST
+        self._pointers: list[int] = [0] * SMALLEST
 
     def __len__(self) -> int:
         return self._end - self._head
@@ -46,9 +44,7 @@ class FlatFit(Aggregator):
 
     def _evict(self, k: int) -> None:
         self._head += k
-        capacity = len(self._partials)
-        while len(self) < capacity // 4 and capacity > _SMALLEST:
-            capacity //= 2
+        capacity = shrunk(len(self._partials), len(self))
         if capacity < len(self._partials):
             self._resize(capacity)
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, State
-from windrow.algorithms.base import NOTHING, Aggregator
+from windrow.algorithms.base import NOTHING, Aggregator, plus
 from windrow.errors import EmptyWindow
-
-Plus = Callable[[State, State], State]
 
 
 class Cell:
@@ -35,10 +33,6 @@ class Cell:
     def suspended(self) -> bool:
         """Whether the tail is still to be computed."""
         return callable(self._tail)
-
-
-def _agg(cells: Cell | None) -> State:
-    return NOTHING if cells is None else cells.agg
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,11 +71,11 @@ class Version:
         return self.size
 
     def _insert(self, state: State) -> Version:
-        cell = Cell(state, self._plus(_agg(self.back), state), self.back)
+        cell = Cell(state, self._plus(aggregate_of(self.back), state), self.back)
         return self._step(self.front, self.ahead, cell, self.size + 1)
 
     def _query(self) -> State:
-        return self._plus(_agg(self.front), _agg(self.back))
+        return self._plus(aggregate_of(self.front), aggregate_of(self.back))
 
     def _step(
         self, front: Cell | None, ahead: Cell | None, back: Cell | None, size: int
@@ -94,18 +88,14 @@ class Version:
 
     def _rotate(self, left: Cell | None, right: Cell, acc: Cell | None) -> Cell:
         """left ++ reversed(right) ++ acc, |right| = |left| + 1: one cell, the rest suspended."""
-        moved = Cell(right.state, self._plus(right.state, _agg(acc)), acc)
+        moved = Cell(right.state, self._plus(right.state, aggregate_of(acc)), acc)
         if left is None:
             return moved
-        whole = self._plus(self._plus(left.agg, right.agg), _agg(acc))
+        whole = self._plus(self._plus(left.agg, right.agg), aggregate_of(acc))
         return Cell(left.state, whole, lambda: self._rotate(left.tail, _cell(right.tail), moved))
 
     def _plus(self, a: State, b: State) -> State:
-        if a is NOTHING:
-            return b
-        if b is NOTHING:
-            return a
-        return self.aggregation.combine(a, b)
+        return plus(self.aggregation.combine, a, b)
 
 
 def _cell(cells: Cell | None) -> Cell:
@@ -150,23 +140,35 @@ class Foa(Aggregator):
         return self._version._query()
 
     def _check(self) -> None:
-        """|F| − |B| = |N|, at most one suspended rotation (Lemma 3.1), and none before `ahead`."""
         version = self._version
-        cell, seen, found_ahead = version.front, 0, version.ahead is None
-        while cell is not None:
-            seen += 1
-            found_ahead = found_ahead or cell is version.ahead
-            if cell.suspended:
-                assert cell is version.ahead, "a suspension must lie at the rotation's position"
-                return
-            cell = cell.tail
-        assert found_ahead, "ahead must be a part of front"
-        in_back = _length(version.back)
-        assert seen + in_back == version.size, (seen, in_back, version.size)
-        assert seen - in_back == _length(version.ahead), (seen, in_back)
+        check_lists(version.front, version.ahead, version.back, version.size)
 
 
-def _length(cells: Cell | None) -> int:
+# -- lists of cells, which `ioa` has as well, of a class of its own ------------------------------
+
+
+def aggregate_of(cells: Any) -> State:
+    """Return the aggregate of a list of cells, which may be empty."""
+    return NOTHING if cells is None else cells.agg
+
+
+def check_lists(front: Any, ahead: Any, back: Any, size: int) -> None:
+    """Assert |F| − |B| = |N| and at most one suspended cell, at `ahead` (Lemma 3.1)."""
+    cell, seen, found_ahead = front, 0, ahead is None
+    while cell is not None:
+        seen += 1
+        found_ahead = found_ahead or cell is ahead
+        if cell.suspended:
+            assert cell is ahead, "a suspended cell must lie at the rotation's position"
+            return
+        cell = cell.tail
+    assert found_ahead, "ahead must be a part of front"
+    in_back = _length(back)
+    assert seen + in_back == size, (seen, in_back, size)
+    assert seen - in_back == _length(ahead), (seen, in_back)
+
+
+def _length(cells: Any) -> int:
     n = 0
     while cells is not None:
         n, cells = n + 1, cells.tail

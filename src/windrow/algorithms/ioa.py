@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from windrow.aggregations.base import Aggregation, State
-from windrow.algorithms.base import NOTHING, Aggregator
+from windrow.algorithms.base import Aggregator
+from windrow.algorithms.foa import aggregate_of, check_lists
 
 
 class _Cell:
-    """A list cell that is either forced, with a tail, or delayed, with a rotation's arguments."""
+    """A cell of a list: forced, with a tail, or suspended, with a rotation's arguments."""
 
-    __slots__ = ("acc", "agg", "delayed", "left", "right", "state", "tail")
+    __slots__ = ("acc", "agg", "left", "right", "state", "suspended", "tail")
 
     def __init__(self, state: State, agg: State, tail: _Cell | None) -> None:
         self.state, self.agg, self.tail = state, agg, tail
-        self.delayed = False
+        self.suspended = False
         self.left: _Cell | None = None
         self.right: _Cell | None = None
         self.acc: _Cell | None = None
@@ -22,10 +23,10 @@ class _Cell:
 class Ioa(Aggregator):
     """At most 4 ⊕ an insert, 3 an evict, 1 a query.
 
-        front ─→ [v₀] ─→ [v₁] ─→ [v₂ · delayed: left, right, acc]        back ─→ [vₙ₋₁] ─→ …
-                                  ↑ next
+        front ─→ [v₀] ─→ [v₁] ─→ [v₂ · suspended: left, right, acc]      back ─→ [vₙ₋₁] ─→ …
+                                  ↑ ahead
 
-    A delayed cell is forced in place, one at each operation; there is at most one of them
+    A suspended cell is forced in place, one at each operation; there is at most one of them
     (Lemma 3.1), and the cells before it are an ordinary list.
     """
 
@@ -35,7 +36,7 @@ class Ioa(Aggregator):
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         self._front: _Cell | None = None
-        self._next: _Cell | None = None
+        self._ahead: _Cell | None = None
         self._back: _Cell | None = None
         self._size = 0
 
@@ -57,62 +58,38 @@ class Ioa(Aggregator):
             self._size -= 1
 
     def _query(self) -> State:
-        return self._plus(_agg(self._front), _agg(self._back))
+        return self._plus(aggregate_of(self._front), aggregate_of(self._back))
 
     def _step(self, front: _Cell | None, back: _Cell | None) -> None:
         """Advance the rotation by one cell, or start the next one when it is done."""
-        ahead = self._next
+        ahead = self._ahead
         if ahead is not None:
             self._force(ahead)
-            self._front, self._next, self._back = front, ahead.tail, back
+            self._front, self._ahead, self._back = front, ahead.tail, back
         else:
             rotated = None if back is None else self._rotate(front, back, None)
-            self._front, self._next, self._back = rotated, rotated, None
+            self._front, self._ahead, self._back = rotated, rotated, None
 
     def _rotate(self, left: _Cell | None, right: _Cell, acc: _Cell | None) -> _Cell:
         """The first cell of left ++ reversed(right) ++ acc; |right| = |left| + 1."""
-        moved = _Cell(right.state, self._plus(right.state, _agg(acc)), acc)
+        moved = _Cell(right.state, self._plus(right.state, aggregate_of(acc)), acc)
         if left is None:
             return moved
-        whole = self._plus(self._combine(left.agg, right.agg), _agg(acc))
+        whole = self._plus(self._combine(left.agg, right.agg), aggregate_of(acc))
         cell = _Cell(left.state, whole, None)
-        cell.delayed, cell.left, cell.right, cell.acc = True, left, right, moved
+        cell.suspended, cell.left, cell.right, cell.acc = True, left, right, moved
         return cell
 
     def _force(self, cell: _Cell) -> None:
-        """Give a delayed cell its tail: the rest of the rotation that it stands for."""
-        if not cell.delayed:
+        """Give a suspended cell its tail: the rest of the rotation that it stands for."""
+        if not cell.suspended:
             return
         left, right = cell.left, cell.right
         assert left is not None and right is not None and right.tail is not None
         self._force(left)
         cell.tail = self._rotate(left.tail, right.tail, cell.acc)
-        cell.delayed = False
+        cell.suspended = False
         cell.left = cell.right = cell.acc = None
 
     def _check(self) -> None:
-        """|F| − |B| = |N| and at most one delayed cell, at `next` (Lemma 3.1)."""
-        cell, seen = self._front, 0
-        found_next = self._next is None
-        while cell is not None:
-            seen += 1
-            found_next = found_next or cell is self._next
-            if cell.delayed:
-                assert cell is self._next, "a delayed cell must lie at the rotation's position"
-                return
-            cell = cell.tail
-        assert found_next, "next must be a part of front"
-        in_back, ahead = _length(self._back), _length(self._next)
-        assert seen + in_back == self._size, (seen, in_back, self._size)
-        assert seen - in_back == ahead, (seen, in_back, ahead)
-
-
-def _agg(cells: _Cell | None) -> State:
-    return NOTHING if cells is None else cells.agg
-
-
-def _length(cells: _Cell | None) -> int:
-    n = 0
-    while cells is not None:
-        n, cells = n + 1, cells.tail
-    return n
+        check_lists(self._front, self._ahead, self._back, self._size)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from windrow.aggregations.base import Aggregation, State
-from windrow.algorithms.base import NOTHING, Aggregator
+from windrow.algorithms.base import NOTHING
 from windrow.algorithms.chunked_queue import ChunkedQueue
+from windrow.algorithms.levels import LevelledTree
 
 
-class LogMta(Aggregator):
+class LogMta(LevelledTree):
     """O(log n) ⊕ an insert and an evict, however many leave at once; none a query.
 
     A binary tree as a list of queues, one a level. Node m of level l is the ⊕ of the window's
@@ -25,17 +24,10 @@ class LogMta(Aggregator):
 
     algorithm = "log_mta"
     full_name = "Logarithmic Monoid Tree Aggregator"
-    bulk_evict = True
-    prefix_search = True
 
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
-        self._head = self._end = 0
-        self._levels = [self._queue(0, 0)]
         self._total: State = NOTHING
-
-    def __len__(self) -> int:
-        return self._end - self._head
 
     def _insert(self, state: State) -> None:
         head, position = self._head, self._end
@@ -83,18 +75,8 @@ class LogMta(Aggregator):
             queue[head >> level] = node
         self._head = head
 
-    def _count_while(self, goes: Callable[[State], bool]) -> int:
-        return self._search(self._node, self._head, self._end, goes) - self._head
-
-    def _node(self, level: int, m: int) -> State:
-        return self._levels[level][m]
-
     def _query(self) -> State:
         return self._total
-
-    def _queue(self, level: int, start: int) -> ChunkedQueue:
-        """An empty level whose first node will be `start`."""
-        return ChunkedQueue(start)
 
     def _join(self, level: int, m: int) -> State:
         """Node m of a level that does not exist yet, from the level below."""

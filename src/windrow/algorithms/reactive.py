@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, State
-from windrow.algorithms.base import NOTHING, Aggregator
+from windrow.algorithms.base import NOTHING, SMALLEST, Aggregator, shrunk
 from windrow.algorithms.flatfat import FlatFAT
 from windrow.errors import InvalidArgument, InvalidValue
-
-_SMALLEST = 4
 
 
 class ReactiveAggregator(Aggregator):
@@ -49,8 +47,8 @@ class ReactiveAggregator(Aggregator):
 
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
-        self._fat = FlatFAT([NOTHING] * _SMALLEST, aggregation.combine)
-        self._times: list[Any] = [None] * _SMALLEST
+        self._fat = FlatFAT([NOTHING] * SMALLEST, aggregation.combine)
+        self._times: list[Any] = [None] * SMALLEST
         self._front = 0
         self._span = 0  # slots in use, holes included
         self._size = 0  # values
@@ -155,7 +153,7 @@ class ReactiveAggregator(Aggregator):
 
     def _append(self, entries: list[tuple[State, Any]]) -> None:
         if self._span + len(entries) > self._fat.size:
-            self._make_room(entries)
+            self._rebuild(self._entries() + entries)
             return
         slots = [self._slot(self._span + i) for i in range(len(entries))]
         self._fat.update([(slot, state) for slot, (state, _) in zip(slots, entries, strict=True)])
@@ -194,7 +192,7 @@ class ReactiveAggregator(Aggregator):
             self._span -= 1
         while self._span and self._fat[self._slot(self._span - 1)] is NOTHING:
             self._span -= 1
-        if self._size < self._fat.size // 4 and self._fat.size > _SMALLEST:
+        if self._size < self._fat.size // 4 and self._fat.size > SMALLEST:
             self._rebuild(self._entries())
 
     def _entries(self) -> list[tuple[State, Any]]:
@@ -203,17 +201,12 @@ class ReactiveAggregator(Aggregator):
         pairs = ((self._fat[slot], self._times[slot]) for slot in slots)
         return [(state, at) for state, at in pairs if state is not NOTHING]
 
-    def _make_room(self, entries: list[tuple[State, Any]]) -> None:
-        """Compact (same size) if at most ¾ are values, else grow; then append `entries`."""
-        self._rebuild(self._entries() + entries)
-
     def _rebuild(self, entries: list[tuple[State, Any]]) -> None:
-        """Lay the entries out anew, without holes, in as many slots as the rules ask for."""
+        """Lay the entries out anew, without holes: as many slots if they fill at most ¾ of them."""
         size = self._fat.size
         while len(entries) > size * 3 // 4 + 1:
             size *= 2
-        while len(entries) < size // 4 and size > _SMALLEST:
-            size //= 2
+        size = shrunk(size, len(entries))
         padding = size - len(entries)
         states = [state for state, _ in entries] + [NOTHING] * padding
         self._fat = FlatFAT(states, self.aggregation.combine)
@@ -250,7 +243,7 @@ class ReactiveAggregator(Aggregator):
         assert sum(values) == self._size, (values, self._size)
         assert not values or (values[0] and values[-1]), "holes at the ends are trimmed"
         size = self._fat.size
-        assert self._size >= size // 4 or size == _SMALLEST, (self._size, size)
+        assert self._size >= size // 4 or size == SMALLEST, (self._size, size)
         outside = range(self._span, size)
         assert all(self._fat[self._slot(p)] is NOTHING for p in outside), "empty slots hold ⊥"
         times = [self._time(p) for p in range(self._span)]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.amta import Amta
-from windrow.algorithms.base import NOTHING, Aggregator
+from windrow.algorithms.base import NOTHING
 from windrow.algorithms.chunked_queue import ChunkedQueue
+from windrow.algorithms.levels import LevelledTree
 from windrow.algorithms.log_mta import LogMta
 from windrow.errors import InvalidArgument, Unsupported
-from windrow.stores.base import Store
+from windrow.stores.base import Closing, Store
 from windrow.stores.cache import MISSING
 from windrow.stores.encoding import check_storable
 from windrow.stores.errors import CorruptValue
@@ -69,11 +69,11 @@ class StoredLevel(ChunkedQueue):
             self._first = NOTHING
 
     def save(self) -> tuple[Any, ...]:
-        """The ends, as a store can hold them."""
+        """Return the ends, as a store can hold them."""
         return self.head, self.end, *_optional(self._first), *_optional(self._tail)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """The ends, as `save` gave them."""
+        """Set the ends to what `save` returned."""
         self.head, self.end, *ends = saved
         self._first, self._tail = _state(ends[:2]), _state(ends[2:])
 
@@ -82,17 +82,13 @@ class StoredLevel(ChunkedQueue):
         assert not self._chunks
 
 
-class Stored(Aggregator):
+class Stored(LevelledTree, Closing):
     """What both share: the window's record, commits, `flush` and `close`.
 
-    An operation is over when it has changed the window in this process; the store follows in the
-    background, by whole operations. What `flush` has confirmed outlives the process, however it
-    ends, and the window is opened again by its name.
+    An operation returns when it has changed the window in this process; it is written to the store
+    in the background, whole or not at all. What `flush` has confirmed outlives the process, however
+    it ends, and the window is opened again by its name.
     """
-
-    _levels: list[ChunkedQueue]
-    _head: int
-    _end: int
 
     def __init__(
         self,
@@ -133,7 +129,7 @@ class Stored(Aggregator):
         return super()._query()  # type: ignore[safe-super]
 
     def _settle(self) -> None:
-        """Before an operation: tell what failed, and write what has gathered."""
+        """Raise what failed in the background, and commit if the buffer is full."""
         self._nodes.check()
         if self._nodes.full:
             self._nodes.commit(self._save())
@@ -142,7 +138,7 @@ class Stored(Aggregator):
         return StoredLevel(self._nodes, level, start)
 
     def flush(self) -> None:
-        """Return when the window, as it is now, is safe in its store; or say why it is not."""
+        """Return when the window, as it is now, is safe in its store; raise if it cannot be."""
         self._settle()
         self._nodes.commit(self._save())
         self._nodes.flush()
@@ -153,17 +149,6 @@ class Stored(Aggregator):
             self.flush()
             self._nodes.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def __reduce__(self) -> NoReturn:
         raise Unsupported(
             f"window {self.window!r} lies in {self.store!r} and cannot be copied; close it, and "
@@ -171,13 +156,13 @@ class Stored(Aggregator):
         )
 
     def explain(self) -> str:
-        """What runs, where it lies, and why."""
+        """Return what runs, where it lies, and why."""
         return f"{super().explain()}\nin window {self.window!r} of {self.store!r}"
 
     # -- the record ---------------------------------------------------------------------------
 
     def _save(self) -> tuple[Any, ...]:
-        """The window but for its nodes: O(log n) states, as a store can hold them."""
+        """Return the window without its nodes: O(log n) states, as a store can hold them."""
         levels = tuple(level.save() for level in self._levels if isinstance(level, StoredLevel))
         about = self.algorithm, repr(self.aggregation), self._families
         return *about, self._head, self._end, levels, tuple(self._save_results())
@@ -205,11 +190,11 @@ class Stored(Aggregator):
         self._nodes.resume(head)
 
     def _save_results(self) -> Iterator[Any]:
-        """What the algorithm knows beside its levels."""
+        """Yield what the algorithm keeps beside its levels."""
         raise NotImplementedError
 
     def _load_results(self, saved: tuple[Any, ...]) -> None:
-        """The same, taken back."""
+        """Take back what `_save_results` gave."""
         raise NotImplementedError
 
 
@@ -249,10 +234,11 @@ class StoredLogMta(Stored, LogMta):
 
 
 def _optional(state: State) -> tuple[bool, Any]:
-    """A state that may be NOTHING, which a store does not know."""
+    """Return a state, which may be NOTHING, as a store can hold it."""
     return (False, None) if state is NOTHING else (True, state)
 
 
 def _state(saved: Any) -> State:
+    """Return the state that `_optional` was given."""
     there, state = saved
     return state if there else NOTHING

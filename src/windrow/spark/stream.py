@@ -35,7 +35,7 @@ from windrow.queries.streaming import Streaming
 from windrow.spark.columns import column
 from windrow.spark.schema import analysis_error, in_arrow
 from windrow.spark.stream_processor import BUCKET, PLACE, RESULT, WindowProcessor
-from windrow.streams.encoding import decode, encode
+from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.plan import Plan
 from windrow.tables.bind import Bound
 from windrow.windows.durations import nanoseconds

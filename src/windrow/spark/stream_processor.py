@@ -15,8 +15,8 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
 )
 
+from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.bucket import Bucket, StepResult
-from windrow.streams.encoding import decode, encode
 from windrow.streams.header import Header, check_identity
 from windrow.streams.plan import Plan
 
@@ -97,8 +97,7 @@ class WindowProcessor(StatefulProcessor):
             self._query.update((self._text,))
             bucket = Bucket(self._plan, self._entries, Header(self._identity))
             return self._remember(label, bucket)
-        logs = len(self._plan.families) + len(self._plan.latest)
-        header = Header.decode(found[0], logs)
+        header = Header.decode(found[0])
         if header.identity != self._identity:
             check_identity(header, self._identity, self._text, (self._query.get() or ("?",))[0])
         known = _REMEMBERED.get((self._identity, label))
@@ -151,7 +150,7 @@ class Chunks:
 
 
 def _packets(outcome: StepResult) -> Iterator[pd.DataFrame]:
-    """NewResults as Spark takes them, the late rows counted with the first of them."""
+    """Results as Spark takes them, the late rows counted with the first of them."""
     packets = [
         encode(table.slice(begin, _PACKET))
         for table in outcome.tables

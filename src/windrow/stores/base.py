@@ -1,4 +1,4 @@
-"""What a store is: bytes under keys, whole batches or nothing of them."""
+"""What a store is: bytes under keys, written in batches that are done whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,12 +17,31 @@ from windrow.stores.errors import StoreError, WindowInUse
 Pairs = Iterable[tuple[bytes, bytes]]
 
 
-class Store(ABC):
+class Closing(ABC):
+    """What a `with` block closes at its end."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close it; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Store(Closing):
     """Bytes under keys, outside the process; many windows may lie in one.
 
     A new store needs `get`, `batch`, `scan` and, if it keeps anything, `flush` and `_close`.
     Calls may come from two threads at once. A batch may come twice, when nobody knows whether the
-    first one arrived: it says what is to be there, never what is to be added.
+    first one arrived: so it puts values in their place and never adds to them.
 
     >>> from windrow import Max, aggregator
     >>> from windrow.stores import MemoryStore
@@ -46,34 +65,34 @@ class Store(ABC):
 
     @abstractmethod
     def get(self, key: bytes) -> bytes | None:
-        """What lies under `key`; None if nothing does."""
+        """Return the value of `key`; None if there is none."""
 
     def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:
-        """What lies under each of `wanted`: one way to the store and back, where that matters."""
+        """Return the value of each key: by one request, where the store is a server."""
         return [self.get(key) for key in wanted]
 
     @abstractmethod
     def batch(self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None) -> None:
-        """Put and delete, all of it or nothing, whatever fails.
+        """Put and delete: all of it, or nothing if anything fails.
 
-        With `window`, only if this store still holds that window; else it is an error.
+        With `window`, raise `WindowInUse` unless this store still holds that window.
         """
 
     @abstractmethod
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Every key that begins with `prefix`, and what lies there; in any order."""
+        """Yield every key that begins with `prefix`, and its value; in any order."""
 
-    def flush(self) -> None:  # noqa: B027
+    def flush(self) -> None:
         """Return when every batch before is as safe as this store can make it."""
 
-    def _close(self) -> None:  # noqa: B027
-        """Give back what the store has open."""
+    def _close(self) -> None:
+        """Close what the store has open."""
 
-    def _take(self, window: str) -> None:  # noqa: B027
+    def _lock(self, window: str) -> None:
         """Keep other processes from `window`, or raise `WindowInUse`."""
 
-    def _give_back(self, window: str) -> None:  # noqa: B027
-        """Undo `_take`."""
+    def _unlock(self, window: str) -> None:
+        """Let other processes have `window`."""
 
     # -- what follows from it -----------------------------------------------------------------
 
@@ -86,11 +105,11 @@ class Store(ABC):
         self.batch([], [key])
 
     def windows(self) -> list[str]:
-        """The names of the windows that lie here. O(number of windows)."""
+        """Return the names of the stored windows. O(number of windows)."""
         return sorted(key[1:].decode() for key, _ in self.scan(keys.RECORD))
 
     def remove(self, window: str) -> None:
-        """Delete a window that nobody has open, and all its entries. O(their number)."""
+        """Delete a window that nobody has open, and all its entries. O(number of entries)."""
         name = keys.name_of(window)
         self.acquire(window)
         try:
@@ -102,12 +121,12 @@ class Store(ABC):
             self.release(window)
 
     def acquire(self, window: str) -> None:
-        """Hold `window` until `release`: whoever wants it meanwhile is refused."""
+        """Hold `window` until `release`: nobody else can open it meanwhile."""
         self._check_open()
         with self._guard:
             if window in self._held:
                 raise WindowInUse(f"window {window!r} of {self!r} is already open in this process")
-            self._take(window)
+            self._lock(window)
             self._held.add(window)
 
     def release(self, window: str) -> None:
@@ -115,10 +134,10 @@ class Store(ABC):
         with self._guard:
             if window in self._held:
                 self._held.discard(window)
-                self._give_back(window)
+                self._unlock(window)
 
     def later(self, call: Callable[..., None], *arguments: Any) -> None:
-        """Have `call` done by the store's one background thread, after what it was given before."""
+        """Let the store's one background thread make a call, after those it was given before."""
         with self._guard:
             self._check_open()
             if self._executor is None:
@@ -129,7 +148,7 @@ class Store(ABC):
                 raise StoreError(f"{self!r} is being closed") from None
 
     def close(self) -> None:
-        """Close the store; its windows are closed before, or lose what was not flushed."""
+        """Close the store. Close its windows first, or they lose what was not flushed."""
         if self._closed:
             return
         if self._executor is not None:
@@ -148,23 +167,12 @@ class Store(ABC):
         if window is not None and window not in self._held:
             raise WindowInUse(f"window {window!r} of {self!r} is not held by this process")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 _CHUNK = 4096  # keys that are deleted in one batch
 
 
 def extra(package: str, name: str) -> Any:
-    """A package that only one store needs, or how to install it."""
+    """Return a package that only one store needs; an error says how to install it."""
     try:
         return import_module(package)
     except ImportError as missing:

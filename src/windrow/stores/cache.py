@@ -1,4 +1,4 @@
-"""The nodes at the head of one level that were read from the store, and what to read ahead."""
+"""A cache of one level's nodes, which reads ahead while they are read in order."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ MISSING: Any = object()
 
 
 class LevelCache:
-    """Nodes by position, at most about `capacity` of them, and the run that the reads form.
+    """Nodes by position, at most about twice `capacity`, and which ones to read ahead.
 
-    Nodes that leave one by one are read in order, each or every second of a level: then the next
-    ones are wanted before they are needed. A run wants 2 more, then 4, 8, … up to `capacity`
-    each time that half of what it wanted is used up; a read elsewhere, as by an eviction of many,
-    starts a new run and wants nothing. So a run costs a read a node, and a jump one read.
+    When values leave one by one, the nodes of a level are read in order, each or every second one.
+    Such a run reads ahead 2 more nodes, then 4, 8, … up to `capacity`, each time that half of the
+    last ones are used up. A read elsewhere, as by an eviction of many, starts a new run and reads
+    nothing ahead. So a run costs one read a node, and a jump one read.
 
     >>> cache = LevelCache(512)
     >>> [cache.follow(m) for m in (10, 11, 12, 13, 14)]
@@ -30,7 +30,7 @@ class LevelCache:
         self._wanted = 0  # up to which position they were
 
     def follow(self, m: int) -> range:
-        """Note that position m is read; the positions that are wanted now. O(1)."""
+        """Note that position m is read; return the positions to read ahead now. O(1)."""
         step = m - self._last
         if not step:
             return _NOTHING

@@ -1,6 +1,6 @@
 """What may go wrong with a store.
 
-StoreError               (OSError)           the store cannot do what was asked of it
+StoreError               (OSError)           the store cannot do what it was told to
 ├── StoreUnavailable     (ConnectionError)   its server did not answer in time
 ├── WindowInUse                              somebody else has the window, or the whole store
 └── CorruptValue         (ValueError)        what it holds was not written by windrow, or is
@@ -13,7 +13,7 @@ from windrow.errors import WindrowError
 
 
 class StoreError(WindrowError, OSError):
-    """The store cannot do what was asked of it."""
+    """The store cannot do what it was told to."""
 
 
 class StoreUnavailable(StoreError, ConnectionError):

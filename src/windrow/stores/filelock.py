@@ -22,7 +22,7 @@ else:
 
 
 class FileLock:
-    """Holds the file `path` until `release`; `what` is named when another one holds it.
+    """Holds the file `path` until `release`; an error names `what` if another process holds it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -47,5 +47,5 @@ class FileLock:
         self._file.flush()
 
     def release(self) -> None:
-        """Let others have it. The file stays: removing it would race with who opens it."""
+        """Let others hold it. The file stays: removing it would race with one who opens it."""
         self._file.close()

@@ -1,12 +1,12 @@
-"""Where a window's parts lie in a store.
+"""The keys of a window's entries in a store.
 
     m name                        the window's record: its ends, results, stack and tails
     g name                        the position before which its nodes were removed
     l name                        who has the window (only where a store needs it)
     n length name level position  a node: level one byte, position eight, so nodes lie in order
 
-A name is at most 255 bytes of UTF-8 and follows its length, so no window's nodes are taken for
-those of another.
+A name is at most 255 bytes of UTF-8 and follows its length, so the keys of two windows' nodes
+never begin alike.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LONGEST = 255
 
 
 def name_of(window: str) -> bytes:
-    """The name of a window as it stands in keys; an error if it is none.
+    """Return the name of a window as bytes; raise if it cannot be one.
 
     >>> name_of("plug 7")
     b'plug 7'
@@ -35,7 +35,7 @@ def name_of(window: str) -> bytes:
 
 
 def nodes_of(name: bytes) -> bytes:
-    """What the keys of a window's nodes begin with.
+    """Return what the keys of a window's nodes begin with.
 
     >>> nodes_of(b"plug") + node(2, 9)
     b'n\\x04plug\\x02\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\t'
@@ -44,5 +44,5 @@ def nodes_of(name: bytes) -> bytes:
 
 
 def node(level: int, position: int) -> bytes:
-    """What the key of a node ends with."""
+    """Return what the key of a node ends with."""
     return (level << 64 | position).to_bytes(9, "big")

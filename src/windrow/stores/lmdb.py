@@ -82,12 +82,12 @@ class LmdbStore(Store):
         self._check_open()
         self._env.sync(True)
 
-    def _take(self, window: str) -> None:
+    def _lock(self, window: str) -> None:
         name = hashlib.sha256(window.encode()).hexdigest()[:32]  # a file's name is short
         path = os.path.join(self.path, f"window-{name}.lock")
         self._locks[window] = FileLock(path, f"window {window!r} of {self!r}")
 
-    def _give_back(self, window: str) -> None:
+    def _unlock(self, window: str) -> None:
         self._locks.pop(window).release()
 
     def _close(self) -> None:

@@ -5,9 +5,9 @@
     get ◀── buffer, sealed, cache ◀───background───── └───────┘
 
 A node, the ⊕ of the positions [m·2^level, (m+1)·2^level), is written once and never changed.
-`commit` seals the buffer together with the window's record, as it is after a whole operation; a
-batch brings sealed nodes and the last of their records to the store, all or nothing. So what a
-store holds is always the window after some operation.
+`commit` seals the buffer together with the window's record, as it is after an operation; one batch
+writes sealed nodes and the last of their records, all or nothing. So what a store holds is always
+the window after some operation.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class _Sealed(NamedTuple):
 class StoredNodes:
     """Nodes by level and position, of which O(log n) are in this process.
 
-    `buffer` nodes are written at once, in the background; `cache` of each level's are read ahead.
-    What fails there is raised by the next call, and tried again with the one after it.
+    `buffer` nodes are written at once, in the background; `cache` nodes of each level are read
+    ahead. What fails in the background is raised by the next call, and tried again by the one
+    after it.
     """
 
     def __init__(self, store: Store, window: str, buffer: int = 512, cache: int = 512) -> None:
@@ -78,7 +79,7 @@ class StoredNodes:
         self._buffer[level, m] = state
 
     def get(self, level: int, m: int) -> Any:
-        """A node that was put: from this process, or one entry of the store. O(1)."""
+        """Return a node that was put: from this process, or from one entry of the store. O(1)."""
         cache = self._caches.get(level)
         if cache is None:
             cache = self._caches[level] = LevelCache(self._cache_size)
@@ -110,14 +111,17 @@ class StoredNodes:
         self._caches[level].add(m, state, -(-self.head >> level))
 
     def _read_ahead(self, level: int, wanted: range) -> None:
-        """In the background. What is not there is still in this process, or about to fail."""
+        """Read nodes into the cache, in the background.
+
+        A node that the store does not have is still in this process, or its read will fail.
+        """
         try:
             found = self._store.get_many([self._prefix + keys.node(level, m) for m in wanted])
             for m, value in zip(wanted, found, strict=True):
                 if value is not None:
                     self._arrived.append((level, m, decode(value)))
         except StoreError:
-            pass  # a read that is waited for will meet it, and tell
+            pass  # a read that is waited for will raise it
 
     def _read(self, key: bytes, what: str) -> Any:
         value = self._store.get(key)
@@ -128,7 +132,7 @@ class StoredNodes:
     # -- commits ------------------------------------------------------------------------------
 
     def resume(self, head: int) -> None:
-        """Begin at `head`, as the record says."""
+        """Set the position at which the window begins, as its record says."""
         self.head = self._durable_head = head
 
     def evicted(self, head: int) -> None:
@@ -138,12 +142,12 @@ class StoredNodes:
 
     @property
     def full(self) -> bool:
-        """Whether it is time for a commit."""
+        """Return whether it is time for a commit."""
         return len(self._buffer) >= self._buffer_size or self._evicted >= self._buffer_size
 
     @property
     def waits(self) -> bool:
-        """Whether a commit would have to wait for the store."""
+        """Return whether a commit would have to wait for the store."""
         return len(self._sealed) >= _AHEAD
 
     def check(self) -> None:
@@ -159,7 +163,7 @@ class StoredNodes:
             raise failure
 
     def commit(self, record: Any) -> None:
-        """Seal what was put, and have it written; waits only while too much of it is under way."""
+        """Seal what was put and start writing it; wait only while too many batches are pending."""
         with self._change:
             while self.waits:
                 self._work()
@@ -188,13 +192,13 @@ class StoredNodes:
         self._store.release(self.window)
 
     def _work(self) -> None:
-        """Start the background, unless it runs; the lock is held."""
+        """Start the background work, unless it runs; the caller holds `_change`."""
         if not self._working and not self.closed:
             self._store.later(self._step)
             self._working = True
 
     def _step(self) -> None:
-        """In the background: one batch, and another step if there is more to do."""
+        """Write one batch, in the background, and start another step if there is more to do."""
         try:
             with self._change:
                 sealed = tuple(self._sealed)
@@ -231,7 +235,7 @@ class StoredNodes:
 
 
 def between(start: int, end: int) -> list[Node]:
-    """The nodes, of all levels, that begin at positions in [start, end). O(end − start).
+    """Return the nodes, of all levels, that begin at positions in [start, end). O(end − start).
 
     Position 0 begins a node of every level there may be.
 

@@ -15,10 +15,10 @@ from windrow.stores import keys
 from windrow.stores.base import Pairs, Store, extra
 from windrow.stores.errors import StoreError, StoreUnavailable, WindowInUse
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-# A script is one step for Redis, in memory and in its log. All begin by asking whether the lease
-# is still this process's own: who lost it, by a long pause say, must not write any more.
+# A script is one step for Redis, in memory and in its log. All begin with a check that the lease is
+# still this process's own: one that lost it, by a long pause say, must not write any more.
 _OWN = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end\n"
 _BATCH = f"""{_OWN}
 local puts = tonumber(ARGV[2])
@@ -36,7 +36,7 @@ class RedisStore(Store):
     When the server is away, operations wait up to `patience` seconds for it and then fail; the
     window keeps what it was given, and a later `flush` writes it. A process holds a window by a
     lease that it renews every `lease`/3 seconds; if it dies, others may have the window when the
-    lease has run out. What outlives the server's own end is the server's business: with
+    lease has run out. What outlives the server itself depends on the server's settings: with
     ``appendonly yes`` and ``appendfsync always`` it is all that `flush` has confirmed.
     """
 
@@ -73,18 +73,18 @@ class RedisStore(Store):
         self._over = threading.Event()
         self._renewer: threading.Thread | None = None
         try:
-            self._asking(self._client.ping)
+            self._retrying(self._client.ping)
         except StoreError:
             self._client.close()
             raise
 
     def get(self, key: bytes) -> bytes | None:  # noqa: D102
-        found: bytes | None = self._asking(lambda: self._client.get(self._prefix + key))
+        found: bytes | None = self._retrying(lambda: self._client.get(self._prefix + key))
         return found
 
     def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:  # noqa: D102
         full = [self._prefix + key for key in wanted]
-        return self._asking(lambda: self._client.mget(full)) if full else []
+        return self._retrying(lambda: self._client.mget(full)) if full else []
 
     def batch(  # noqa: D102
         self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None
@@ -94,7 +94,7 @@ class RedisStore(Store):
         old = [self._prefix + key for key in deletes]
         if window is not None:
             values = [value for _, value in pairs]
-            names = [self._lock(window), *(key for key, _ in pairs), *old]
+            names = [self._lock_key(window), *(key for key, _ in pairs), *old]
             arguments = [self._token, len(pairs), *values]
             if not self._run(_BATCH, names, arguments):
                 raise WindowInUse(
@@ -111,12 +111,14 @@ class RedisStore(Store):
                     steps.unlink(key)
                 steps.execute()
 
-        self._asking(transaction)
+        self._retrying(transaction)
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:  # noqa: D102
-        whole = self._prefix + prefix
-        pattern = b"".join(b"\\" + bytes((c,)) if c in b"*?[]^\\" else bytes((c,)) for c in whole)
-        found = self._asking(lambda: set(self._client.scan_iter(pattern + b"*", count=1000)))
+        beginning = self._prefix + prefix
+        pattern = b"".join(
+            b"\\" + bytes((c,)) if c in b"*?[]^\\" else bytes((c,)) for c in beginning
+        )
+        found = self._retrying(lambda: set(self._client.scan_iter(pattern + b"*", count=1000)))
         short = [key[len(self._prefix) :] for key in found]  # a set: SCAN may name a key twice
         for start in range(0, len(short), 512):
             part = short[start : start + 512]
@@ -126,18 +128,18 @@ class RedisStore(Store):
 
     # -- the lease ----------------------------------------------------------------------------
 
-    def _lock(self, window: str) -> bytes:
+    def _lock_key(self, window: str) -> bytes:
         return self._prefix + keys.LOCK + keys.name_of(window)
 
-    def _take(self, window: str) -> None:
-        key, milliseconds = self._lock(window), int(self.lease * 1000)
+    def _lock(self, window: str) -> None:
+        key, milliseconds = self._lock_key(window), int(self.lease * 1000)
 
         def take() -> bool:
             if self._client.set(key, self._token, nx=True, px=milliseconds):
                 return True
             return bool(self._client.get(key) == self._token)  # an answer that was lost
 
-        if not self._asking(take):
+        if not self._retrying(take):
             raise WindowInUse(
                 f"window {window!r} of {self!r} is in use: another process holds it, or held it "
                 f"less than {self.lease:g} s ago"
@@ -146,32 +148,32 @@ class RedisStore(Store):
             self._renewer = threading.Thread(target=self._renew, name="windrow-lease", daemon=True)
             self._renewer.start()
 
-    def _give_back(self, window: str) -> None:
+    def _unlock(self, window: str) -> None:
         with suppress(StoreUnavailable):  # the lease runs out by itself
-            self._run(_RELEASE, [self._lock(window)], [self._token])
+            self._run(_RELEASE, [self._lock_key(window)], [self._token])
 
     def _renew(self) -> None:
         while not self._over.wait(self.lease / 3):
             for window in tuple(self._held):
                 try:
                     arguments = [self._token, int(self.lease * 1000)]
-                    self._run(_RENEW, [self._lock(window)], arguments)
+                    self._run(_RENEW, [self._lock_key(window)], arguments)
                 except StoreError:
                     break  # the next batch tells its owner
 
     # -- the server ---------------------------------------------------------------------------
 
     def _run(self, script: str, names: list[bytes], arguments: list[Any]) -> Any:
-        return self._asking(lambda: self._client.eval(script, len(names), *names, *arguments))
+        return self._retrying(lambda: self._client.eval(script, len(names), *names, *arguments))
 
-    def _asking(self, ask: Callable[[], Answer]) -> Answer:
-        """What `ask` answers; it is asked again while the server is away, up to `patience`."""
+    def _retrying(self, call: Callable[[], Result]) -> Result:
+        """Return what `call` returns; repeat it while the server is away, up to `patience`."""
         self._check_open()
         errors = self._redis.exceptions
         deadline, pause = time.monotonic() + self.patience, 0.01
         while True:
             try:
-                return ask()
+                return call()
             except (errors.ConnectionError, errors.TimeoutError) as error:
                 if time.monotonic() + pause > deadline or self._over.is_set():
                     raise StoreUnavailable(
@@ -183,7 +185,7 @@ class RedisStore(Store):
             pause = min(2 * pause, 0.25)
 
     def close(self) -> None:  # noqa: D102
-        self._over.set()  # what is asked from now on is asked once
+        self._over.set()  # no call is made again from now on
         super().close()
 
     def _close(self) -> None:

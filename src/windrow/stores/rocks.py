@@ -74,7 +74,7 @@ class RocksStore(Store):
             changes.put(key, value)
         for key in deletes:
             changes.delete(key)
-        self._calling(self._db.write, changes)
+        self._writing(self._db.write, changes)
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:  # noqa: D102
         self._check_open()
@@ -85,9 +85,10 @@ class RocksStore(Store):
 
     def flush(self) -> None:  # noqa: D102
         self._check_open()
-        self._calling(self._db.flush_wal, True)
+        self._writing(self._db.flush_wal, True)
 
-    def _calling(self, call: Any, argument: Any) -> None:
+    def _writing(self, call: Any, argument: Any) -> None:
+        """Make a call that writes; what it raises becomes a `StoreError`."""
         try:
             call(argument)
         except Exception as error:  # a full disk, say

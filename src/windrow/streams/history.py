@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels.sort import order_rows
-from windrow.streams.encoding import decode, encode
+from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.log import (
     DECODED,
     SEALED,

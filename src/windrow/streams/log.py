@@ -23,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels.sort import order_rows
-from windrow.streams.encoding import decode, encode
+from windrow.stores.encoding.tables import decode, encode
 from windrow.tables.keys import codes
 
 # A chunk of so many rows is sealed for good; smaller ones are merged, so many at a time.

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.streams.encoding import decode, encode
+from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.log import Entries
 from windrow.tables.columns import numbers, whole
 

@@ -1,9 +1,9 @@
-"""`window`: values go in one at a time, and each gives back the aggregate of the window it makes.
+"""`window`: values go in one at a time, and each push returns the aggregate of the window.
 
-What a window holds is one of the kinds of `windrow.windows.kinds`; here they slide. A push checks
-everything first (the time, the value, the user's functions) and changes the window last: what is
-refused leaves it as it was. Only a `combine` that raises while old values leave does so with the
-new value in; they leave with the next push.
+What a window holds is one of the kinds of `windrow.windows.kinds`. A push checks everything first
+(the time, the value, the user's functions) and changes the window last: what is refused leaves it
+as it was. The exception is a `combine` that raises while old values leave: the new value is in
+then, and the old ones leave with the next push.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def window(
     lateness: Any = None,
     algorithm: str = "auto",
 ) -> Window:
-    """A window that values are pushed through; one of `rows`, `range`, `delta`, `until`, `on`.
+    """Return a window to push values through; give one of `rows`, `range`, `delta`, `until`, `on`.
 
     - `rows=w`: the last w values.
     - `range=r`: those whose time `at` lies in [t − r, t], t being the newest time; `closed` as in
@@ -88,13 +88,13 @@ def window(
         aggregation = Together(**aggregation)
     check_aggregation(aggregation, "window")
     if until is not None:
-        return _UntilPolicy(kinds.Until(until), _searching(aggregation, algorithm))
+        return _UntilPolicy(kinds.Until(until), _for_policy(aggregation, algorithm))
     if on is not None:
         if not callable(on):
             raise InvalidArgument(f"on={on!r} must be a function of a value, true where it ends")
-        return _Punctuated(kinds.On(on), _gathering(aggregation, algorithm))
+        return _Punctuated(kinds.On(on), _for_punctuation(aggregation, algorithm))
     lateness = plain(lateness)
-    swag = _sliding(aggregation, algorithm, lateness)
+    swag = _for_times(aggregation, algorithm, lateness)
     if rows is not None:
         return _LastRows(kinds.Rows(whole_number("rows", rows, least=1)), swag, lateness)
     span = kinds.Span(range=plain(range), delta=plain(delta), closed=closed)
@@ -111,17 +111,17 @@ class Window(ABC):
 
     @abstractmethod
     def push(self, value: Any, at: Any = None) -> Any:
-        """Insert `value`, slide, and return the answer."""
+        """Insert `value`, slide, and return the result."""
 
     def query(self) -> Any:
-        """The aggregate of the window as it is, the cost of the algorithm's query."""
+        """Return the aggregate of the window as it is; costs what the algorithm's query costs."""
         return self._swag.query()
 
     def __len__(self) -> int:
         return len(self._swag)
 
     def explain(self) -> str:
-        """What the window holds, what runs, and why.
+        """Return what the window holds, what runs, and why.
 
         >>> from windrow import Max
         >>> print(window(Max(), rows=3).explain())
@@ -155,7 +155,7 @@ class _UntilPolicy(Window):
     extent: kinds.Until
 
     def push(self, value: Any, at: Any = None) -> Any:
-        """Insert `value`, evict what the policy sends away, and return the answer.
+        """Insert `value`, evict what the policy sends away, and return the result.
 
         O(log n) ⊕; with amta O(1) on average.
         """
@@ -172,15 +172,15 @@ class _Punctuated(Window):
     extent: kinds.On
 
     def push(self, value: Any, at: Any = None) -> Any:
-        """Insert `value`; the window's answer if it closes the window, else None. O(1) ⊕."""
+        """Insert `value`; return the result if it closes the window, else None. O(1) ⊕."""
         _refuse_time(at, "on")
         closes: Any = self.extent.on
         if not closes(value):
             self._swag.insert(value)
             return None
-        answer = self._swag.query_with(value)
-        self._swag = _like(self._swag)
-        return answer
+        result = self._swag.query_with(value)
+        self._swag = _empty_like(self._swag)
+        return result
 
 
 class _Timed(Window):
@@ -201,8 +201,8 @@ class _Timed(Window):
         self._newest_at: Any = None  # the same as it was given
 
     def push(self, value: Any, at: Any = None) -> Any:
-        """Insert `value`, slide, and return the answer; the ⊕ of the algorithm and no more."""
-        kind, t = self._read(at)
+        """Insert `value`, slide, and return the result; the ⊕ of the algorithm and no more."""
+        kind, t = self._checked_time(at)
         if t is None or self._newest is None or t >= self._newest:
             self._append(value, t)
             self._kind, self._newest_at = kind, at
@@ -219,7 +219,7 @@ class _Timed(Window):
         return self.query()
 
     def explain(self) -> str:
-        """What the window holds, what becomes of late values, what runs, and why."""
+        """Return what the window holds, what becomes of late values, what runs, and why."""
         late = "late values are refused"
         if self._lateness:
             late = f"late values go to their place, up to {self._lateness['lateness']}"
@@ -235,8 +235,8 @@ class _Timed(Window):
     def _insert_late(self, value: Any, t: Any) -> None:
         """Insert a late value at its place, if the window reaches so far back."""
 
-    def _read(self, at: Any) -> tuple[str, Any]:
-        """The kind of `at` and its number, if it goes with the window's sizes and times so far."""
+    def _checked_time(self, at: Any) -> tuple[str, Any]:
+        """Return the kind of `at` and its number; raise unless it goes with the others."""
         kind, t = (NO_TIMES, None) if at is None else _instant(at)
         for name, size in self._measures.items():
             if at is None:
@@ -307,7 +307,7 @@ class _WithinSpan(_Timed):
         self._to_end = extent.closed in ("both", "right")
         self._times: deque[Any] = deque()  # of the values in the structure
         self._waiting: deque[Any] = deque()
-        self._fitting = _like(swag, "recalculate")  # the same, to see what goes with them
+        self._waiting_swag = _empty_like(swag, "recalculate")  # refuses what does not go with them
 
     def _append(self, value: Any, t: Any) -> None:
         if self._to_end:
@@ -315,26 +315,27 @@ class _WithinSpan(_Timed):
             self._times.append(t)
             self._newest = t
         else:
-            self._append_behind(value, t)
+            self._append_waiting(value, t)
         self._slide()
 
-    def _append_behind(self, value: Any, t: Any) -> None:
+    def _append_waiting(self, value: Any, t: Any) -> None:
+        """Let a value of the newest time wait; a newer time lets in those that waited."""
         self._swag.admit(value)
-        self._fitting.admit(value)
+        self._waiting_swag.admit(value)
         if t != self._newest:
             while self._waiting:
                 self._put(self._waiting[0], self._newest)
                 self._times.append(self._newest)
                 self._waiting.popleft()
-            self._fitting = _like(self._fitting)
+            self._waiting_swag = _empty_like(self._waiting_swag)
         self._waiting.append(value)
-        self._fitting.insert(value)
+        self._waiting_swag.insert(value)
         self._newest = t
 
     def _insert_late(self, value: Any, t: Any) -> None:
         if self._is_outside(t):
             return
-        self._fitting.admit(value)
+        self._waiting_swag.admit(value)
         self._put(value, t)
         place = len(self._times)
         while place and t < self._times[place - 1]:
@@ -357,13 +358,13 @@ class _WithinSpan(_Timed):
         times = list(self._times)
         assert len(times) == len(self._swag), (times, len(self._swag))
         assert times == sorted(times) and not any(map(self._is_outside, times)), times
-        assert len(self._waiting) == len(self._fitting), self._waiting
+        assert len(self._waiting) == len(self._waiting_swag), self._waiting
         assert bool(self._waiting) == (not self._to_end and self._newest is not None)
         assert self._to_end or all(t < self._newest for t in times), (times, self._newest)
 
 
 def _distance(at: Any, newest: Any, size: Any) -> int:
-    """1 if `at` lies further before `newest` than `size`, 0 if just so far, −1 if nearer.
+    """Return 1 if `at` lies further before `newest` than `size`, 0 if just so far, −1 if nearer.
 
     >>> _distance(3, 10, 5), _distance(5, 10, 5), _distance(9.5, 10, 5)
     (1, 0, -1)
@@ -375,7 +376,7 @@ def _distance(at: Any, newest: Any, size: Any) -> int:
 
 
 def _instant(at: Any) -> tuple[str, int | float]:
-    """The kind of `at`, and its number: nanoseconds from the epoch for a time.
+    """Return the kind of `at` and its number; for a time, nanoseconds from the epoch.
 
     >>> _instant(datetime.datetime(1970, 1, 1, 0, 0, 1))
     ('times without a zone', 1000000000)
@@ -395,7 +396,7 @@ def _instant(at: Any) -> tuple[str, int | float]:
 
 
 def _numpy_instant(at: Any) -> int:
-    """A datetime64 as nanoseconds, also where NumPy's own would overflow."""
+    """Return a datetime64 as nanoseconds, also where NumPy's own would overflow."""
     import numpy as np
 
     unit, count = np.datetime_data(at.dtype)
@@ -416,40 +417,44 @@ def _refuse_time(at: Any, name: str) -> None:
         )
 
 
-def _like(swag: Aggregator, algorithm: str = "") -> Aggregator:
-    """An empty window of the same aggregation, by the same algorithm or another."""
-    made = aggregator(swag.aggregation, algorithm or swag.algorithm)
-    made.why = swag.why
-    return made
+def _empty_like(swag: Aggregator, algorithm: str = "") -> Aggregator:
+    """Return an empty aggregator of the same aggregation, by the same algorithm or another."""
+    empty = aggregator(swag.aggregation, algorithm or swag.algorithm)
+    empty.why = swag.why
+    return empty
 
 
-def _sliding(aggregation: Aggregation, algorithm: str, lateness: Any) -> Aggregator:
+def _for_times(aggregation: Aggregation, algorithm: str, lateness: Any) -> Aggregator:
+    """Return the aggregator of a window of values with times, which may be late."""
     if lateness is None:
         return aggregator(aggregation, algorithm)
     if algorithm != "auto":
-        _demand("out_of_order", "lateness", algorithm)
+        _check_ability("out_of_order", "lateness", algorithm)
         return aggregator(aggregation, algorithm)
     return aggregator(aggregation, out_of_order=True)
 
 
-def _searching(aggregation: Aggregation, algorithm: str) -> Aggregator:
+def _for_policy(aggregation: Aggregation, algorithm: str) -> Aggregator:
+    """Return the aggregator of a window that a policy cuts."""
     if algorithm != "auto":
-        _demand("prefix_search", "until", algorithm)
+        _check_ability("prefix_search", "until", algorithm)
         return aggregator(aggregation, algorithm)
-    made = aggregator(aggregation, "amta")
-    made.why = "what a policy sends away is found by a search down its trees"
-    return made
+    swag = aggregator(aggregation, "amta")
+    swag.why = "what a policy sends away is found by a search down its trees"
+    return swag
 
 
-def _gathering(aggregation: Aggregation, algorithm: str) -> Aggregator:
+def _for_punctuation(aggregation: Aggregation, algorithm: str) -> Aggregator:
+    """Return the aggregator of a window from which nothing leaves before it closes."""
     if algorithm != "auto" or not aggregation.bounded:
         return aggregator(aggregation, algorithm)
-    made = aggregator(aggregation, "two_stacks")
-    made.why = "nothing leaves before the window closes: 1 ⊕ a value"
-    return made
+    swag = aggregator(aggregation, "two_stacks")
+    swag.why = "nothing leaves before the window closes: 1 ⊕ a value"
+    return swag
 
 
-def _demand(ability: str, argument: str, algorithm: str) -> None:
+def _check_ability(ability: str, argument: str, algorithm: str) -> None:
+    """Raise unless the algorithm of this name has the ability that an argument needs."""
     if not getattr(algorithm_class(algorithm), ability):
         able = [name for name in ALGORITHMS if getattr(algorithm_class(name), ability)]
         raise InvalidArgument(

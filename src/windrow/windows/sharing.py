@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from windrow.aggregations.base import Aggregation, State
-from windrow.aggregations.partials import Partials
+from windrow.aggregations.shared_states import SharedStates
 from windrow.aggregations.together import Record
 from windrow.algorithms.base import NOTHING
 from windrow.algorithms.flatfit import FlatFit
@@ -176,7 +176,7 @@ class SharedWindows:
     ) -> None:
         self.plan = SharedPlan(windows, strategy)
         self._lowerings, asked = _lowerings(aggregations, len(self.plan.queries))
-        self.partials = Partials(*asked)
+        self.partials = SharedStates(*asked)
         self._slices = Slices(self.partials)
         self._growing: State = NOTHING
         self._edges: Iterator[Edge] | None = None
@@ -349,7 +349,7 @@ def _plus(combine: Callable[[State, State], State], a: State, b: State) -> State
     return a if b is NOTHING else combine(a, b)
 
 
-_Lowering = Callable[[Partials, State], Any]
+_Lowering = Callable[[SharedStates, State], Any]
 
 
 def _lowerings(aggregations: Any, count: int) -> tuple[list[_Lowering], list[Aggregation]]:
@@ -375,9 +375,9 @@ def _lowerings(aggregations: Any, count: int) -> tuple[list[_Lowering], list[Agg
     return lowerings, asked
 
 
-def _record(places: dict[str, int], partials: Partials, state: State) -> Record:
-    return Record((name, partials.answer(i, state)) for name, i in places.items())
+def _record(places: dict[str, int], partials: SharedStates, state: State) -> Record:
+    return Record((name, partials.result_of(i, state)) for name, i in places.items())
 
 
-def _one(place: int, partials: Partials, state: State) -> Any:
-    return partials.answer(place, state)
+def _one(place: int, partials: SharedStates, state: State) -> Any:
+    return partials.result_of(place, state)

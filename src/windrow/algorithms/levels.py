@@ -1,0 +1,37 @@
+"""What AMTA and Log MTA share: a binary tree as a list of queues, one a level (paper 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windrow.aggregations.base import Aggregation, State
+from windrow.algorithms.base import Aggregator
+from windrow.algorithms.chunked_queue import ChunkedQueue
+
+
+class LevelledTree(Aggregator):
+    """A window of the positions [head, end), and the nodes of a tree above them.
+
+    Node m of level l is an aggregate of the positions [m·2^l, (m+1)·2^l).
+    """
+
+    bulk_evict = True
+    prefix_search = True
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        super().__init__(aggregation)
+        self._head = self._end = 0
+        self._levels = [self._queue(0, 0)]
+
+    def __len__(self) -> int:
+        return self._end - self._head
+
+    def _queue(self, level: int, start: int) -> ChunkedQueue:
+        """Return an empty level whose first node will be `start`."""
+        return ChunkedQueue(start)
+
+    def _node(self, level: int, m: int) -> State:
+        return self._levels[level][m]
+
+    def _count_while(self, goes: Callable[[State], bool]) -> int:
+        return self._search(self._node, self._head, self._end, goes) - self._head

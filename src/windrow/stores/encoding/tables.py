@@ -1,0 +1,48 @@
+"""Arrow tables as bytes: each table's one batch in Arrow's own layout, without its schema.
+
+The body of the frame is the tag `W`, five zeros so that batches begin at a multiple of eight, and
+the batches. Readers know the schemas, so a chunk of a few rows is hardly longer than its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyarrow.ipc import read_message, read_record_batch
+
+from windrow.stores.encoding.frame import CHECKSUM_SIZE, HEADER, check_frame, joined
+from windrow.stores.errors import CorruptValue
+
+_START = (HEADER + b"W").ljust(8, b"\0")
+
+
+def encode(*tables: pa.Table) -> bytes:
+    """Return tables as bytes. O(their size).
+
+    >>> data = encode(pa.table({"x": [1, 2]}))
+    >>> decode(data, [pa.schema({"x": pa.int64()})], "a chunk")[0].to_pydict()
+    {'x': [1, 2]}
+    """
+    return joined([_START, *(_one_batch(table).serialize() for table in tables)])
+
+
+def decode(data: bytes, schemas: Sequence[pa.Schema], what: str) -> list[pa.Table]:
+    """Return the tables that `encode` was given; an error names `what`. O(their size)."""
+    check_frame(data, what)
+    if not data.startswith(_START):
+        raise CorruptValue(f"{what} does not hold tables")
+    reader = pa.BufferReader(pa.py_buffer(data).slice(len(_START)))
+    try:
+        batches = [read_record_batch(read_message(reader), schema) for schema in schemas]
+    except (pa.ArrowInvalid, OSError, EOFError) as error:
+        raise CorruptValue(f"{what} does not hold what this query keeps: {error}") from error
+    if reader.tell() != len(data) - len(_START) - CHECKSUM_SIZE:
+        raise CorruptValue(f"{what} does not hold what this query keeps: it holds more tables")
+    return [pa.Table.from_batches([batch]) for batch in batches]
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    """Return all rows of a table as one batch."""
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
