@@ -107,7 +107,7 @@ def test_every_aggregation_is_here() -> None:
     assert known - kinds == set()
 
 
-@pytest.mark.filterwarnings("ignore::windrow.kernels.interpreted.NotCompiledWarning")
+@pytest.mark.filterwarnings("ignore::windrow.kernels.routes.NotCompiledWarning")
 @pytest.mark.parametrize(
     "window", [*WINDOWS, *(pytest.param(w, marks=pytest.mark.slow) for w in MORE)], ids=label
 )
@@ -117,7 +117,7 @@ def test_windows(frame: DataFrame, window: dict[str, Any]) -> None:
     alike(made, query(table()), by(made))
 
 
-@pytest.mark.filterwarnings("ignore::windrow.kernels.interpreted.NotCompiledWarning")
+@pytest.mark.filterwarnings("ignore::windrow.kernels.routes.NotCompiledWarning")
 @pytest.mark.parametrize(
     "window", [{"rows": 3}, {"range": 9}, {"range": 10, "slide": 4}], ids=label
 )
