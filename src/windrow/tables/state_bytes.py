@@ -31,8 +31,6 @@ from windrow.tables.state_numbers import Part, bound_to, machine_numbers
 from windrow.tables.types import compiled_type, is_number
 from windrow.windows.positions import Windows
 
-_MOST_DIGITS = 38
-_ARROW = {"float64": pa.float64(), "int64": pa.int64(), "boolean": pa.bool_()}
 _BLOCK = 1 << 22  # bytes of sketches that lie open at a time
 
 

@@ -33,7 +33,6 @@ from windrow.tables.types import compiled_type, is_number
 
 _MOST_DIGITS = 38
 _ARROW = {"float64": pa.float64(), "int64": pa.int64(), "boolean": pa.bool_()}
-_BLOCK = 1 << 22  # bytes of sketches that lie open at a time
 
 
 class Part(ABC):
