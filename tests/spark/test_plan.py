@@ -17,7 +17,7 @@ from windrow.kernels.routes import TRACE, traced
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MANY = {"peak": Max("v"), "total": Sum("v"), "rows": Count()}
+MANY = {"peak": Max("v"), "total": Sum("v"), "n": Count()}
 QUERIES: dict[str, dict[str, Any]] = {
     "rows by key": {"partition_by": "key", "rows": 5, "deviation": StdDev("v"), **MANY},
     "range by key": {"partition_by": "key", "range": "9 s", **MANY},

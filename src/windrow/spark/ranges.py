@@ -39,6 +39,7 @@ from windrow.spark.workers import KEPT, Tables, beside
 from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of, satisfies
 from windrow.tables.sort import TableRows, sorted_already
+from windrow.tables.states import StateColumns
 from windrow.tables.walk import walk_together
 
 
@@ -80,7 +81,8 @@ def ranged(bounds: Sequence[Bound], frame: Any, schema: Any, ranges: Ranges) -> 
         .sortWithinPartitions(*keys, *[column(name) for name in first.query.order_by])
     )
     needed = [name for name in read(bounds) if name in frame.columns]
-    work = Ranged(tuple(bounds), tuple(made[i] for i in sorted(made)), middle, tag)
+    groups = tuple(made[i] for i in sorted(made))
+    work = Ranged(tuple(bounds), groups, middle, state_columns(first), tag)
     return beside(spread, [*needed, tag], work, schema, filtered=True)
 
 
@@ -114,6 +116,7 @@ class Ranged:
     bounds: tuple[Bound, ...]
     groups: tuple[Group, ...]
     middle: pa.Table | None
+    parts: StateColumns  # as the driver named them, which has the states of the middle made
     tag: str
 
     def __call__(self, tables: Tables) -> Tables:
@@ -146,7 +149,7 @@ class Ranged:
         """Windows that begin in the halo and hold all of the middle; null for the halo's own."""
         assert self.middle is not None
         (bound,) = self.bounds
-        parts = state_columns(bound)
+        parts = self.parts
         n = rows.num_rows
         halo = int(np.count_nonzero(rows.column(self.tag).to_numpy() & 1))
         lo, hi = self._bounds(group, p, rows, halo)

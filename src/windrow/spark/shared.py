@@ -21,12 +21,16 @@ from windrow.tables.bind import Bound
 def shared_schema(bounds: Sequence[Bound], frame: Any, columns: list[str]) -> StructType:
     """The schema of the results of all queries; `columns` are those that the user's frame has."""
     fields: dict[str, StructField] = {}
-    if bounds[0].own_rows and len(bounds) > 1:
+    apart = bool(bounds[0].own_rows) and len(bounds) > 1
+    if apart:
         fields[QUERY] = StructField(QUERY, IntegerType(), False)
     for bound in bounds:
         for field in result_schema(bound, frame).fields:
             if field.name in columns or field.name not in frame.columns:
-                fields[field.name] = field
+                missing = apart and field.name in bound.query.parts  # in rows of other queries
+                fields[field.name] = StructField(
+                    field.name, field.dataType, field.nullable or missing
+                )
     return StructType(list(fields.values()))
 
 
