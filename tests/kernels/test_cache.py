@@ -21,13 +21,12 @@ spread = aggregation(
     lower=lambda s: s[1] - s[0],
 )
 values = np.random.default_rng(0).normal(size=2000)
-answers = [rolling(values, spread, rows=50), rolling(values, ArgMax(), rows=50),
+answers = [rolling(values, spread, rows=50),
+           rolling(values, ArgMax(), rows=50, algorithm="two_stacks"),
            rolling(values, Sum(), rows=50, algorithm="daba")]
 print(*(repr(float(a.sum())) for a in answers))
 from windrow.kernels import cache
-hits = [sum(m.run.stats.cache_hits.values()) for n, m in sys.modules.items()
-        if n.startswith("windrow_generated_")]
-print(*hits)
+print(*(sum(run.stats.cache_hits.values()) for run in cache.loaded.values()))
 """
 
 

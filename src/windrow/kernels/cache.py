@@ -19,9 +19,12 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from types import ModuleType
+from typing import Any
+from weakref import WeakValueDictionary
 
 _loading = threading.Lock()
+# The functions `run` that somebody keeps, by the names of their modules.
+loaded: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
 def cache_dir() -> Path:
@@ -72,27 +75,40 @@ def _environment() -> str:
     return "\n".join(map(str, parts))
 
 
-@functools.lru_cache(maxsize=512)
-def load(text: str) -> ModuleType:
-    """The module whose source is `text`, written to the cache if it is not there."""
+def load(text: str) -> Any:
+    """The compiled function `run` of the module whose source is `text`.
+
+    The source is written to the cache if it is not there. Whoever asks for the same text gets the
+    same function, as long as somebody keeps it; then it is freed, and the module with it.
+    """
     key = hashlib.sha256((_environment() + text).encode()).hexdigest()[:24]
     name = f"windrow_generated_{key}"
     with _loading:
-        if name in sys.modules:
-            return sys.modules[name]
-        path = cache_dir() / f"{name}.py"
-        if not path.exists():
-            _write(path, text)
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-        return module
+        run = loaded.get(name)
+        if run is None:
+            path = cache_dir() / f"{name}.py"
+            if not path.exists():
+                _write(path, text)
+            run = loaded[name] = _run_of(name, path)
+        return run
+
+
+def _run_of(name: str, path: Path) -> Any:
+    """The function `run` of the module in that file, compiled, and without the module.
+
+    Numba asks `sys.modules` for the module while it compiles. It keeps what a compiled function's
+    globals hold for as long as these hold the function itself: for ever, if they are not emptied.
+    """
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+        return module.run
+    finally:
+        del sys.modules[name]
+        vars(module).clear()
 
 
 def _write(path: Path, text: str) -> None:

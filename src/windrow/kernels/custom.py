@@ -13,6 +13,7 @@ from numba.core.typing.templates import Signature
 
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.functions import NotCompilable, NotEmbeddable, embed, first_line
+from windrow.kernels.llvm import INNER
 from windrow.kernels.monoids import Monoid
 
 _NAMES = ("user_lift", "user_combine", "user_lower", "user_inverse")
@@ -34,7 +35,7 @@ def _typed(text: str, dtypes: tuple[str, ...], invertible: bool, unary: bool) ->
     scope = python_types.ModuleType("windrow_user_functions")
     scope.__dict__["__file__"] = __file__
     exec(text, scope.__dict__)
-    lift, combine, lower = (njit(scope.__dict__[name]) for name in _NAMES[:3])
+    lift, combine, lower = (njit(**INNER)(scope.__dict__[name]) for name in _NAMES[:3])
     try:
         state = _returned(lift, tuple(from_dtype(np.dtype(d)) for d in dtypes), "lift")
         for _ in range(4):  # until combine gives back what it takes
@@ -64,19 +65,19 @@ def _source(text: str, columns: int, one: bool, invertible: bool, unary: bool) -
     """The user's functions, and wrappers that make every state a tuple."""
     values = ", ".join(f"x{i}" for i in range(columns))
     a, b, s = ("a[0]", "b[0]", "s[0]") if one else ("a", "b", "s")
-    lines = [text, *(f"{name} = njit({name})" for name in _NAMES[:3])]
+    lines = [text, *(f"{name} = inner({name})" for name in _NAMES[:3])]
     bodies = {
         f"unit({values})": f"user_lift({values})",
         "plus(a, b)": f"user_combine({a}, {b})",
     }
     if invertible:
-        lines.append("user_inverse = njit(user_inverse)")
+        lines.append("user_inverse = inner(user_inverse)")
         bodies["minus(a, b)"] = f"user_inverse({a}, {b})"
         if unary:
             bodies["minus(a, b)"] = f"user_combine(user_inverse({b}), {a})"
     for head, body in bodies.items():
-        lines.append(f"@njit\ndef {head}:\n    return {f'({body},)' if one else body}")
-    lines.append(f"@njit\ndef answer(s):\n    return user_lower({s})")
+        lines.append(f"@inner\ndef {head}:\n    return {f'({body},)' if one else body}")
+    lines.append(f"@inner\ndef answer(s):\n    return user_lower({s})")
     return "\n".join(lines)
 
 

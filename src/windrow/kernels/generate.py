@@ -18,6 +18,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.errors import Unsupported
 from windrow.kernels import cache
 from windrow.kernels.functions import first_line
+from windrow.kernels.llvm import INNER
 from windrow.kernels.monoids import Compiled
 from windrow.kernels.words import rows_words, scalar_words
 
@@ -82,7 +83,8 @@ def loop_of(
         raise Unsupported(f"{aggregation!r} does not compile: {first_line(error)}") from error
 
 
-@functools.lru_cache(maxsize=256)
+# The one place that keeps compiled loops. What it lets go of is freed, and loaded when asked for.
+@functools.lru_cache(maxsize=128)
 def kernel(
     algorithm: str,
     monoid: Compiled,
@@ -94,7 +96,7 @@ def kernel(
     """The module of a loop, loaded."""
     loop = importlib.import_module(f"windrow.kernels.loops.{algorithm}")
     text = module_text(algorithm, monoid, columns, bounds, nulls, commutative)
-    return Kernel(cache.load(text).run, loop.STATES, loop.INDICES, monoid, nulls)
+    return Kernel(cache.load(text), loop.STATES, loop.INDICES, monoid, nulls)
 
 
 def module_text(
@@ -129,11 +131,10 @@ def module_text(
             "from numba.core.types import *",
             "from numba.core.types import Tuple",
             "CACHEABLE = True",
-            # Numba hands it down to what the words call, a user's functions among them.
-            f"words = njit(error_model={error_model!r})",
+            f"inner = njit(error_model={error_model!r}, **{INNER})",
             monoid.source,
             f"COMMUTATIVE = {commutative}",
-            "@words",
+            "@inner",
             f"def window(r, row, w, lo, hi):\n    {_BOUNDS[bounds]}",
             words,
             body,

@@ -87,11 +87,11 @@ def _monoid(algebra: Algebra, dtype: str) -> Monoid:
         text = embed(functions)
     except NotEmbeddable as error:
         raise NotCompilable(str(error)) from None
-    compiled = [f"{name} = small({name})" for name in functions]
+    compiled = [f"{name} = inner({name})" for name in functions]
     return Monoid(
         algebra.types(dtype),
         tuple(number_type(kind, dtype) for kind in algebra.outputs),
-        "\n".join([text, 'small = njit(inline="never", error_model="numpy")', *compiled]),
+        "\n".join([text, *compiled]),
         minus="minus" if algebra.minus is not None else "",
         constants=algebra.constants,
         positioned=algebra.positioned,

@@ -168,7 +168,7 @@ def _giving(compiled: Compiled) -> Compiled:
             answer="windrow_give",
             out_dtype=compiled.dtype,
             out_width=compiled.width,
-            source=f"{compiled.source}\n@njit\ndef windrow_give(s, out{_more(compiled)}):\n"
+            source=f"{compiled.source}\n@inner\ndef windrow_give(s, out{_more(compiled)}):\n"
             f"    {compiled.copy}(s, out)\n    return s[0] != 0",  # the head says: not nothing
         )
     state = "s" if len(compiled.fields) > 1 else "s[0]"
@@ -177,7 +177,7 @@ def _giving(compiled: Compiled) -> Compiled:
         outputs=compiled.fields,
         answer="windrow_give",
         constants=(),
-        source=f"{compiled.source}\n@njit\ndef windrow_give(s):\n    return {state}",
+        source=f"{compiled.source}\n@inner\ndef windrow_give(s):\n    return {state}",
     )
 
 
@@ -191,7 +191,7 @@ def _taking(compiled: Compiled) -> Compiled:
         fields = ", ".join(f"x{i}" for i in range(len(compiled.fields)))
         head, body = f"windrow_take({fields})", f"return ({fields},)"
         more = {"columns": len(compiled.fields), "positioned": False}
-    source = f"{compiled.source}\n@njit\ndef {head}:\n    {body}"
+    source = f"{compiled.source}\n@inner\ndef {head}:\n    {body}"
     return replace(compiled, unit="windrow_take", minus="", source=source, **more)
 
 

@@ -80,7 +80,7 @@ def rows_words(monoid: RowAlgebra) -> str:
 
 
 def _word(head: str, *body: str) -> str:
-    return "\n    ".join((f"@words\ndef {head}:", *body))
+    return "\n    ".join((f"@inner\ndef {head}:", *body))
 
 
 def _tuple(item: str, size: int) -> str:
