@@ -30,20 +30,27 @@ awkward = st.one_of(
 small_windows = st.integers(1, 200)
 
 
-def var_with(ddof: int) -> Callable[..., None]:
+def extreme(flip: int) -> Callable[..., None]:
     def kernel(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-        variance.rolling_var_f64(values, w, ddof, start, stop, out)
+        bits, floating = values.view(np.int64), values.dtype == np.float64
+        minmax.rolling_extremes(bits, w, start, stop, flip, floating, out.view(np.int64))
 
     return kernel
 
 
-def deviation(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-    variance.rolling_std_f64(values, w, 1, start, stop, out)
+def var_with(ddof: int, root: bool = False) -> Callable[..., None]:
+    def kernel(values: Array, w: int, start: int, stop: int, out: Array) -> None:
+        variance.rolling_variances(values, w, ddof, start, stop, root, out)
+
+    return kernel
+
+
+rolling_max, rolling_min, deviation = extreme(0), extreme(-1), var_with(1, root=True)
 
 
 FLOAT_KERNELS = [
-    pytest.param(minmax.rolling_max_f64, id="max"),
-    pytest.param(minmax.rolling_min_f64, id="min"),
+    pytest.param(rolling_max, id="max"),
+    pytest.param(rolling_min, id="min"),
     pytest.param(sums.rolling_sum_f64, id="sum"),
     pytest.param(sums.rolling_mean_f64, id="mean"),
     pytest.param(var_with(1), id="var"),
@@ -99,8 +106,8 @@ def spark_min(window: Array) -> Any:
 def test_extrema_order_nan_above_all_numbers(data: list[float], w: int) -> None:
     values = np.array(data, float)
     for kernel, oracle in (
-        (minmax.rolling_max_f64, spark_max),
-        (minmax.rolling_min_f64, spark_min),
+        (rolling_max, spark_max),
+        (rolling_min, spark_min),
     ):
         expected = np.array([oracle(window) for window in windows(values, w)], float)
         np.testing.assert_array_equal(whole(kernel, values, w), expected)
@@ -110,7 +117,7 @@ def test_extrema_order_nan_above_all_numbers(data: list[float], w: int) -> None:
 @settings(max_examples=60, deadline=None)
 def test_integer_extrema(data: list[int], w: int) -> None:
     values = np.array(data, np.int64)
-    for kernel, oracle in ((minmax.rolling_max_i64, np.max), (minmax.rolling_min_i64, np.min)):
+    for kernel, oracle in ((rolling_max, np.max), (rolling_min, np.min)):
         expected = np.array([oracle(window) for window in windows(values, w)], np.int64)
         np.testing.assert_array_equal(whole(kernel, values, w), expected)
 
@@ -121,15 +128,15 @@ def test_extrema_at_all_lengths(n: int) -> None:
     integers = np.random.default_rng(n).integers(-(2**63), 2**63 - 1, n)
     for w in WINDOWS:
         rolling = pd.Series(values).rolling(w, min_periods=1)
-        np.testing.assert_array_equal(whole(minmax.rolling_max_f64, values, w), rolling.max())
-        np.testing.assert_array_equal(whole(minmax.rolling_min_f64, values, w), rolling.min())
+        np.testing.assert_array_equal(whole(rolling_max, values, w), rolling.max())
+        np.testing.assert_array_equal(whole(rolling_min, values, w), rolling.min())
         # Ranks order as the values do and, unlike 64 bits, fit into a float.
         ranks = np.argsort(np.argsort(integers))
         ordered = np.sort(integers)
         rolling = pd.Series(ranks).rolling(w, min_periods=1)
         for kernel, expected in (
-            (minmax.rolling_max_i64, rolling.max()),
-            (minmax.rolling_min_i64, rolling.min()),
+            (rolling_max, rolling.max()),
+            (rolling_min, rolling.min()),
         ):
             np.testing.assert_array_equal(
                 whole(kernel, integers, w), ordered[expected.to_numpy().astype(np.int64)]
@@ -140,21 +147,21 @@ def test_extrema_of_runs() -> None:
     for values in (np.arange(5000.0), np.arange(5000.0)[::-1].copy(), np.zeros(5000)):
         for w in (8, 64, 700):
             expected = pd.Series(values).rolling(w, min_periods=1).max()
-            np.testing.assert_array_equal(whole(minmax.rolling_max_f64, values, w), expected)
+            np.testing.assert_array_equal(whole(rolling_max, values, w), expected)
 
 
 def test_nans_of_any_sign_and_payload_are_nan() -> None:
     bits = np.array([0x7FF8000000000001, 0x7FF0000000000001, -1, -(2**51)], np.int64)
     values = np.concatenate([bits.view(np.float64), np.zeros(4)])
     assert np.isnan(values[:4]).all()
-    assert np.isnan(whole(minmax.rolling_max_f64, values, 2)).tolist() == [True] * 5 + [False] * 3
-    assert np.isnan(whole(minmax.rolling_min_f64, values, 2)).tolist() == [True] * 4 + [False] * 4
+    assert np.isnan(whole(rolling_max, values, 2)).tolist() == [True] * 5 + [False] * 3
+    assert np.isnan(whole(rolling_min, values, 2)).tolist() == [True] * 4 + [False] * 4
 
 
 def test_zeros_of_both_signs_are_ordered() -> None:
     for values in (np.array([0.0, -0.0]), np.array([-0.0, 0.0])):
-        assert math.copysign(1, whole(minmax.rolling_max_f64, values, 2)[1]) == 1
-        assert math.copysign(1, whole(minmax.rolling_min_f64, values, 2)[1]) == -1
+        assert math.copysign(1, whole(rolling_max, values, 2)[1]) == 1
+        assert math.copysign(1, whole(rolling_min, values, 2)[1]) == -1
 
 
 # --- what all rolling kernels share --------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +22,6 @@ class Column:
     data: NDArray[Any]
     nulls: NDArray[np.uint8] | None
     dtype: np.dtype[Any]
-
-    def nothing(self) -> Column:
-        """A column of this kind without values."""
-        return Column(self.data[:0].copy(), None, self.dtype)
 
     def since(self, at: int) -> Column:
         """The values from the at-th on, as a copy: the caller may fill its array anew."""
@@ -81,12 +78,21 @@ def column(values: Any, nulls: Any, nan: str, name: str = "values") -> Column | 
     return Column(ordinary(data), None if mask is None else mask.astype(np.uint8), array.dtype)
 
 
+def any_null(columns: Sequence[Column]) -> NDArray[np.uint8] | None:
+    """Which rows have a null in any of the columns; None if no column has nulls.
+
+    >>> any_null([Column(np.zeros(2), np.array([0, 1], np.uint8), np.dtype(float))])
+    array([0, 1], dtype=uint8)
+    """
+    masks = [c.nulls for c in columns if c.nulls is not None]
+    return np.bitwise_or.reduce(masks) if masks else None
+
+
 def joined(old: Column, new: Column) -> Column:
     """One column behind the other."""
     nulls = None
     if old.nulls is not None or new.nulls is not None:
-        pieces = [
-            c.nulls if c.nulls is not None else np.zeros(c.data.size, np.uint8) for c in (old, new)
-        ]
-        nulls = np.concatenate(pieces)
+        nulls = np.concatenate(
+            [np.zeros(c.data.size, np.uint8) if c.nulls is None else c.nulls for c in (old, new)]
+        )
     return Column(np.concatenate([old.data, new.data]), nulls, old.dtype)

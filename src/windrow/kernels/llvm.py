@@ -13,10 +13,12 @@ Of an aggregation of the user's own there stays, once its loop is let go of,
 
 from __future__ import annotations
 
+from typing import Any
+
 from llvmlite.binding import ffi, newpassmanagers
 
 # Options of `njit` for a function that only compiled code calls. Python must not: it would crash.
-INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def free_pass_managers() -> None:

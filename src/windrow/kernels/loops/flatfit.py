@@ -16,22 +16,9 @@ INDICES = {"pointers": (1, 0), "passed": (1, 0)}
 
 
 def run(
-    row,
-    stop,
-    base,
-    w,
-    lo,
-    hi,
-    columns,
-    nulls,
-    cursors,
-    partials,
-    spare,
-    pointers,
-    passed,
-    out,
-    valid,
-):
+    row, stop, base, w, lo, hi, columns, nulls, cursors, partials, spare, pointers, passed,
+    out, valid,
+):  # fmt: skip
     head, end = cursors[0], cursors[1]
     mask = cursors[2] - 1
     for r in range(row, stop):

@@ -30,25 +30,9 @@ INDICES = {
 
 
 def run(
-    row,
-    stop,
-    base,
-    w,
-    lo,
-    hi,
-    columns,
-    nulls,
-    cursors,
-    partials,
-    spare,
-    pointers,
-    passed,
-    edges,
-    turns,
-    lasts,
-    out,
-    valid,
-):
+    row, stop, base, w, lo, hi, columns, nulls, cursors, partials, spare, pointers, passed,
+    edges, turns, lasts, out, valid,
+):  # fmt: skip
     end = cursors[1]
     mask = cursors[2] - 1
     for _ in range(row, stop):

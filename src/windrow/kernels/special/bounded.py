@@ -19,24 +19,20 @@ maxima 5.9, sums 5.4, means 5.8, where the same scheme with one value at a time 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import boolean, float64, int64, njit, void
+from numba import boolean, float64, int64, void
 
+from windrow.kernels.special import FLOATS, INTS, Array, compiled
 from windrow.kernels.special.minmax import LOWEST, key_of, value_of
 from windrow.kernels.special.sums import BLOCK, plus
 from windrow.windows.bounds import phase_end
-
-Array = np.ndarray[Any, Any]
-
 
 # --- extrema -------------------------------------------------------------------------------
 
 # Indices are unsigned where they count down, and so never negative for the compiler to ask.
 
 
-@njit(void(int64[::1], int64, boolean, int64[::1]), cache=True, nogil=True)
+@compiled(void(INTS, int64, boolean, INTS))
 def suffix_maxima(bits: Array, flip: int, floating: bool, into: Array) -> None:
     """into[j] is the highest key from j on; the lowest of all behind the end."""
     n = np.uint64(bits.size)
@@ -48,7 +44,7 @@ def suffix_maxima(bits: Array, flip: int, floating: bool, into: Array) -> None:
         into[j] = highest
 
 
-@njit(void(int64[::1], int64, boolean, int64[::1]), cache=True, nogil=True)
+@compiled(void(INTS, int64, boolean, INTS))
 def prefix_maxima(bits: Array, flip: int, floating: bool, into: Array) -> None:
     """into[j] is the highest key before j; the lowest of all for none."""
     highest = LOWEST
@@ -59,11 +55,7 @@ def prefix_maxima(bits: Array, flip: int, floating: bool, into: Array) -> None:
         rest[j] = highest
 
 
-@njit(
-    void(int64[::1], int64[::1], int64[::1], int64, int64, boolean, int64[:, ::1], int64[::1]),
-    cache=True,
-    nogil=True,
-)
+@compiled(void(INTS, INTS, INTS, int64, int64, boolean, int64[:, ::1], INTS))
 def bounded_extremes(
     bits: Array,
     lo: Array,
@@ -102,7 +94,7 @@ def bounded_extremes(
 # --- sums ----------------------------------------------------------------------------------
 
 
-@njit(void(float64[::1], float64[::1]), cache=True, nogil=True)
+@compiled(void(FLOATS, FLOATS))
 def growing_sums(values: Array, into: Array) -> None:
     """into[j] is the sum of the first j values, the same however many follow.
 
@@ -146,7 +138,7 @@ def growing_sums(values: Array, into: Array) -> None:
         high, low = plus(high, low, base)
 
 
-@njit(void(float64[::1], float64[::1]), cache=True, nogil=True)
+@compiled(void(FLOATS, FLOATS))
 def shrinking_sums(values: Array, into: Array) -> None:
     """into[j] is the sum of the values from j on, in blocks from the end."""
     into[values.size] = 0.0
@@ -178,12 +170,7 @@ def shrinking_sums(values: Array, into: Array) -> None:
         high, low = plus(high, low, base)
 
 
-@njit(
-    void(float64[::1], int64[::1], int64[::1], int64, boolean, float64[:, ::1], float64[::1]),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)
+@compiled(void(FLOATS, INTS, INTS, int64, boolean, float64[:, ::1], FLOATS), error_model="numpy")
 def bounded_sums(
     values: Array, lo: Array, hi: Array, end: int, mean: bool, scratch: Array, out: Array
 ) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import boolean, int64, njit, uint8, void
+from numba import boolean, int64, void
 
+from windrow.kernels.special import BYTES, INTS, Array, compiled
 from windrow.kernels.special.minmax import HIGHEST, INFINITY_BITS, LOWEST
-
-Array = np.ndarray[Any, Any]
 
 GAMMA = 0x9E3779B97F4A7C15 - 2**64  # an odd number whose bits look like any
 
 
-@njit(int64(int64[::1], int64[::1], int64), cache=True, nogil=True)
+@compiled(int64(INTS, INTS, int64))
 def _slot(keys: Array, numbers: Array, key: int) -> int:
     """Where the key is, or where it belongs."""
     mixed = key * GAMMA
@@ -24,7 +21,7 @@ def _slot(keys: Array, numbers: Array, key: int) -> int:
     return place
 
 
-@njit(int64(int64[::1], uint8[::1], boolean, int64[::1]), cache=True, nogil=True)
+@compiled(int64(INTS, BYTES, boolean, INTS))
 def number_values(bits: Array, nulls: Array, floating: bool, codes: Array) -> int:
     """Number the values by first occurrence, −1 for nulls, and tell how many there are.
 
@@ -65,11 +62,7 @@ def number_values(bits: Array, nulls: Array, floating: bool, codes: Array) -> in
     return distinct
 
 
-@njit(
-    void(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1]),
-    cache=True,
-    nogil=True,
-)
+@compiled(void(INTS, INTS, INTS, INTS, INTS, INTS))
 def window_distinct(
     codes: Array, lo: Array, hi: Array, counts: Array, cursors: Array, out: Array
 ) -> None:

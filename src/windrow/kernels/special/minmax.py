@@ -26,10 +26,10 @@ and pairs in passes of their own, had 3.6 for 1024.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import boolean, float64, int64, njit, void
+from numba import boolean, int64, void
+
+from windrow.kernels.special import INTS, Array, compiled
 
 BLOCK = 64
 # Eight blocks: the tile's buffers (18 KB) stay in the first-level cache.
@@ -39,10 +39,8 @@ LOWEST = -(2**63)
 HIGHEST = 2**63 - 1
 INFINITY_BITS = 0x7FF0000000000000
 
-Array = np.ndarray[Any, Any]
 
-
-@njit(int64(int64, int64, boolean), cache=True, nogil=True)
+@compiled(int64(int64, int64, boolean))
 def key_of(bits: int, flip: int, floating: bool) -> int:
     """The key of a value, complemented if flip is -1.
 
@@ -55,14 +53,14 @@ def key_of(bits: int, flip: int, floating: bool) -> int:
     return key ^ flip
 
 
-@njit(int64(int64, int64, boolean), cache=True, nogil=True)
+@compiled(int64(int64, int64, boolean))
 def value_of(key: int, flip: int, floating: bool) -> int:
     """The bits of the value of a key."""
     key ^= flip
     return key ^ ((key >> 63) & (HIGHEST if floating else 0))
 
 
-@njit(void(int64[::1], int64, int64, int64, boolean, int64[::1]), cache=True, nogil=True)
+@compiled(void(INTS, int64, int64, int64, boolean, INTS))
 def _load(bits: Array, first: int, last: int, flip: int, floating: bool, keys: Array) -> None:
     """Fill `keys` with the keys of positions first … last-1, the lowest where there is no value."""
     before = min(max(-first, 0), last - first)
@@ -75,7 +73,7 @@ def _load(bits: Array, first: int, last: int, flip: int, floating: bool, keys: A
         target[i] = key_of(source[i], flip, floating)
 
 
-@njit(void(int64[::1], int64, int64, int64, boolean, int64[::1]), cache=True, nogil=True)
+@compiled(void(INTS, int64, int64, int64, boolean, INTS))
 def _load_pairs(bits: Array, first: int, last: int, flip: int, floating: bool, keys: Array) -> None:
     """The same with m₂ instead of m₁, from the second entry on, in one pass."""
     before = min(max(-first, 0), last - first)
@@ -91,7 +89,7 @@ def _load_pairs(bits: Array, first: int, last: int, flip: int, floating: bool, k
         previous = key
 
 
-@njit(void(int64[::1], int64[::1], int64, int64), cache=True, nogil=True)
+@compiled(void(INTS, INTS, int64, int64))
 def _pairwise(source: Array, target: Array, k: int, size: int) -> None:
     """m₂ₖ from mₖ; the first entries, whose window would begin before `source`, mean nothing."""
     later = source[k:size]
@@ -100,7 +98,7 @@ def _pairwise(source: Array, target: Array, k: int, size: int) -> None:
         into[i] = max(later[i], source[i])
 
 
-@njit(void(int64[::1], int64[::1], int64, int64), cache=True, nogil=True)
+@compiled(void(INTS, INTS, int64, int64))
 def _fourfold(source: Array, target: Array, k: int, size: int) -> None:
     """m₄ₖ from mₖ: two doublings in one pass, a third faster than one after the other."""
     # Slices that begin at 0: an index i-k might be negative for all the compiler knows, and a
@@ -117,7 +115,7 @@ def _fourfold(source: Array, target: Array, k: int, size: int) -> None:
 # read from an array, for a loop of eight known to be so is unrolled and not vectorised.
 
 
-@njit(void(int64[::1], int64[::1]), cache=True, nogil=True)
+@compiled(void(INTS, INTS))
 def _column_prefixes(rows: Array, target: Array) -> None:
     """Maxima of each entry and those 8, 16, … before it in its block."""
     columns = np.uint64(rows.size // (TILE // 8))
@@ -143,7 +141,7 @@ def _column_prefixes(rows: Array, target: Array) -> None:
             into[c + np.uint64(56)] = highest
 
 
-@njit(void(int64[::1], int64[::1]), cache=True, nogil=True)
+@compiled(void(INTS, INTS))
 def _column_suffixes(rows: Array, target: Array) -> None:
     """Maxima of each entry and those 8, 16, … after it in its block."""
     columns = np.uint64(rows.size // (TILE // 8))
@@ -169,7 +167,7 @@ def _column_suffixes(rows: Array, target: Array) -> None:
             into[c] = highest
 
 
-@njit(void(int64[::1], int64[::1], int64), cache=True, nogil=True)
+@compiled(void(INTS, INTS, int64))
 def _suffixes(totals: Array, suffix: Array, size: int) -> None:
     """suffix[k] is the maximum of totals[k:size]."""
     highest = LOWEST
@@ -179,11 +177,7 @@ def _suffixes(totals: Array, suffix: Array, size: int) -> None:
         suffix[k] = highest
 
 
-@njit(
-    void(int64[::1], int64, int64, int64, int64, boolean, int64[::1]),
-    cache=True,
-    nogil=True,
-)
+@compiled(void(INTS, int64, int64, int64, int64, boolean, INTS))
 def _short(
     bits: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
 ) -> None:
@@ -212,11 +206,7 @@ def _short(
             row[i] = value_of(highest[i], flip, floating)
 
 
-@njit(
-    void(int64[::1], int64, int64, int64, int64, boolean, int64[::1]),
-    cache=True,
-    nogil=True,
-)
+@compiled(void(INTS, int64, int64, int64, int64, boolean, INTS))
 def _long(
     bits: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
 ) -> None:
@@ -277,40 +267,15 @@ def _long(
             out[begin:end] = rows[begin - first : end - first]
 
 
-@njit(
-    void(int64[::1], int64, int64, int64, int64, boolean, int64[::1]),
-    cache=True,
-    nogil=True,
-)
+@compiled(void(INTS, int64, int64, int64, int64, boolean, INTS))
 def rolling_extremes(
     bits: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
 ) -> None:
-    """out[i] are the bits of the maximum of the last w values up to i, or of the minimum."""
+    """out[i] are the bits of the maximum of the last w values up to i; O(1) a row.
+
+    Of the minimum for a flip of −1. Bits are those of floats if they are `floating`.
+    """
     if w <= SHORT:
         _short(bits, w, start, stop, flip, floating, out)
     else:
         _long(bits, w, start, stop, flip, floating, out)
-
-
-@njit(void(float64[::1], int64, int64, int64, float64[::1]), cache=True, nogil=True)
-def rolling_max_f64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-    """out[i] is the maximum of the last w values up to i; NaN if one is NaN. O(1) a row."""
-    rolling_extremes(values.view(np.int64), w, start, stop, 0, True, out.view(np.int64))
-
-
-@njit(void(float64[::1], int64, int64, int64, float64[::1]), cache=True, nogil=True)
-def rolling_min_f64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-    """out[i] is the minimum of the last w values up to i; NaN if all are NaN. O(1) a row."""
-    rolling_extremes(values.view(np.int64), w, start, stop, -1, True, out.view(np.int64))
-
-
-@njit(void(int64[::1], int64, int64, int64, int64[::1]), cache=True, nogil=True)
-def rolling_max_i64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-    """out[i] is the maximum of the last w values up to i. O(1) a row."""
-    rolling_extremes(values, w, start, stop, 0, False, out)
-
-
-@njit(void(int64[::1], int64, int64, int64, int64[::1]), cache=True, nogil=True)
-def rolling_min_i64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-    """out[i] is the minimum of the last w values up to i. O(1) a row."""
-    rolling_extremes(values, w, start, stop, -1, False, out)

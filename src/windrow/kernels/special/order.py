@@ -7,20 +7,17 @@ byte that is the same in all of them is left out, as the high ones of times most
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import boolean, int32, int64, njit, uint8, uint32, uint64, void
+from numba import boolean, int32, int64, njit, uint32, uint64, void
 
+from windrow.kernels.special import BYTES, INTS, Array, compiled
 from windrow.kernels.special.minmax import LOWEST, key_of
-
-Array = np.ndarray[Any, Any]
 
 # Below this length, insertion beats the counters of eight bytes.
 SHORT = 48
 
 
-@njit(int64(int64[::1], int64, int64, int64[::1]), cache=True, nogil=True)
+@compiled(int64(INTS, int64, int64, INTS))
 def count_codes(codes: Array, begin: int, stop: int, counts: Array) -> int:
     """Count each code among rows begin … stop − 1; how often a code is below the one before.
 
@@ -38,7 +35,7 @@ def count_codes(codes: Array, begin: int, stop: int, counts: Array) -> int:
     return falls
 
 
-@njit(void(int64[::1], int64, int64, int64[::1], int32[::1]), cache=True, nogil=True)
+@compiled(void(INTS, int64, int64, INTS, int32[::1]))
 def place_codes(codes: Array, begin: int, stop: int, following: Array, order: Array) -> None:
     """Put rows begin … stop − 1 where their code's next one goes; O(1) a row."""
     for i in range(begin, stop):
@@ -47,13 +44,13 @@ def place_codes(codes: Array, begin: int, stop: int, following: Array, order: Ar
         following[code] += 1
 
 
-@njit(int64(int64, boolean), cache=True, nogil=True)
+@compiled(int64(int64, boolean))
 def _rank(bits: int, floating: bool) -> int:
     """A number in the order of the value with these bits: both zeros equal, NaN last."""
     return key_of(0 if floating and bits == LOWEST else bits, 0, floating)
 
 
-@njit(boolean(int64[::1], int64[::1], boolean), cache=True, nogil=True)
+@compiled(boolean(INTS, INTS, boolean))
 def in_order(bits: Array, starts: Array, floating: bool) -> bool:
     """Whether the values of each segment never fall."""
     for s in range(starts.size - 1):
@@ -64,7 +61,7 @@ def in_order(bits: Array, starts: Array, floating: bool) -> bool:
     return True
 
 
-@njit(void(uint64[::1], int32[::1]), cache=True, nogil=True)
+@compiled(void(uint64[::1], int32[::1]))
 def _insertion(keys: Array, rows: Array) -> None:
     for i in range(1, keys.size):
         key = keys[i]
@@ -78,11 +75,7 @@ def _insertion(keys: Array, rows: Array) -> None:
         rows[j] = row
 
 
-@njit(
-    boolean(uint64[::1], int32[::1], uint64[::1], int32[::1], int64[:, ::1]),
-    cache=True,
-    nogil=True,
-)
+@compiled(boolean(uint64[::1], int32[::1], uint64[::1], int32[::1], int64[:, ::1]))
 def _by_bytes(keys: Array, rows: Array, other_keys: Array, other: Array, counts: Array) -> bool:
     """Sort by each byte in turn, from one pair of arrays to the other; whether it ended there."""
     counts[:] = 0
@@ -113,11 +106,7 @@ def _by_bytes(keys: Array, rows: Array, other_keys: Array, other: Array, counts:
     return moved
 
 
-@njit(
-    void(int64[::1], int64[::1], int64, int64, boolean, int32[::1]),
-    cache=True,
-    nogil=True,
-)
+@compiled(void(INTS, INTS, int64, int64, boolean, int32[::1]))
 def sort_segments(
     bits: Array, starts: Array, begin: int, stop: int, floating: bool, order: Array
 ) -> None:
@@ -169,37 +158,37 @@ def _scatter(values: Array, order: Array, begin: int, stop: int, out: Array) -> 
         out[np.uint32(order[i])] = values[i]
 
 
-@njit(void(uint8[::1], int32[::1], int64, int64, uint8[::1]), cache=True, nogil=True)
+@compiled(void(BYTES, int32[::1], int64, int64, BYTES))
 def gather_1(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
     """out[i] = values[order[i]] for i from begin to stop − 1, of one byte each."""
     _gather(values, order, begin, stop, out)
 
 
-@njit(void(uint32[::1], int32[::1], int64, int64, uint32[::1]), cache=True, nogil=True)
+@compiled(void(uint32[::1], int32[::1], int64, int64, uint32[::1]))
 def gather_4(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
     """The same of four bytes each."""
     _gather(values, order, begin, stop, out)
 
 
-@njit(void(uint64[::1], int32[::1], int64, int64, uint64[::1]), cache=True, nogil=True)
+@compiled(void(uint64[::1], int32[::1], int64, int64, uint64[::1]))
 def gather_8(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
     """The same of eight bytes each."""
     _gather(values, order, begin, stop, out)
 
 
-@njit(void(uint8[::1], int32[::1], int64, int64, uint8[::1]), cache=True, nogil=True)
+@compiled(void(BYTES, int32[::1], int64, int64, BYTES))
 def scatter_1(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
     """out[order[i]] = values[i] for i from begin to stop − 1, of one byte each."""
     _scatter(values, order, begin, stop, out)
 
 
-@njit(void(uint32[::1], int32[::1], int64, int64, uint32[::1]), cache=True, nogil=True)
+@compiled(void(uint32[::1], int32[::1], int64, int64, uint32[::1]))
 def scatter_4(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
     """The same of four bytes each."""
     _scatter(values, order, begin, stop, out)
 
 
-@njit(void(uint64[::1], int32[::1], int64, int64, uint64[::1]), cache=True, nogil=True)
+@compiled(void(uint64[::1], int32[::1], int64, int64, uint64[::1]))
 def scatter_8(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
     """The same of eight bytes each."""
     _scatter(values, order, begin, stop, out)

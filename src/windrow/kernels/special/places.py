@@ -14,25 +14,18 @@ takes 7.9; by bounds 7.4 against 10.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import boolean, int64, njit, uint8, void
+from numba import boolean, int64, void
 
+from windrow.kernels.special import BYTES, INTS, Array, compiled
 from windrow.kernels.special.minmax import LOWEST, key_of
 from windrow.windows.bounds import phase_end
-
-Array = np.ndarray[Any, Any]
 
 # The rows of the scratch: keys and places of the suffixes, keys and places of the prefixes.
 SCRATCH = 4
 
 
-@njit(
-    void(int64[::1], uint8[::1], int64, int64, int64, boolean, int64[::1], int64[::1]),
-    cache=True,
-    nogil=True,
-)
+@compiled(void(INTS, BYTES, int64, int64, int64, boolean, INTS, INTS))
 def _suffixes(
     bits: Array,
     nulls: Array,
@@ -66,11 +59,7 @@ def _suffixes(
         at[j] = place
 
 
-@njit(
-    void(int64[::1], uint8[::1], int64, int64, int64, boolean, int64[::1], int64[::1]),
-    cache=True,
-    nogil=True,
-)
+@compiled(void(INTS, BYTES, int64, int64, int64, boolean, INTS, INTS))
 def _prefixes(
     bits: Array,
     nulls: Array,
@@ -102,14 +91,7 @@ def _prefixes(
         later_at[j] = place
 
 
-@njit(
-    void(
-        int64[::1], uint8[::1], int64[::1], int64[::1], int64, int64, boolean, int64[:, ::1],
-        int64[::1],
-    ),
-    cache=True,
-    nogil=True,
-)  # fmt: skip
+@compiled(void(INTS, BYTES, INTS, INTS, int64, int64, boolean, int64[:, ::1], INTS))
 def bounded_places(
     bits: Array,
     nulls: Array,
@@ -145,14 +127,7 @@ def bounded_places(
         i = last
 
 
-@njit(
-    void(
-        int64[::1], uint8[::1], int64[::1], int64, int64, int64, int64, boolean, int64[:, ::1],
-        int64[::1],
-    ),
-    cache=True,
-    nogil=True,
-)  # fmt: skip
+@compiled(void(INTS, BYTES, INTS, int64, int64, int64, int64, boolean, int64[:, ::1], INTS))
 def segment_places(
     bits: Array,
     nulls: Array,
@@ -185,7 +160,7 @@ def segment_places(
         split = end
 
 
-@njit(void(uint8[::1], int64[::1], int64[::1], int64[::1], int64[::1]), cache=True, nogil=True)
+@compiled(void(BYTES, INTS, INTS, INTS, INTS))
 def bounded_first(nulls: Array, lo: Array, hi: Array, cursors: Array, out: Array) -> None:
     """out[i] is the first position of the window that is not null; −1 if there is none.
 
@@ -200,7 +175,7 @@ def bounded_first(nulls: Array, lo: Array, hi: Array, cursors: Array, out: Array
     cursors[0] = place
 
 
-@njit(void(uint8[::1], int64[::1], int64[::1], int64[::1], int64[::1]), cache=True, nogil=True)
+@compiled(void(BYTES, INTS, INTS, INTS, INTS))
 def bounded_last(nulls: Array, lo: Array, hi: Array, cursors: Array, out: Array) -> None:
     """The same for the last position that is not null."""
     place, end = cursors[0], cursors[1]

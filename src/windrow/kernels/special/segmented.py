@@ -16,11 +16,11 @@ comes in pieces has the same bits.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numba import boolean, float64, int64, njit, void
+from numba import boolean, int64, void
 
+from windrow.kernels.special import FLOATS, INTS, Array, compiled
 from windrow.kernels.special.bounded import growing_sums
 from windrow.kernels.special.minmax import LOWEST, key_of, rolling_extremes, value_of
 from windrow.kernels.special.sums import (
@@ -32,22 +32,15 @@ from windrow.kernels.special.sums import (
     short_sums,
 )
 from windrow.kernels.special.variance import (
-    rolling_std_f64,
-    rolling_var_f64,
+    rolling_variances,
     short_variances,
     variance_of,
 )
 
-Array = np.ndarray[Any, Any]
-
 SHORT = 64
 
 
-@njit(
-    void(int64[::1], int64[::1], int64, int64, int64, int64, boolean, int64[::1]),
-    cache=True,
-    nogil=True,
-)
+@compiled(void(INTS, INTS, int64, int64, int64, int64, boolean, INTS))
 def segment_extremes(
     bits: Array, starts: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
 ) -> None:
@@ -76,12 +69,7 @@ def segment_extremes(
         s += 1
 
 
-@njit(
-    void(float64[::1], int64[::1], int64, int64, int64, boolean, float64[::1], float64[::1]),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)
+@compiled(void(FLOATS, INTS, int64, int64, int64, boolean, FLOATS, FLOATS), error_model="numpy")
 def segment_sums(
     values: Array,
     starts: Array,
@@ -120,12 +108,7 @@ def segment_sums(
         s += 1
 
 
-@njit(
-    void(float64[::1], int64[::1], int64, int64, int64, int64, boolean, float64[::1]),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)
+@compiled(void(FLOATS, INTS, int64, int64, int64, int64, boolean, FLOATS), error_model="numpy")
 def segment_variances(
     values: Array, starts: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
 ) -> None:
@@ -140,7 +123,7 @@ def segment_variances(
         if w <= BLOCK:
             short_variances(part, w, ddof, first, last, root, strips, row)
         elif part.size <= BLOCK:
-            # The first block of `rolling_var_f64`: every window begins with the segment.
+            # The first block of `rolling_variances`: every window begins with the segment.
             deviations = strips[0, : part.size]
             squares = strips[1, : part.size]
             for i in range(part.size):
@@ -154,8 +137,6 @@ def segment_variances(
                 row[i] = variance_of(m2, i + 1, ddof)
                 if root:
                     row[i] = math.sqrt(row[i])
-        elif root:
-            rolling_std_f64(part, w, ddof, first, last, row)
         else:
-            rolling_var_f64(part, w, ddof, first, last, row)
+            rolling_variances(part, w, ddof, first, last, root, row)
         s += 1

@@ -22,10 +22,10 @@ which pandas special-cases and which come out 1 ulp off at w = 1024.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import boolean, float64, int64, njit, types, void
+from numba import boolean, float64, int64, types, void
+
+from windrow.kernels.special import FLOATS, Array, compiled
 
 BLOCK = 64
 # Two blocks. Short enough that reading and writing memory overlaps with computing (at 4·10⁶ values
@@ -38,11 +38,10 @@ STRIP = 512
 # errors as large as the rounding of their total.
 COMPENSATED = 4096
 
-Array = np.ndarray[Any, Any]
 _pair = types.UniTuple(float64, 2)
 
 
-@njit(_pair(float64, float64, float64), cache=True, nogil=True)
+@compiled(_pair(float64, float64, float64))
 def plus(high: float, low: float, value: float) -> tuple[float, float]:
     """high + low + value, with what rounding takes from high kept in low (Knuth's TwoSum).
 
@@ -56,7 +55,7 @@ def plus(high: float, low: float, value: float) -> tuple[float, float]:
     return total, low
 
 
-@njit(float64[::1](float64[::1], int64, float64[::1]), cache=True, nogil=True)
+@compiled(FLOATS(FLOATS, int64, FLOATS))
 def tile_at(values: Array, first: int, padded: Array) -> Array:
     """The values of a tile, in `padded` among zeros if it reaches over an end of `values`."""
     last = first + TILE
@@ -70,7 +69,7 @@ def tile_at(values: Array, first: int, padded: Array) -> Array:
     return padded
 
 
-@njit(void(float64[::1], float64[::1]), cache=True, nogil=True)
+@compiled(void(FLOATS, FLOATS))
 def prefix_sums(tile: Array, prefix: Array) -> None:
     """prefix[i] is the sum of the values from the beginning of i's block to i.
 
@@ -95,7 +94,7 @@ def prefix_sums(tile: Array, prefix: Array) -> None:
             prefix[r + 7] = base
 
 
-@njit(void(float64[::1], float64[::1]), cache=True, nogil=True)
+@compiled(void(FLOATS, FLOATS))
 def suffix_sums(tile: Array, suffix: Array) -> None:
     """suffix[i] is the sum of the values from i to the end of i's block."""
     for block in range(0, TILE, BLOCK):
@@ -116,18 +115,14 @@ def suffix_sums(tile: Array, suffix: Array) -> None:
             suffix[r] = base
 
 
-@njit(_pair(float64, float64), cache=True, nogil=True)
+@compiled(_pair(float64, float64))
 def _two_sum(a: float, b: float) -> tuple[float, float]:
     total = a + b
     t = total - a
     return total, (a - (total - t)) + (b - t)
 
 
-@njit(
-    void(float64[::1], boolean, float64[::1], float64[:, ::1], float64[::1]),
-    cache=True,
-    nogil=True,
-)
+@compiled(void(FLOATS, boolean, FLOATS, float64[:, ::1], FLOATS))
 def _block_totals(
     tile: Array, compensated: bool, prefix: Array, totals: Array, scratch: Array
 ) -> None:
@@ -168,7 +163,7 @@ def _block_totals(
             totals[b, 1] = 0.0
 
 
-@njit(void(float64[:, ::1], float64[:, ::1], int64), cache=True, nogil=True)
+@compiled(void(float64[:, ::1], float64[:, ::1], int64))
 def _chunk_suffixes(totals: Array, suffix: Array, size: int) -> None:
     """suffix[k] is the sum of totals[k:size], as high and low."""
     high = 0.0
@@ -181,11 +176,7 @@ def _chunk_suffixes(totals: Array, suffix: Array, size: int) -> None:
         suffix[k, 1] = low
 
 
-@njit(
-    void(float64[::1], int64, int64, int64, float64, float64[:, ::1], float64[::1]),
-    cache=True,
-    nogil=True,
-)
+@compiled(void(FLOATS, int64, int64, int64, float64, float64[:, ::1], FLOATS))
 def short_sums(
     values: Array, w: int, start: int, stop: int, divisor: float, scratch: Array, out: Array
 ) -> None:
@@ -251,7 +242,7 @@ def short_sums(
                 row[i] /= divisor
 
 
-@njit(void(float64[::1], int64, int64, int64, float64, float64[::1]), cache=True, nogil=True)
+@compiled(void(FLOATS, int64, int64, int64, float64, FLOATS))
 def _long(values: Array, w: int, start: int, stop: int, divisor: float, out: Array) -> None:
     """Windows of more than 64 values: suffix + mid + prefix.
 
@@ -316,7 +307,7 @@ def _long(values: Array, w: int, start: int, stop: int, divisor: float, out: Arr
             out[begin:end] = rows[begin - first : end - first]
 
 
-@njit(void(float64[::1], int64, int64, int64, float64[::1]), cache=True, nogil=True)
+@compiled(void(FLOATS, int64, int64, int64, FLOATS))
 def rolling_sum_f64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
     """out[i] is the sum of the last w values up to i. O(1) a row, w/32 numbers of scratch."""
     if w <= BLOCK:
@@ -325,7 +316,7 @@ def rolling_sum_f64(values: Array, w: int, start: int, stop: int, out: Array) ->
         _long(values, w, start, stop, 1.0, out)
 
 
-@njit(void(float64[::1], int64, int64, int64, float64[::1]), cache=True, nogil=True)
+@compiled(void(FLOATS, int64, int64, int64, FLOATS))
 def rolling_mean_f64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
     """out[i] is the mean of the last w values up to i: sums, divided while in the cache."""
     growing = min(max(start, w - 1), stop)

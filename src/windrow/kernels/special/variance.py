@@ -29,11 +29,11 @@ not ask whether to raise, is worth a factor of 1.08.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types, void
+from numba import boolean, float64, int64, types, void
 
+from windrow.kernels.special import FLOATS, Array, compiled
 from windrow.kernels.special.sums import (
     BLOCK,
     STRIP,
@@ -44,11 +44,10 @@ from windrow.kernels.special.sums import (
     tile_at,
 )
 
-Array = np.ndarray[Any, Any]
 _triple = types.UniTuple(float64, 3)
 
 
-@njit(float64(float64, float64, float64), cache=True, nogil=True, error_model="numpy")
+@compiled(float64(float64, float64, float64), error_model="numpy")
 def variance_of(m2: float, n: float, ddof: float) -> float:
     """The variance of n values; NaN if there are not more than ddof of them."""
     if n <= ddof:
@@ -56,12 +55,7 @@ def variance_of(m2: float, n: float, ddof: float) -> float:
     return 0.0 if m2 < 0.0 else m2 / (n - ddof)
 
 
-@njit(
-    void(float64[::1], int64, int64, int64, int64, float64[::1]),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)
+@compiled(void(FLOATS, int64, int64, int64, int64, FLOATS), error_model="numpy")
 def growing_variances(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -> None:
     """The rows before the first whole window, by Welford's formula. O(w)."""
     mean = 0.0
@@ -75,11 +69,8 @@ def growing_variances(values: Array, w: int, ddof: int, start: int, stop: int, o
             out[i] = variance_of(m2, i + 1, ddof)
 
 
-@njit(
-    void(float64[::1], int64, int64, int64, int64, boolean, float64[:, ::1], float64[::1]),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
+@compiled(
+    void(FLOATS, int64, int64, int64, int64, boolean, float64[:, ::1], FLOATS), error_model="numpy"
 )
 def short_variances(
     values: Array,
@@ -162,11 +153,8 @@ def short_variances(
                 row[i] = math.sqrt(row[i])
 
 
-@njit(
-    _triple(float64, float64, float64, float64, float64, float64, float64),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
+@compiled(
+    _triple(float64, float64, float64, float64, float64, float64, float64), error_model="numpy"
 )
 def _combine(
     n: float, mean: float, high: float, low: float, n_b: float, mean_b: float, m2_b: float
@@ -182,12 +170,7 @@ def _combine(
     return mean + delta * share, high, low
 
 
-@njit(
-    void(float64[::1], int64, float64[::1], float64[::1]),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)
+@compiled(void(FLOATS, int64, FLOATS, FLOATS), error_model="numpy")
 def _deviations(tile: Array, at: int, d: Array, squares: Array) -> None:
     """d is each value of a tile less the value at entry `at` of its block."""
     for block in range(0, TILE, BLOCK):
@@ -201,12 +184,7 @@ def _deviations(tile: Array, at: int, d: Array, squares: Array) -> None:
             into_squares[j] = deviation * deviation
 
 
-@njit(
-    void(float64[:, ::1], float64[:, ::1], int64, float64),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)
+@compiled(void(float64[:, ::1], float64[:, ::1], int64, float64), error_model="numpy")
 def _chunk_suffixes(chunk: Array, suffix: Array, size: int, anchor: float) -> None:
     """suffix[k]: mean (less the anchor) and M2 (high, low) of the blocks k … size-1 of a chunk."""
     mean = 0.0
@@ -222,12 +200,7 @@ def _chunk_suffixes(chunk: Array, suffix: Array, size: int, anchor: float) -> No
         suffix[k, 2] = low
 
 
-@njit(
-    void(float64[::1], int64, int64, int64, int64, boolean, float64[::1]),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)
+@compiled(void(FLOATS, int64, int64, int64, int64, boolean, FLOATS), error_model="numpy")
 def _long(values: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array) -> None:
     """Windows of more than 64 values: suffix, mid and prefix, as in `sums`.
 
@@ -358,38 +331,18 @@ def _long(values: Array, w: int, ddof: int, start: int, stop: int, root: bool, o
                 rows[i] = math.sqrt(rows[i])
 
 
-@njit(
-    void(float64[::1], int64, int64, int64, int64, float64[::1]),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)
-def rolling_var_f64(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -> None:
-    """out[i] is the variance of the last w values up to i; NaN if they are at most ddof.
+@compiled(void(FLOATS, int64, int64, int64, int64, boolean, FLOATS), error_model="numpy")
+def rolling_variances(
+    values: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
+) -> None:
+    """out[i] is the variance of the last w values up to i, or its root; NaN for ≤ ddof.
 
-    O(1) a row, w/11 numbers of scratch.
+    O(1) a row, w/11 numbers of scratch. Roots are taken while the variances are in the cache.
     """
     if start >= stop:
         return
     if w <= BLOCK:
         scratch = np.empty((6, STRIP + BLOCK))
-        short_variances(values, w, ddof, start, stop, False, scratch, out)
+        short_variances(values, w, ddof, start, stop, root, scratch, out)
     else:
-        _long(values, w, ddof, start, stop, False, out)
-
-
-@njit(
-    void(float64[::1], int64, int64, int64, int64, float64[::1]),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)
-def rolling_std_f64(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -> None:
-    """The root of `rolling_var_f64`, taken while the variances are in the cache."""
-    if start >= stop:
-        return
-    if w <= BLOCK:
-        scratch = np.empty((6, STRIP + BLOCK))
-        short_variances(values, w, ddof, start, stop, True, scratch, out)
-    else:
-        _long(values, w, ddof, start, stop, True, out)
+        _long(values, w, ddof, start, stop, root, out)

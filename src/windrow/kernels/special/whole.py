@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import int64, njit, uint8, void
+from numba import int64, njit, void
 
-Array = np.ndarray[Any, Any]
+from windrow.kernels.special import BYTES, INTS, Array, compiled
 
 # Compiled into its callers, for each type of values that they take.
 _inside = njit(nogil=True)
-
-
-@njit(void(int64[::1], int64, int64, int64, int64[::1]), cache=True, nogil=True)
-def rolling_sum_i64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-    """out[i] is the sum of the last w values up to i, modulo 2⁶⁴: right whenever int64 holds it."""
-    total = 0
-    for i in range(max(start - w, 0), start):
-        total += values[i]
-    for i in range(start, min(stop, w)):
-        total += values[i]
-        out[i] = total
-    for i in range(max(start, w), stop):
-        total += values[i] - values[i - w]
-        out[i] = total
 
 
 @_inside
@@ -62,7 +46,7 @@ def _sums_by_bounds(values: Array, lo: Array, hi: Array, out: Array) -> None:
         out[i] = total
 
 
-@njit(void(int64[::1], int64[::1], int64, int64, int64, int64[::1]), cache=True, nogil=True)
+@compiled(void(INTS, INTS, int64, int64, int64, INTS))
 def segment_sums_i64(
     values: Array, starts: Array, w: int, start: int, stop: int, out: Array
 ) -> None:
@@ -70,7 +54,7 @@ def segment_sums_i64(
     _sums_of_segments(values, starts, w, start, stop, out)
 
 
-@njit(void(uint8[::1], int64[::1], int64, int64, int64, int64[::1]), cache=True, nogil=True)
+@compiled(void(BYTES, INTS, int64, int64, int64, INTS))
 def segment_sums_u8(
     values: Array, starts: Array, w: int, start: int, stop: int, out: Array
 ) -> None:
@@ -78,13 +62,13 @@ def segment_sums_u8(
     _sums_of_segments(values, starts, w, start, stop, out)
 
 
-@njit(void(int64[::1], int64[::1], int64[::1], int64[::1]), cache=True, nogil=True)
+@compiled(void(INTS, INTS, INTS, INTS))
 def bounded_sums_i64(values: Array, lo: Array, hi: Array, out: Array) -> None:
     """out[i] is the sum of values[lo[i]:hi[i]]; lo and hi never fall."""
     _sums_by_bounds(values, lo, hi, out)
 
 
-@njit(void(uint8[::1], int64[::1], int64[::1], int64[::1]), cache=True, nogil=True)
+@compiled(void(BYTES, INTS, INTS, INTS))
 def bounded_sums_u8(values: Array, lo: Array, hi: Array, out: Array) -> None:
     """The same of bytes, such as marks of nulls."""
     _sums_by_bounds(values, lo, hi, out)
