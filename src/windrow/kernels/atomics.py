@@ -1,4 +1,4 @@
-"""The words by which compiled code on two threads agrees: a number is published, and seen."""
+"""How compiled code in two threads agrees: one publishes a number, the other reads it."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numba.core.errors import NumbaError
+from numpy.typing import NDArray
 
 from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
@@ -19,8 +20,8 @@ from windrow.errors import Unsupported
 from windrow.kernels import cache
 from windrow.kernels.functions import first_line
 from windrow.kernels.llvm import INNER
-from windrow.kernels.monoids import Compiled
-from windrow.kernels.words import rows_words, scalar_words
+from windrow.kernels.monoids import Compiled, Monoid
+from windrow.kernels.words import row_functions, tuple_functions
 
 CURSORS = 8
 
@@ -43,16 +44,21 @@ class Kernel:
 
     def buffers(self, capacity: int) -> list[Any]:
         """New buffers for windows of up to `capacity` values, a power of two."""
-        made = [self._state(times * capacity + plus) for times, plus in self.states.values()]
-        for times, plus in self.indices.values():
-            made.append(np.zeros(times * capacity + plus, np.int64))
-        return made
+        states = (self._states(times * capacity + plus) for times, plus in self.states.values())
+        indices = (times * capacity + plus for times, plus in self.indices.values())
+        return [*states, *(np.zeros(n, np.int64) for n in indices)]
 
-    def _state(self, n: int) -> Any:
+    def start(self, capacity: int) -> tuple[NDArray[np.int64], list[Any]]:
+        """New cursors and buffers, for windows of up to `capacity` values."""
+        cursors = np.zeros(CURSORS, np.int64)
+        cursors[2] = capacity
+        return cursors, self.buffers(capacity)
+
+    def _states(self, n: int) -> Any:
+        """Room for n states."""
         if isinstance(self.monoid, RowAlgebra):
             return np.zeros((n, self.monoid.width), self.monoid.dtype)
-        fields = (*self.monoid.fields, "int64") if self.nulls else self.monoid.fields
-        return tuple(np.zeros(n, dtype_of(field)) for field in fields)
+        return tuple(np.zeros(n, dtype_of(field)) for field in _fields(self.monoid, self.nulls))
 
 
 def dtype_of(field: str) -> np.dtype[Any]:
@@ -93,8 +99,8 @@ def kernel(
     nulls: bool,
     commutative: bool,
 ) -> Kernel:
-    """The module of a loop, loaded."""
-    loop = importlib.import_module(f"windrow.kernels.loops.{algorithm}")
+    """The loop, compiled."""
+    loop = _loop(algorithm)
     text = module_text(algorithm, monoid, columns, bounds, nulls, commutative)
     return Kernel(cache.load(text), loop.STATES, loop.INDICES, monoid, nulls)
 
@@ -108,10 +114,11 @@ def module_text(
     commutative: bool,
 ) -> str:
     """The source of the generated module."""
-    loop = importlib.import_module(f"windrow.kernels.loops.{algorithm}")
-    assert loop.__file__ is not None
+    loop = _loop(algorithm)
     body = _IMPORT.sub("", Path(loop.__file__).read_text(encoding="utf-8"))
-    words = rows_words(monoid) if isinstance(monoid, RowAlgebra) else scalar_words(monoid, nulls)
+    functions = (
+        row_functions(monoid) if isinstance(monoid, RowAlgebra) else tuple_functions(monoid, nulls)
+    )
     state_type = _state_type(monoid, nulls)
     arguments = ["int64"] * 4 + ["int64[::1]"] * 2
     arguments.append(f"Tuple(({', '.join(map(_array_type, columns))},))")
@@ -136,13 +143,18 @@ def module_text(
             f"COMMUTATIVE = {commutative}",
             "@inner",
             f"def window(r, row, w, lo, hi):\n    {_BOUNDS[bounds]}",
-            words,
+            functions,
             body,
             f"run = njit(void({', '.join(arguments)}), cache=CACHEABLE, nogil=True,",
             f"           error_model={error_model!r})(run)",
             "",
         ]
     )
+
+
+def _loop(algorithm: str) -> Any:
+    """The module of an algorithm's loop, as it is written."""
+    return importlib.import_module(f"windrow.kernels.loops.{algorithm}")
 
 
 def _array_type(name: str) -> str:
@@ -153,5 +165,9 @@ def _array_type(name: str) -> str:
 def _state_type(monoid: Compiled, nulls: bool) -> str:
     if isinstance(monoid, RowAlgebra):
         return f"{monoid.dtype}[:, ::1]"
-    fields = (*monoid.fields, "int64") if nulls else monoid.fields
-    return f"Tuple(({', '.join(f'{f}[::1]' for f in fields)},))"
+    return f"Tuple(({', '.join(f'{f}[::1]' for f in _fields(monoid, nulls))},))"
+
+
+def _fields(monoid: Monoid, nulls: bool) -> tuple[str, ...]:
+    """The types of a state's fields; with nulls it also has the number of its values."""
+    return (*monoid.fields, "int64") if nulls else monoid.fields

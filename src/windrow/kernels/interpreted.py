@@ -64,6 +64,6 @@ def packed(aggregation: Aggregation, answers: list[Any]) -> Answers:
         return Answers(table, missing)
     if kinds and kinds <= {int, float, bool, type(None)} and kinds != {type(None)}:
         return Answers(np.array([0 if a is None else a for a in answers]), missing)
-    made = np.empty(len(answers), object)
-    made[:] = answers
-    return Answers(made, missing)
+    values = np.empty(len(answers), object)
+    values[:] = answers
+    return Answers(values, missing)

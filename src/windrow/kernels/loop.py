@@ -13,9 +13,15 @@ from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms.sba import optimal_chunk
 from windrow.errors import InvalidValue, Unsupported
-from windrow.kernels.columns import NO_NULLS, Column, joined
-from windrow.kernels.generate import CURSORS, dtype_of, loop_of
-from windrow.kernels.looped import capacity_for, row_results, rows_at_once, without_gaps
+from windrow.kernels.columns import NO_NULLS, Column, any_null, joined
+from windrow.kernels.generate import CURSORS, loop_of
+from windrow.kernels.looped import (
+    capacity_for,
+    result_arrays,
+    row_results,
+    rows_at_once,
+    without_gaps,
+)
 from windrow.kernels.monoids import Compiled
 from windrow.kernels.results import Answers, finished, with_arguments
 
@@ -121,8 +127,7 @@ class Loop:
         if lo is not None and hi is not None and self.name != "two_stacks":
             lo, hi, extras = without_gaps(lo, hi, int(self.cursors[1]))
         n = batch.stop - batch.row if lo is None else lo.size
-        out = tuple(np.empty(n, dtype_of(output)) for output in self.kernel.monoid.outputs)
-        valid = np.ones(n, np.uint8)
+        out, valid = result_arrays(self.kernel.monoid, n), np.ones(n, np.uint8)
         if n:
             self._check_sums(columns[0].data, lo, hi)
             self._make_room(self._longest(batch, lo, hi))
@@ -167,13 +172,13 @@ class Loop:
 
     def _nulls(self, columns: list[Column]) -> NDArray[np.uint8]:
         """Which values are null; nothing where the loop does not ask."""
-        masks = [c.nulls for c in columns if c.nulls is not None]
+        mask = any_null(columns)
         if isinstance(self.kernel.monoid, RowAlgebra):
-            return masks[0] if masks else NO_NULLS
+            return NO_NULLS if mask is None else mask
         if not self.nulls:
             check_no_nulls(self.aggregation, columns)
             return NO_NULLS
-        return np.bitwise_or.reduce(masks) if masks else np.zeros(columns[0].data.size, np.uint8)
+        return np.zeros(columns[0].data.size, np.uint8) if mask is None else mask
 
     def _longest(self, batch: Batch, lo: Any, hi: Any) -> int:
         """The longest window to make room for: no longer than all that came, if that may grow."""
@@ -234,9 +239,9 @@ class Pba(Loop):
         self.arguments.take(batch.arrays)
         came = [c for c in batch.columns[: self.inputs] if c is not None]
         columns = list(map(joined, self.tail, came)) if self.tail else came
-        out = tuple(np.empty(came[0].data.size, dtype_of(o)) for o in self.kernel.monoid.outputs)
-        valid = np.ones(out[0].size, np.uint8)
-        if out[0].size:
+        n = came[0].data.size
+        out, valid = result_arrays(self.kernel.monoid, n), np.ones(n, np.uint8)
+        if n:
             self._check_sums(columns[0].data, None, None)
             self._two_threads(batch, columns, out, valid)
         end = self.tail_from + columns[0].data.size

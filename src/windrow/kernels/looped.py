@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
-from windrow.kernels.columns import NO_NULLS, Column
-from windrow.kernels.generate import CURSORS, Kernel, dtype_of, loop_of
+from windrow.kernels.columns import NO_NULLS, Column, any_null
+from windrow.kernels.generate import Kernel, dtype_of, loop_of
 from windrow.kernels.monoids import Compiled
 from windrow.kernels.results import Answers, finished
 from windrow.windows.arrays import Positions, in_threads, ordinary
@@ -35,10 +35,11 @@ def loop_answers(
     """The answers of Two-Stacks, 3 ⊕ a row; sketches that can be subtracted are."""
     if isinstance(compiled, RowAlgebra):
         return _row_answers(aggregation, compiled, columns[0], windows, threads)
-    masks = [c.nulls for c in columns if c.nulls is not None]
-    nulls = np.bitwise_or.reduce(masks) if masks else NO_NULLS
+    nulls = any_null(columns)
     data = tuple(c.data for c in columns)
-    out, valid = run_loop(aggregation, compiled, data, nulls, windows, threads)
+    out, valid = run_loop(
+        aggregation, compiled, data, NO_NULLS if nulls is None else nulls, windows, threads
+    )
     return finished(aggregation, columns[0], out, valid)
 
 
@@ -57,8 +58,7 @@ def run_loop(
     out, valid = room(compiled, len(windows)), np.ones(len(windows), np.uint8)
 
     def run(piece: Piece) -> None:
-        cursors, buffers = np.zeros(CURSORS, np.int64), loop.buffers(capacity)
-        cursors[2] = capacity
+        cursors, buffers = loop.start(capacity)
 
         def enter(lo: Any, hi: Any, into: tuple[NDArray[Any], ...], valid: Any) -> None:
             written = into[0] if isinstance(compiled, RowAlgebra) else into
@@ -77,10 +77,15 @@ def run_loop(
 
 
 def room(compiled: Compiled, n: int) -> tuple[NDArray[Any], ...]:
-    """Where a loop writes n answers; zeros for rows, written as far as they mean something."""
+    """What a loop writes n results into; zeros for rows, written as far as they mean something."""
     if isinstance(compiled, RowAlgebra):
         return (np.zeros((n, compiled.out_width), compiled.out_dtype),)
-    return tuple(np.empty(n, dtype_of(output)) for output in compiled.outputs)
+    return result_arrays(compiled, n)
+
+
+def result_arrays(compiled: Compiled, n: int) -> tuple[NDArray[Any], ...]:
+    """An array of n zeros for each number of a result."""
+    return tuple(np.zeros(n, dtype_of(output)) for output in compiled.outputs)
 
 
 def capacity_for(longest: int) -> int:
@@ -114,24 +119,22 @@ def _row_answers(
     name = "subtract_on_evict" if compiled.minus else "two_stacks"
     loop = _loop(name, aggregation, compiled, (column.data,), nulls)
     capacity = capacity_for(windows.longest)
-    out = tuple(np.zeros(len(windows), dtype_of(output)) for output in compiled.outputs)
+    out = result_arrays(compiled, len(windows))
     valid = np.ones(len(windows), np.uint8)
     pieces = windows.pieces(threads, anywhere=aggregation.exact)
     begins = [p.begin for p in pieces if p.split is None]
 
     def run(begin: int) -> None:
         stop = next((b for b in begins if b > begin), len(windows))
-        cursors, buffers = np.zeros(CURSORS, np.int64), loop.buffers(capacity)
-        cursors[2] = capacity
+        cursors, buffers = loop.start(capacity)
         step = rows_at_once(compiled)
         for a in range(begin, stop, step):
             here = slice(a, min(a + step, stop))
             lo, hi = windows.bounds_of(here.start, here.stop)
             if a == begin and lo.size:
                 cursors[[0, 1, 3]] = lo[0]
-            made, found = _without_extras(loop, lo, hi, column.data, nulls, cursors, buffers)
-            valid[here] = found
-            row_results(aggregation, compiled, made, tuple(o[here] for o in out), valid[here])
+            rows, valid[here] = _without_extras(loop, lo, hi, column.data, nulls, cursors, buffers)
+            row_results(aggregation, compiled, rows, tuple(o[here] for o in out), valid[here])
 
     in_threads(run, begins)
     return finished(aggregation, column, out, valid)
@@ -142,11 +145,11 @@ def _without_extras(
 ) -> tuple[NDArray[Any], NDArray[np.uint8]]:
     """What the loop writes for these windows; a subtracting loop has to be led over gaps."""
     lo, hi, extras = without_gaps(lo, hi, int(cursors[1]))
-    (made,), valid = room(loop.monoid, lo.size), np.ones(lo.size, np.uint8)
-    loop.run(0, lo.size, 0, 0, lo, hi, (data,), nulls, cursors, *buffers, made, valid)
+    (rows,), valid = room(loop.monoid, lo.size), np.ones(lo.size, np.uint8)
+    loop.run(0, lo.size, 0, 0, lo, hi, (data,), nulls, cursors, *buffers, rows, valid)
     if extras is None:
-        return made, valid
-    return np.delete(made, extras, axis=0), np.delete(valid, extras)
+        return rows, valid
+    return np.delete(rows, extras, axis=0), np.delete(valid, extras)
 
 
 def rows_at_once(compiled: RowAlgebra) -> int:
@@ -158,16 +161,16 @@ def rows_at_once(compiled: RowAlgebra) -> int:
 def row_results(
     aggregation: Aggregation,
     compiled: RowAlgebra,
-    made: NDArray[Any],
+    rows: NDArray[Any],
     out: tuple[NDArray[Any], ...],
     valid: NDArray[np.uint8],
 ) -> None:
     """Turn rows that a loop wrote into results; `valid` marks those that are not null."""
     if compiled.outputs == ("int64",):
-        out[0][:] = np.where(valid, made[:, 0], 0)
+        out[0][:] = np.where(valid, rows[:, 0], 0)
         return
     for i in np.flatnonzero(valid):
-        result = aggregation.lower(aggregation.from_row(made[i]))
+        result = aggregation.lower(aggregation.from_row(rows[i]))
         for o, each in zip(out, result if len(out) > 1 else (result,), strict=True):
             o[i] = each
 

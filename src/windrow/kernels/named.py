@@ -15,16 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
-from windrow.kernels.columns import Column
-from windrow.kernels.overflow import check_sums, whole_sums
+from windrow.kernels.columns import NO_NULLS, Column
+from windrow.kernels.overflow import check_sums, integer_sums
 from windrow.kernels.results import Answers, finished
 from windrow.kernels.special import bounded, places, segmented, whole
 from windrow.kernels.special.distinct import number_values, window_distinct
 from windrow.kernels.special.places import bounded_first, bounded_last
 from windrow.windows.arrays import in_threads
 from windrow.windows.positions import LONGEST, Piece, Windows
-
-_NO_NULLS = np.empty(0, np.uint8)
 
 
 class Kernel(NamedTuple):
@@ -151,7 +149,7 @@ def _extreme(question: Question, flip: int) -> NDArray[Any]:
         np.nan if flip else -np.inf, np.iinfo(np.int64).max if flip else np.iinfo(np.int64).min
     )
     bits, how = data.view(np.int64), (flip, question.floating)
-    made = question.fill(
+    extremes = question.fill(
         lambda a, b, out: segmented.segment_extremes(
             bits, question.windows.starts, question.w, a, b, *how, out
         ),
@@ -160,7 +158,7 @@ def _extreme(question: Question, flip: int) -> NDArray[Any]:
         ),
         np.int64,
     )
-    return made.view(data.dtype)
+    return extremes.view(data.dtype)
 
 
 def _range(question: Question) -> Answers:
@@ -171,13 +169,13 @@ def _range(question: Question) -> Answers:
 
 def _places(question: Question, flip: int) -> Answers:
     data = question.data.view(np.int64)
-    nulls = _NO_NULLS if question.nulls is None else question.nulls
+    nulls = NO_NULLS if question.nulls is None else question.nulls
     how = (flip, question.floating)
 
     def scratch() -> NDArray[np.int64]:
         return question.scratch(places.SCRATCH).view(np.int64)
 
-    made = question.fill(
+    positions = question.fill(
         lambda a, b, out: places.segment_places(
             data, nulls, question.windows.starts, question.w, a, b, *how, scratch(), out
         ),
@@ -186,8 +184,8 @@ def _places(question: Question, flip: int) -> Answers:
         ),
         np.int64,
     )
-    valid = (made >= 0).view(np.uint8)
-    return finished(question.aggregation, question.column, (made,), valid)
+    valid = (positions >= 0).view(np.uint8)
+    return finished(question.aggregation, question.column, (positions,), valid)
 
 
 # -- sums ----------------------------------------------------------------------------------------
@@ -211,7 +209,7 @@ def _summed(question: Question) -> NDArray[Any]:
     if question.floating:
         return _totals(question, values, mean=False)
     check_sums(question.aggregation, values, None, question.windows, question.threads)
-    return whole_sums(values, question.windows, question.threads)
+    return integer_sums(values, question.windows, question.threads)
 
 
 def _sum(question: Question) -> Answers:
@@ -229,14 +227,14 @@ def _mean(question: Question) -> Answers:
 def _variance(question: Question, root: bool) -> Answers:
     values = question.data.astype(np.float64, copy=False)
     (ddof,) = question.aggregation.constants
-    made = question.fill(
+    variances = question.fill(
         lambda a, b, out: segmented.segment_variances(
             values, question.windows.starts, question.w, ddof, a, b, root, out
         ),
         _no_bounds,
         np.float64,
     )
-    return question.answers(made, None)
+    return question.answers(variances, None)
 
 
 def _no_bounds(lo: Any, hi: Any, end: int, out: Any) -> None:
@@ -263,14 +261,14 @@ def positions_of_ends(
     >>> positions_of_ends(windows, np.array([False, True, False]), last=False).values
     array([0, 0, 2])
     """
-    made = np.empty(len(windows), np.int64)
+    positions = np.empty(len(windows), np.int64)
     marks = np.zeros(windows.n, np.uint8) if nulls is None else nulls.astype(np.uint8)
     cursors = np.array([-1, 0])
     for here, lo, hi in windows.in_slices(Piece(0, len(windows))):
-        (bounded_last if last else bounded_first)(marks, lo, hi, cursors, made[here])
-    missing = made < 0
-    made[missing] = 0
-    return Answers(made, missing if missing.any() else None)
+        (bounded_last if last else bounded_first)(marks, lo, hi, cursors, positions[here])
+    missing = positions < 0
+    positions[missing] = 0
+    return Answers(positions, missing if missing.any() else None)
 
 
 def _end(question: Question, last: bool) -> Answers:
@@ -279,25 +277,25 @@ def _end(question: Question, last: bool) -> Answers:
     found = positions_of_ends(question.windows, question.nulls, last=last)
     if not question.windows.n:
         return Answers(np.zeros(len(question.windows), values.dtype), found.missing)
-    made = values[found.values]
+    results = values[found.values]
     if values.dtype == object and found.missing is not None:
-        made[found.missing] = None
-    return Answers(made, found.missing)
+        results[found.missing] = None
+    return Answers(results, found.missing)
 
 
 def _distinct(question: Question) -> Answers:
     codes = np.empty(question.data.size, np.int64)
-    nulls = _NO_NULLS if question.nulls is None else question.nulls
+    nulls = NO_NULLS if question.nulls is None else question.nulls
     distinct = number_values(question.data.view(np.int64), nulls, question.floating, codes)
-    made = np.empty(len(question.windows), np.int64)
+    counts = np.empty(len(question.windows), np.int64)
 
     def run(piece: Piece) -> None:
-        counts, cursors = np.zeros(distinct, np.int64), np.zeros(3, np.int64)
+        counters, cursors = np.zeros(distinct, np.int64), np.zeros(3, np.int64)
         for here, lo, hi in question.windows.in_slices(piece):
-            window_distinct(codes, lo, hi, counts, cursors, made[here])
+            window_distinct(codes, lo, hi, counters, cursors, counts[here])
 
     in_threads(run, question.windows.pieces(question.threads, anywhere=True))
-    return Answers(made)
+    return Answers(counts)
 
 
 # -- which aggregations name ---------------------------------------------------------------------

@@ -32,7 +32,9 @@ def check_sums(
     if max(abs(int(values.max())), abs(int(values.min()))) * windows.longest < 2**63:
         return
     # Two halves of 32 bits cannot overflow, and tell whether the whole does.
-    high, low = (whole_sums(half, windows, threads) for half in (values >> 32, values & 0xFFFFFFFF))
+    high, low = (
+        integer_sums(half, windows, threads) for half in (values >> 32, values & 0xFFFFFFFF)
+    )
     high += low >> 32
     over = np.flatnonzero((high < -(2**31)) | (high >= 2**31))
     if over.size:
@@ -42,7 +44,9 @@ def check_sums(
         )
 
 
-def whole_sums(values: NDArray[np.int64], windows: Windows, threads: int = 1) -> NDArray[np.int64]:
+def integer_sums(
+    values: NDArray[np.int64], windows: Windows, threads: int = 1
+) -> NDArray[np.int64]:
     """The sum of each window, modulo 2⁶⁴."""
     rows, first = windows.rows, windows.first
     out = np.empty(windows.n if rows is not None else len(windows), np.int64)

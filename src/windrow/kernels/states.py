@@ -4,9 +4,9 @@
                                               ├─concatenate─▶ states in order ──merge──▶ answers
     loose rows ──lifted───▶  a state a row    ┘
 
-Both ways are the compiled loop with another end put on: one whose answers are its states, and one
-whose values are states already. Merging the parts of a window in order gives what aggregating its
-rows gives, to the rounding of floats, however the window was cut.
+Both are the compiled loop: one whose results are states, and one whose values are. Merging the
+parts of a window in order gives what aggregating its rows gives, to the rounding of floats,
+however the window was cut.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.errors import Unsupported
-from windrow.kernels.columns import NO_NULLS, Column, column
-from windrow.kernels.looped import row_results, run_loop
+from windrow.kernels.columns import NO_NULLS, Column, any_null, column
+from windrow.kernels.looped import result_arrays, row_results, run_loop
 from windrow.kernels.monoids import Compiled, Monoid, state_of
 from windrow.kernels.overflow import check_sums
 from windrow.kernels.results import Answers, finished
@@ -70,11 +70,10 @@ def partials(
     compiled = state_of(aggregation, [str(c.data.dtype) for c in given])
     if hashed and isinstance(compiled, RowAlgebra):
         compiled = replace(compiled, read="uint64")
-    masks = [c.nulls for c in given if c.nulls is not None and not aggregation.counts_nulls]
-    mask = np.bitwise_or.reduce(masks) if masks else None
+    mask = None if aggregation.counts_nulls else any_null(given)
     data = tuple(c.data for c in given)
     check_sums(aggregation, data[0], mask, windows, threads)
-    return _states(aggregation, _giving(compiled), data, mask, windows, threads)
+    return _states(aggregation, _with_states_as_results(compiled), data, mask, windows, threads)
 
 
 def lifted(
@@ -130,7 +129,9 @@ def merge(
     if isinstance(compiled, RowAlgebra):
         return _sketches(aggregation, compiled, parts, windows)
     nulls = _nulls(compiled, _mask(parts), parts.fields)
-    out, valid = run_loop(aggregation, _taking(compiled), parts.fields, nulls, windows, threads)
+    out, valid = run_loop(
+        aggregation, _with_states_as_values(compiled), parts.fields, nulls, windows, threads
+    )
     like = np.empty(0, dtypes[0])
     return finished(aggregation, Column(like, None, like.dtype), out, valid)
 
@@ -150,16 +151,16 @@ def merge_partials(
     >>> merge_partials(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).fields
     (array([ 6, 11]), array([3, 4]))
     """
-    compiled = _giving(_taking(state_of(aggregation, dtypes)))
+    compiled = _with_states_as_results(_with_states_as_values(state_of(aggregation, dtypes)))
     check_sums(aggregation, parts.fields[0], _mask(parts), windows, threads)
     return _states(aggregation, compiled, parts.fields, _mask(parts), windows, threads)
 
 
-# -- the monoid with other ends -----------------------------------------------------------------
+# -- states that go in, or come out --------------------------------------------------------------
 
 
-def _giving(compiled: Compiled) -> Compiled:
-    """The monoid whose answers are its states."""
+def _with_states_as_results(compiled: Compiled) -> Compiled:
+    """The compiled states, with themselves for results."""
     if isinstance(compiled, RowAlgebra):
         if compiled.answer == "moment_answer":  # it is the row already
             return compiled
@@ -181,8 +182,8 @@ def _giving(compiled: Compiled) -> Compiled:
     )
 
 
-def _taking(compiled: Compiled) -> Compiled:
-    """The monoid whose values are states already. A row of zeros is neutral by itself."""
+def _with_states_as_values(compiled: Compiled) -> Compiled:
+    """The compiled states, with states for values. A row of zeros is neutral by itself."""
     if isinstance(compiled, RowAlgebra):
         head = f"windrow_take(x, null, into{_more(compiled)})"
         body = f"{compiled.copy}(x, into)"
@@ -233,8 +234,10 @@ def _sketches(
     aggregation: Aggregation, compiled: RowAlgebra, parts: Partials, windows: Windows
 ) -> Answers:
     """Merged sketches as what they answer."""
-    (rows,), valid = run_loop(aggregation, _taking(compiled), parts.fields, NO_NULLS, windows, 1)
-    out = tuple(np.zeros(valid.size, output) for output in compiled.outputs)
+    (rows,), valid = run_loop(
+        aggregation, _with_states_as_values(compiled), parts.fields, NO_NULLS, windows, 1
+    )
+    out = result_arrays(compiled, valid.size)
     row_results(aggregation, compiled, rows, out, valid)
     return finished(aggregation, _LIKE_FLOATS, out, valid)
 
@@ -246,10 +249,10 @@ def _columns(columns: Sequence[NDArray[Any]], nulls: Nulls) -> list[Column]:
     masks = [None] * len(columns) if nulls is None else nulls
     given = []
     for i, (values, mask) in enumerate(zip(columns, masks, strict=True)):
-        made = column(values, mask, "value", f"columns[{i}]")
-        if made is None:
+        known = column(values, mask, "value", f"columns[{i}]")
+        if known is None:
             raise Unsupported(f"columns[{i}] is of type {values.dtype}; states are of numbers")
-        given.append(made)
+        given.append(known)
     return given
 
 

@@ -1,4 +1,4 @@
-"""The words of `loops.protocol`, defined for one aggregation, as the text of a module."""
+"""The functions of `loops.protocol`, defined for one aggregation, as the text of a module."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from windrow.aggregations.algebra import RowAlgebra
 from windrow.kernels.monoids import Monoid
 
 
-def scalar_words(monoid: Monoid, nulls: bool) -> str:
-    """The words for a state that is a tuple of numbers.
+def tuple_functions(monoid: Monoid, nulls: bool) -> str:
+    """The functions for a state that is a tuple of numbers.
 
     With nulls it has one more field, the number of values in it: none makes it neutral.
     """
@@ -16,24 +16,24 @@ def scalar_words(monoid: Monoid, nulls: bool) -> str:
     values = [f"columns[{i}][j]" for i in range(monoid.columns)]
     values += ["position"] * monoid.positioned
     unit = f"typed({monoid.unit}({', '.join(values)}))"
-    words = [
-        _word("slot(buffer, i)", "return 0"),
-        _word("load(buffer, i)", f"return {_tuple('buffer[{i}][i]', size)}"),
-        _word("store(buffer, i, s)", *(f"buffer[{i}][i] = s[{i}]" for i in range(size))),
+    functions = [
+        _function("slot(buffer, i)", "return 0"),
+        _function("load(buffer, i)", f"return {_tuple('buffer[{i}][i]', size)}"),
+        _function("store(buffer, i, s)", *(f"buffer[{i}][i] = s[{i}]" for i in range(size))),
         "keep = store",
-        _word(
+        _function(
             "typed(s)",
             f"return ({', '.join(f'{f}(s[{i}])' for i, f in enumerate(monoid.fields))},)",
         ),
-        _word("same(a, b)", f"return {_equal(k, nulls)}"),
+        _function("same(a, b)", f"return {_equal(k, nulls)}"),
     ]
     head = "lift(columns, nulls, j, position, into)"
     if nulls:
-        words += [
-            _word("counted(s, n)", f"return {_tuple('s[{i}]', k)} + (n,)"),
-            _word("plain(s)", f"return {_tuple('s[{i}]', k)}"),
-            _word(head, f"return counted({unit}, int64(0) if nulls[j] else int64(1))"),
-            _word(
+        functions += [
+            _function("counted(s, n)", f"return {_tuple('s[{i}]', k)} + (n,)"),
+            _function("plain(s)", f"return {_tuple('s[{i}]', k)}"),
+            _function(head, f"return counted({unit}, int64(0) if nulls[j] else int64(1))"),
+            _function(
                 "combine(a, b, into)",
                 f"if a[{k}] == 0:\n        return b",
                 f"if b[{k}] == 0:\n        return a",
@@ -47,39 +47,41 @@ def scalar_words(monoid: Monoid, nulls: bool) -> str:
             _emit(monoid, "plain(s)", f"if s[{k}] == 0:\n        valid[i] = 0\n        return"),
         ]
     else:
-        words += [
-            _word(head, f"return {unit}"),
-            _word("combine(a, b, into)", f"return typed({monoid.plus}(a, b))"),
+        functions += [
+            _function(head, f"return {unit}"),
+            _function("combine(a, b, into)", f"return typed({monoid.plus}(a, b))"),
             *_inverses(monoid, f"return typed({monoid.minus}(a, b))"),
             _emit(monoid, "s"),
         ]
-    return "\n".join([*words, _word("emit_nothing(out, valid, i)", "valid[i] = 0")])
+    return "\n".join([*functions, _function("emit_nothing(out, valid, i)", "valid[i] = 0")])
 
 
-def rows_words(monoid: RowAlgebra) -> str:
-    """The words for a state that is a row of a 2-D array, combined in place."""
+def row_functions(monoid: RowAlgebra) -> str:
+    """The functions for a state that is a row of a 2-D array, combined in place."""
     more = "".join(f", {value!r}" for value in monoid.constants)
     value = f"{monoid.read}(columns[0][j])"
-    words = [
-        _word("slot(buffer, i)", "return buffer[i]"),
+    functions = [
+        _function("slot(buffer, i)", "return buffer[i]"),
         "load = slot",
-        _word("store(buffer, i, s)", f"{monoid.copy}(s, buffer[i])"),
-        _word("keep(buffer, i, s)", "pass"),
-        _word(
+        _function("store(buffer, i, s)", f"{monoid.copy}(s, buffer[i])"),
+        _function("keep(buffer, i, s)", "pass"),
+        _function(
             "lift(columns, nulls, j, position, into)",
             "null = nulls.size > 0 and nulls[j] != 0",
             f"{monoid.unit}({value}, null, into{more})",
             "return into",
         ),
-        _word("combine(a, b, into)", f"{monoid.plus}(a, b, into{more})", "return into"),
+        _function("combine(a, b, into)", f"{monoid.plus}(a, b, into{more})", "return into"),
         *_inverses(monoid, f"{monoid.minus}(a, b, into{more})", "return into"),
-        _word("emit(out, valid, i, s)", f"valid[i] = 1 if {monoid.answer}(s, out[i]{more}) else 0"),
-        _word("emit_nothing(out, valid, i)", "valid[i] = 0"),
+        _function(
+            "emit(out, valid, i, s)", f"valid[i] = 1 if {monoid.answer}(s, out[i]{more}) else 0"
+        ),
+        _function("emit_nothing(out, valid, i)", "valid[i] = 0"),
     ]
-    return "\n".join(words)
+    return "\n".join(functions)
 
 
-def _word(head: str, *body: str) -> str:
+def _function(head: str, *body: str) -> str:
     return "\n    ".join((f"@inner\ndef {head}:", *body))
 
 
@@ -95,7 +97,7 @@ def _equal(k: int, nulls: bool) -> str:
 
 
 def _inverses(monoid: Monoid | RowAlgebra, *body: str) -> list[str]:
-    return [_word("invert(a, b, into)", *body)] if monoid.minus else []
+    return [_function("invert(a, b, into)", *body)] if monoid.minus else []
 
 
 def _emit(monoid: Monoid, state: str, *before: str) -> str:
@@ -104,4 +106,4 @@ def _emit(monoid: Monoid, state: str, *before: str) -> str:
     n = len(monoid.outputs)
     writes = [f"out[{i}][i] = answer_{'' if n == 1 else f'[{i}]'}" for i in range(n)]
     answer = f"answer_ = {monoid.answer}({state}{more})"
-    return _word("emit(out, valid, i, s)", *before, answer, *writes)
+    return _function("emit(out, valid, i, s)", *before, answer, *writes)

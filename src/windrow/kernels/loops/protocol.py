@@ -1,7 +1,7 @@
-"""The words that the loops are written in.
+"""The functions that the loops are written in.
 
 A loop is a plain function over states that it cannot look into. The generator puts a loop's text
-and the definitions of these words, made for one aggregation and one type of values, into one
+and the definitions of these functions, for one aggregation and one type of values, into one
 module, and Numba compiles it as if it had been written by hand. Here they only have their
 meaning, so that the loops can be read, linted and typed.
 
