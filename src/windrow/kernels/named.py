@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import NO_NULLS, Column
-from windrow.kernels.overflow import check_sums, integer_sums
+from windrow.kernels.overflow import check_sums, window_sums
 from windrow.kernels.results import Answers, finished
 from windrow.kernels.special import bounded, places, segmented, whole
 from windrow.kernels.special.distinct import number_values, window_distinct
@@ -209,7 +209,7 @@ def _summed(question: Question) -> NDArray[Any]:
     if question.floating:
         return _totals(question, values, mean=False)
     check_sums(question.aggregation, values, None, question.windows, question.threads)
-    return integer_sums(values, question.windows, question.threads)
+    return window_sums(values, question.windows, question.threads)
 
 
 def _sum(question: Question) -> Answers:

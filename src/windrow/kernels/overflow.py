@@ -33,7 +33,7 @@ def check_sums(
         return
     # Two halves of 32 bits cannot overflow, and tell whether the whole does.
     high, low = (
-        integer_sums(half, windows, threads) for half in (values >> 32, values & 0xFFFFFFFF)
+        window_sums(half, windows, threads) for half in (values >> 32, values & 0xFFFFFFFF)
     )
     high += low >> 32
     over = np.flatnonzero((high < -(2**31)) | (high >= 2**31))
@@ -44,9 +44,7 @@ def check_sums(
         )
 
 
-def integer_sums(
-    values: NDArray[np.int64], windows: Windows, threads: int = 1
-) -> NDArray[np.int64]:
+def window_sums(values: NDArray[np.int64], windows: Windows, threads: int = 1) -> NDArray[np.int64]:
     """The sum of each window, modulo 2⁶⁴."""
     rows, first = windows.rows, windows.first
     out = np.empty(windows.n if rows is not None else len(windows), np.int64)
