@@ -25,7 +25,7 @@ from windrow.aggregations.hashing import hash64
 from windrow.aggregations.hyperloglog import estimate
 from windrow.aggregations.momentsketch import Moments
 from windrow.errors import Unsupported
-from windrow.kernels import headed
+from windrow.kernels import sketch_rows
 from windrow.kernels.routes import traced
 
 Array = np.ndarray[Any, Any]
@@ -108,7 +108,7 @@ def assert_identical(a: Array, b: Array) -> None:
 @example(-(2**63))
 @example(2**63 - 1)
 def test_integers_hash_as_in_the_interpreter(value: int) -> None:
-    assert int(headed.hash_int64(np.int64(value))) == hash64(value)
+    assert int(sketch_rows.hash_int64(np.int64(value))) == hash64(value)
 
 
 @given(st.floats() | st.integers(-(2**63), 2**63 - 1).map(float))
@@ -125,7 +125,7 @@ def test_integers_hash_as_in_the_interpreter(value: int) -> None:
 @example(float(np.nextafter(2.0**63, 0)))
 @example(float(np.nextafter(-(2.0**63), -math.inf)))
 def test_floats_hash_as_in_the_interpreter(value: float) -> None:
-    assert int(headed.hash_float64(value)) == hash64(value)
+    assert int(sketch_rows.hash_float64(value)) == hash64(value)
 
 
 # -- answers ----------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_the_estimate_is_the_interpreters() -> None:
         ranks = np.minimum(rng.geometric(0.5, 2**14) - 1, 51)
         ranks[:full] = 51
         histogram = np.bincount(ranks, minlength=52)
-        assert math.isclose(headed.estimate(histogram), estimate(histogram), rel_tol=1e-12)
+        assert math.isclose(sketch_rows.estimate(histogram), estimate(histogram), rel_tol=1e-12)
 
 
 def test_objects_are_those_of_the_interpreter(integers: Array) -> None:

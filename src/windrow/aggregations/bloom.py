@@ -118,7 +118,7 @@ class Bloom(Aggregation):
     def rows(self, dtype: str) -> RowAlgebra:
         words = self.bits // 64
         return RowAlgebra(
-            source="from windrow.kernels.headed import *",
+            source="from windrow.kernels.sketch_rows import *",
             dtype="uint64",
             width=HEAD + words,
             read=f"hash_{dtype}",

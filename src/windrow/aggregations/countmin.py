@@ -158,7 +158,7 @@ class CountMin(Aggregation):
     def rows(self, dtype: str) -> RowAlgebra:
         counters = self.width * self.depth
         return RowAlgebra(
-            source="from windrow.kernels.headed import *",
+            source="from windrow.kernels.sketch_rows import *",
             dtype="int64",
             width=HEAD + counters,
             read=f"hash_{dtype}",

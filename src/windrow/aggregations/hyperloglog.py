@@ -80,7 +80,7 @@ class HyperLogLog(Aggregation):
 
     def rows(self, dtype: str) -> RowAlgebra:
         return RowAlgebra(
-            source="from windrow.kernels.headed import *",
+            source="from windrow.kernels.sketch_rows import *",
             dtype="uint8",
             width=8 * HEAD + (1 << self.precision),
             read=f"hash_{dtype}",

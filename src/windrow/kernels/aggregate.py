@@ -23,11 +23,11 @@ from windrow.aggregations.count import Count
 from windrow.errors import InvalidArgument, whole_number
 from windrow.kernels.columns import Column, column
 from windrow.kernels.interpreted import objects, over_windows, packed
-from windrow.kernels.looped import loop_answers
 from windrow.kernels.named import Question, counts
 from windrow.kernels.overflow import check_sums
 from windrow.kernels.results import Answers
 from windrow.kernels.routes import FLATFIT, Route, route_over, trace
+from windrow.kernels.window_loop import loop_answers
 from windrow.windows.positions import Windows
 
 Masks = list[NDArray[np.bool_] | None]

@@ -60,7 +60,7 @@ def _environment() -> str:
 
     package = Path(__file__).parent.parent
     used = (  # what generated modules import, and what that takes its constants from
-        "kernels/headed.py", "kernels/moments.py", "kernels/hashing.py", "kernels/atomics.py",
+        "kernels/sketch_rows.py", "kernels/moments.py", "kernels/hashing.py", "kernels/atomics.py",
         "aggregations/hashing.py", "aggregations/algebra.py",
     )  # fmt: skip
     text = "".join((package / name).read_text(encoding="utf-8") for name in used)

@@ -12,9 +12,9 @@ from numba.core.errors import NumbaError
 from numba.core.typing.templates import Signature
 
 from windrow.aggregations.base import Aggregation
+from windrow.kernels.compiled_states import Monoid
 from windrow.kernels.functions import NotCompilable, NotEmbeddable, embed, first_line
 from windrow.kernels.llvm import INNER
-from windrow.kernels.monoids import Monoid
 
 _NAMES = ("user_lift", "user_combine", "user_lower", "user_inverse")
 

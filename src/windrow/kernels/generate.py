@@ -18,10 +18,10 @@ from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.errors import Unsupported
 from windrow.kernels import cache
+from windrow.kernels.compiled_states import Compiled, Monoid
 from windrow.kernels.functions import first_line
 from windrow.kernels.llvm import INNER
-from windrow.kernels.monoids import Compiled, Monoid
-from windrow.kernels.words import row_functions, tuple_functions
+from windrow.kernels.loop_functions import row_functions, tuple_functions
 
 CURSORS = 8
 

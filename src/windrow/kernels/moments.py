@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from windrow.kernels.hashing import small
-from windrow.kernels.headed import row_copy
+from windrow.kernels.sketch_rows import row_copy
 
 SIZE, LEAST, LARGEST, MEAN, SQUARES = 0, 1, 2, 3, 4  # of the finite values
 NANS, UPS, DOWNS = 5, 6, 7  # how many NaN, +inf and -inf

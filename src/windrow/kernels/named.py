@@ -18,7 +18,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import NO_NULLS, Column
 from windrow.kernels.overflow import check_sums, window_sums
 from windrow.kernels.results import Answers, finished
-from windrow.kernels.special import bounded, places, segmented, whole
+from windrow.kernels.special import bounded, integer_sums, places, segmented
 from windrow.kernels.special.distinct import number_values, window_distinct
 from windrow.kernels.special.places import bounded_first, bounded_last
 from windrow.windows.arrays import in_threads
@@ -120,8 +120,10 @@ class Question:
     def bytes_in_windows(self, marks: NDArray[np.uint8]) -> NDArray[np.int64]:
         """The sum of the marks in each window."""
         return self.fill(
-            lambda a, b, out: whole.segment_sums_u8(marks, self.windows.starts, self.w, a, b, out),
-            lambda lo, hi, end, out: whole.bounded_sums_u8(marks, lo, hi, out),
+            lambda a, b, out: integer_sums.segment_sums_u8(
+                marks, self.windows.starts, self.w, a, b, out
+            ),
+            lambda lo, hi, end, out: integer_sums.bounded_sums_u8(marks, lo, hi, out),
             np.int64,
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
-from windrow.kernels.special import whole
+from windrow.kernels.special import integer_sums
 from windrow.windows.arrays import in_threads, ordinary
 from windrow.windows.positions import LONGEST, Piece, Windows
 
@@ -52,10 +52,12 @@ def window_sums(values: NDArray[np.int64], windows: Windows, threads: int = 1) -
     def run(piece: Piece) -> None:
         if rows is not None:
             begin, stop = first + piece.begin, first + piece.stop
-            whole.segment_sums_i64(values, windows.starts, min(rows, LONGEST), begin, stop, out)
+            integer_sums.segment_sums_i64(
+                values, windows.starts, min(rows, LONGEST), begin, stop, out
+            )
         else:
             lo, hi = windows.bounds_of(piece.begin, piece.stop)
-            whole.bounded_sums_i64(values, lo, hi, out[piece.begin : piece.stop])
+            integer_sums.bounded_sums_i64(values, lo, hi, out[piece.begin : piece.stop])
 
     in_threads(run, windows.pieces(threads, anywhere=True))
     return out[first:]

@@ -19,9 +19,9 @@ from windrow.errors import (
     whole_number,
 )
 from windrow.kernels.columns import column
-from windrow.kernels.loop import Batch, Loop
+from windrow.kernels.named_algorithms import Interpreted, roller
 from windrow.kernels.results import merged
-from windrow.kernels.rollers import Interpreted, roller
+from windrow.kernels.stream_loop import Batch, Loop
 from windrow.kernels.tail import Tail
 from windrow.windows.arrays import ordinary
 from windrow.windows.durations import nanoseconds

@@ -17,8 +17,8 @@ from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidValue
 from windrow.kernels.columns import Column
+from windrow.kernels.compiled_states import Compiled, compiled_state
 from windrow.kernels.functions import NotCompilable
-from windrow.kernels.monoids import Compiled, compiled_state
 from windrow.kernels.named import Kernel, kernel_of
 
 

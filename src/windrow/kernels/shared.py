@@ -28,13 +28,13 @@ from windrow.algorithms.base import NOTHING
 from windrow.errors import InvalidArgument
 from windrow.kernels.aggregate import Masks, aggregate, mask_of, null_marks, with_least
 from windrow.kernels.columns import NO_NULLS, Column, column
+from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import CURSORS, Kernel, dtype_of, loop_of
 from windrow.kernels.interpreted import objects, packed
-from windrow.kernels.looped import capacity_for, room, row_results, rows_at_once
-from windrow.kernels.monoids import Compiled
 from windrow.kernels.overflow import check_sums
 from windrow.kernels.results import Answers, finished
 from windrow.kernels.routes import route_over, shares, trace
+from windrow.kernels.window_loop import capacity_for, output_arrays, row_results, rows_at_once
 from windrow.windows.positions import Windows
 from windrow.windows.sharing import Slices
 
@@ -202,7 +202,7 @@ def _sweep(
     partials, spare, pointers, passed, *_ = loop.buffers(capacity)
     for chunk in cuts.chunks(at_once):
         lo, hi, turns, later = cuts.in_slices(chunk)
-        made = room(loop.monoid, lo.size)
+        made = output_arrays(loop.monoid, lo.size)
         written = made[0] if isinstance(loop.monoid, RowAlgebra) else made
         valid = np.ones(lo.size, np.uint8)
         loop.run(

@@ -22,10 +22,10 @@ from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.errors import Unsupported
 from windrow.kernels.columns import NO_NULLS, Column, any_null, column
-from windrow.kernels.looped import result_arrays, row_results, run_loop
-from windrow.kernels.monoids import Compiled, Monoid, state_of
+from windrow.kernels.compiled_states import Compiled, Monoid, state_of
 from windrow.kernels.overflow import check_sums
 from windrow.kernels.results import Answers, finished
+from windrow.kernels.window_loop import result_arrays, row_results, run_loop
 from windrow.windows.positions import Windows
 
 _LIKE_FLOATS = Column(np.empty(0), None, np.dtype(np.float64))

@@ -22,10 +22,10 @@ from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.columns import Column
-from windrow.kernels.loop import Batch, check_no_nulls
 from windrow.kernels.results import Answers, with_arguments
 from windrow.kernels.routes import route_over
 from windrow.kernels.special.sums import BLOCK
+from windrow.kernels.stream_loop import Batch, check_no_nulls
 from windrow.windows.arrays import Positions
 from windrow.windows.positions import Windows
 

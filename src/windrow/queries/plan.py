@@ -173,8 +173,8 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
 
 def _compiles(aggregation: Aggregation, kinds: Sequence[Kind]) -> bool:
     """Whether functions of the user's own compile for columns of such kinds."""
+    from windrow.kernels.compiled_states import compiled_state
     from windrow.kernels.functions import NotCompilable
-    from windrow.kernels.monoids import compiled_state
 
     if not all(kind in _NUMBERS for kind in kinds):
         return False

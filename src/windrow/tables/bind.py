@@ -15,8 +15,8 @@ import pyarrow.types as pt
 
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, InvalidValue, did_you_mean
+from windrow.kernels.compiled_states import compiled_state
 from windrow.kernels.functions import NotCompilable
-from windrow.kernels.monoids import compiled_state
 from windrow.queries.plan import Plan, plan_of
 from windrow.queries.query import Query
 from windrow.tables.times import axis_of, type_along

@@ -16,7 +16,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.collections import Collect, CollectDistinct
 from windrow.aggregations.custom import Custom
 from windrow.aggregations.hashing import hash64
-from windrow.kernels.headed import SINGLE
+from windrow.kernels.sketch_rows import SINGLE
 from windrow.kernels.states import Partials, merge, merge_partials, partials
 from windrow.stores.encoding import decode, encode
 from windrow.tables.columns import nulls_of

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
+from windrow.kernels.compiled_states import Monoid, compiled_state
 from windrow.kernels.generate import dtype_of
-from windrow.kernels.monoids import Monoid, compiled_state
 from windrow.kernels.states import Partials, merge, merge_partials, partials
 from windrow.tables.columns import from_numbers
 from windrow.tables.decimals import exact_mean, exact_sum

@@ -14,16 +14,16 @@ from windrow.aggregations.base import Aggregation
 from windrow.algorithms.sba import optimal_chunk
 from windrow.errors import InvalidValue, Unsupported
 from windrow.kernels.columns import NO_NULLS, Column, any_null, joined
+from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import CURSORS, loop_of
-from windrow.kernels.looped import (
+from windrow.kernels.results import Answers, finished, with_arguments
+from windrow.kernels.window_loop import (
     capacity_for,
     result_arrays,
     row_results,
     rows_at_once,
     without_gaps,
 )
-from windrow.kernels.monoids import Compiled
-from windrow.kernels.results import Answers, finished, with_arguments
 
 NO_BOUNDS = np.empty(0, np.int64)
 # Half of how many lcs may lie ready: with small chunks the threads then meet less often.

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import NO_NULLS, Column, any_null
+from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import Kernel, dtype_of, loop_of
-from windrow.kernels.monoids import Compiled
 from windrow.kernels.results import Answers, finished
 from windrow.windows.arrays import Positions, in_threads, ordinary
 from windrow.windows.positions import Piece, Windows
@@ -55,7 +55,7 @@ def run_loop(
     data = tuple(ordinary(array) for array in data)
     loop = _loop("two_stacks", aggregation, compiled, data, nulls)
     capacity = capacity_for(windows.longest)
-    out, valid = room(compiled, len(windows)), np.ones(len(windows), np.uint8)
+    out, valid = output_arrays(compiled, len(windows)), np.ones(len(windows), np.uint8)
 
     def run(piece: Piece) -> None:
         cursors, buffers = loop.start(capacity)
@@ -67,7 +67,7 @@ def run_loop(
         if piece.split is not None:  # what lies behind the split, as the flip will find it
             cursors[[0, 1, 3]] = piece.split
             end = max(piece.split, windows.end_before(piece.begin))
-            nowhere = room(compiled, 1)
+            nowhere = output_arrays(compiled, 1)
             enter(np.array([piece.split]), np.array([end]), nowhere, np.empty(1, np.uint8))
         for here, lo, hi in windows.in_slices(piece):
             enter(lo, hi, tuple(o[here] for o in out), valid[here])
@@ -76,7 +76,7 @@ def run_loop(
     return out, valid
 
 
-def room(compiled: Compiled, n: int) -> tuple[NDArray[Any], ...]:
+def output_arrays(compiled: Compiled, n: int) -> tuple[NDArray[Any], ...]:
     """What a loop writes n results into; zeros for rows, written as far as they mean something."""
     if isinstance(compiled, RowAlgebra):
         return (np.zeros((n, compiled.out_width), compiled.out_dtype),)
@@ -145,7 +145,7 @@ def _without_extras(
 ) -> tuple[NDArray[Any], NDArray[np.uint8]]:
     """What the loop writes for these windows; a subtracting loop has to be led over gaps."""
     lo, hi, extras = without_gaps(lo, hi, int(cursors[1]))
-    (rows,), valid = room(loop.monoid, lo.size), np.ones(lo.size, np.uint8)
+    (rows,), valid = output_arrays(loop.monoid, lo.size), np.ones(lo.size, np.uint8)
     loop.run(0, lo.size, 0, 0, lo, hi, (data,), nulls, cursors, *buffers, rows, valid)
     if extras is None:
         return rows, valid

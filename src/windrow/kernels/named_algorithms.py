@@ -9,12 +9,12 @@ from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class
 from windrow.errors import Unsupported
 from windrow.kernels.columns import Column
+from windrow.kernels.compiled_states import Compiled, compiled_state
 from windrow.kernels.functions import NotCompilable
 from windrow.kernels.interpreted import objects, packed
-from windrow.kernels.loop import Batch, Loop, Pba, loop_name
-from windrow.kernels.monoids import Compiled, compiled_state
 from windrow.kernels.results import Answers
 from windrow.kernels.routes import check_types, hashes_times, warn_interpreted
+from windrow.kernels.stream_loop import Batch, Loop, Pba, loop_name
 
 
 def roller(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windrow.aggregations.algebra import RowAlgebra
-from windrow.kernels.monoids import Monoid
+from windrow.kernels.compiled_states import Monoid
 
 
 def tuple_functions(monoid: Monoid, nulls: bool) -> str:
