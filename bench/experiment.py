@@ -87,8 +87,9 @@ class Settings:
         return min(quick if self.quick else full, self.largest)
 
     def windows(self, windows: Sequence[int], n: int) -> list[int]:
-        """Return the windows of which n values hold two or more."""
-        return [w for w in windows if 2 * w <= n and (w <= 1 << 14 or not self.quick)]
+        """Return the windows of which n values hold two or more; the first one if there is none."""
+        allowed = [w for w in windows if 2 * w <= n and (w <= 1 << 14 or not self.quick)]
+        return allowed or list(windows[:1])
 
     def values(self, n: int) -> NDArray[np.float64]:
         """Return n values: of the given files, repeated as often as needed, or normal ones."""
