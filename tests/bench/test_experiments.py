@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from bench.catalogue import PAPERS, PEERS, experiments
@@ -9,9 +14,11 @@ from bench.experiment import Clock, Experiment, Settings
 from bench.papers import p000_b_int, p000_break_even
 from bench.papers.p002_operations import EXPERIMENT as OPERATIONS
 from bench.papers.p004_operations import EXPERIMENT as WORST
-from bench.points import Points
+from bench.points import Point, Points
 from bench.windows import Counting
 
+ROOT = Path(__file__).parents[2]
+SECONDS = 600.0  # the first run compiles
 TINY = Settings(quick=True, repeats=2, largest=16)
 EXPERIMENTS = experiments([*PAPERS, *PEERS])
 FEWER = [
@@ -47,6 +54,21 @@ def marked(experiment: Experiment) -> object:
     return pytest.param(experiment, marks=marks, id=experiment.name)
 
 
+def in_a_process(name: str) -> Points:
+    """Points of an experiment that starts Spark: a session of the tests must not be stopped."""
+    code = (
+        "import json, sys; from bench.catalogue import PEERS, experiments\n"
+        "from bench.experiment import Clock, Settings\n"
+        "(found,) = [e for e in experiments(PEERS) if e.name == sys.argv[1]]\n"
+        f"points = found.run(Settings(True, 2, largest=3000), Clock({SECONDS}))\n"
+        "print(json.dumps([point.to_dict() for point in points]))"
+    )
+    command = [sys.executable, "-c", code, name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return Points(map(Point.from_dict, json.loads(done.stdout.splitlines()[-1])))
+
+
 @pytest.mark.parametrize("experiment", [marked(e) for e in EXPERIMENTS])
 def test_an_experiment_yields_points_of_its_figures(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
@@ -54,7 +76,10 @@ def test_an_experiment_yields_points_of_its_figures(
     for module, name, kept in FEWER:  # each of them compiles for seconds
         monkeypatch.setattr(module, name, {k: getattr(module, name)[k] for k in kept})
     settings = TINY if experiment.name[0].isdigit() else Settings(True, 2, largest=3000)
-    points = Points(experiment.run(settings, Clock(600.0)))  # the first run compiles
+    if experiment.name.split()[0] in ("spark", "streaming"):
+        points = in_a_process(experiment.name)
+    else:
+        points = Points(experiment.run(settings, Clock(SECONDS)))
     figures = {figure.name for figure in experiment.figures}
     assert {p.figure for p in points} == figures
     for p in points:
