@@ -1,7 +1,7 @@
 # make demo    Spark batch and Spark stream, the same answers; writes build/demo/index.html
 # make test    the tests (sets up .venv first)
 # make lint    ruff and mypy
-# make bench   the benchmark against other libraries; renews the tables in README.md
+# make bench   the benchmarks against other libraries; renews the figures in README.md and docs
 # make bench-papers  the papers' experiments
 # make test-all  the tests with the slow ones
 # make explore   the tests on examples that no run has drawn before
@@ -55,35 +55,17 @@ $(READY): pyproject.toml requirements/dev.txt
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-.PHONY: bench bench-papers bench-targets
+.PHONY: bench bench-papers
 bench: $(READY) java
-	@echo "windrow: against its peers, up to an hour (QUICK=--quick: five minutes); renews README"
+	@echo "windrow: against its peers, up to an hour (QUICK=--quick: five minutes); renews the figures"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/bench.txt
-	@$(BIN)/python -m windrow.bench peers $(QUICK) --output docs/benchmarks/peers
-	@$(BIN)/python -m benchmarks.readme docs/benchmarks/peers
+	@$(BIN)/python -m bench peers $(QUICK) --output build/bench/peers
+	@$(BIN)/python -m bench figures build/bench/peers
 
 bench-papers: $(READY) java
 	@echo "windrow: the papers' experiments, up to an hour (QUICK=--quick: five minutes)"
-	@$(BIN)/python -m windrow.bench papers $(QUICK) --output docs/benchmarks/papers
-
-bench-targets: $(READY)
-	@echo "windrow: arrays and tables against their own targets (about ten minutes)"
-	@$(BIN)/python -m benchmarks.arrays --json docs/benchmarks/arrays.json \
-	  --markdown docs/benchmarks/arrays.md
-	@$(BIN)/python -m benchmarks.tables --json docs/benchmarks/tables.json \
-	  --markdown docs/benchmarks/tables.md
-
-.PHONY: bench-spark
-bench-spark: $(READY) java
-	@echo "windrow: Spark DataFrames against Spark's own windows"
-	@$(BIN)/python -m benchmarks.spark --json docs/benchmarks/spark.json \
-	  --markdown docs/benchmarks/spark.md
-
-.PHONY: bench-streaming
-bench-streaming: $(READY) java
-	@echo "windrow: streams against Spark's own windows, and what state costs"
-	@$(BIN)/python -m benchmarks.streaming --json docs/benchmarks/streaming.json \
-	  --markdown docs/benchmarks/streaming.md
+	@$(BIN)/python -m bench papers $(QUICK) --output build/bench/papers
+	@$(BIN)/python -m bench figures build/bench/papers
 
 .PHONY: lock
 lock:

@@ -24,7 +24,6 @@ LAYERS = [
     "streams",
     "spark",
     "samples",
-    "bench",
     "cli",
 ]
 

@@ -9,15 +9,16 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from windrow.bench.command import bench
-from windrow.bench.papers import experiments
-from windrow.bench.peers import KINDS
+from bench.catalogue import PEERS, experiments
+from bench.command import bench
 
+ROOT = Path(__file__).parents[2]
 TINY = ["--quick", "--largest", "16"]
 
 
@@ -55,25 +56,25 @@ def test_papers_leaves_a_report_and_results(tmp_path: Path) -> None:
     for name in ("report.html", "report.md", "results.json", "points.csv"):
         assert (tmp_path / name).stat().st_size > 500
     raw = json.loads((tmp_path / "results.json").read_text())
-    assert list(raw["experiments"]) == [e.name for e in experiments(("002",))]
+    assert list(raw["experiments"]) == [e.name for e in experiments(["002"])]
     assert "2^22" in (tmp_path / "report.md").read_text()
 
 
-def test_peers_leaves_the_table_for_the_readme(tmp_path: Path) -> None:
+def test_peers_leaves_points_of_everyone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("bottleneck")
-    given = ["--only", "arrays", "--quick", "--largest", "600", "--output", str(tmp_path)]
-    status, _ = call("peers", *given)
+    monkeypatch.setitem(PEERS, "arrays", ("arrays",))
+    given = ["--only", "arrays", "--quick", "--largest", "600"]
+    status, _ = call("peers", *given, "--output", str(tmp_path))
     assert status == 0
-    text = (tmp_path / "readme-arrays.md").read_text()
-    assert "| max |" in text and "| w = 8 |" in text.replace("|  ", "")
     raw = json.loads((tmp_path / "results.json").read_text())
     points = raw["experiments"]["arrays"]["points"]
     assert {p["series"] for p in points} >= {"windrow", "bottleneck", "pandas"}
     assert {p["status"] for p in points} == {"ok"}
 
 
-def test_peers_take_a_file_of_values(tmp_path: Path) -> None:
+def test_peers_take_a_file_of_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("duckdb")
+    monkeypatch.setitem(PEERS, "tables", ("tables",))
     lines = [f"{1377986401 + i} {50 + i % 7}.5 1 {i % 3} 0 0" for i in range(300)]
     (tmp_path / "plugs.txt").write_text("\n".join(lines))
     given = ["--only", "tables", *TINY, "--data", str(tmp_path / "plugs.txt")]
@@ -88,10 +89,10 @@ def test_peers_take_a_file_of_values(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
 def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "windrow.bench", "papers", "--only", "002", "--quick"]
+    command = [sys.executable, "-m", "bench", "papers", "--only", "002", "--quick"]
     with subprocess.Popen(
         [*command, "--output", str(tmp_path)], stderr=subprocess.PIPE, stdout=subprocess.PIPE,
-        text=True,
+        text=True, cwd=ROOT,
     ) as child:  # fmt: skip
         kept = tmp_path / "points.csv"
         deadline = time.monotonic() + 60
@@ -110,15 +111,46 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     assert "interrupted" in (tmp_path / "report.html").read_text()
 
 
-@pytest.mark.slow  # each starts Java
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("spark", "streaming")])
-def test_the_peers_on_spark(kind: str, tmp_path: Path) -> None:
-    """In a process of its own: a session of the tests must not be stopped."""
-    command = [sys.executable, "-m", "windrow.bench", "peers", "--only", kind, "--quick"]
-    command += ["--largest", "2000", "--output", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    raw = json.loads((tmp_path / "results.json").read_text())
-    points = raw["experiments"][kind]["points"]
-    late = ("not measured: it took longer", "not measured: the time")  # on a busy machine
-    assert all(p["status"] == "ok" or p["status"].startswith(late) for p in points), points
+# -- windrow bench ---------------------------------------------------------------------------
+
+
+def windrow(*arguments: str, cwd: Path, path: str = "") -> subprocess.CompletedProcess[str]:
+    """The installed command, as far as the path goes: without the checkout's root."""
+    code = f"import sys; from windrow.cli import main; sys.argv[1:] = {[*arguments]!r}; main()"
+    found = os.pathsep.join(filter(None, [path, str(ROOT / "src")]))
+    return subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False, cwd=cwd,
+        env=os.environ | {"PYTHONPATH": found},
+    )  # fmt: skip
+
+
+def test_windrow_bench_runs_in_a_checkout() -> None:
+    done = windrow("bench", "--help", cwd=ROOT)
+    assert done.returncode == 0 and done.stderr == ""
+    assert all(f"  {name} " in done.stdout for name in bench.commands)
+    done = windrow("bench", "papers", "--only", "0044", cwd=ROOT)
+    assert done.returncode == 2 and "'0044' is unknown" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("papers",), ("peers", "--quick")])
+def test_elsewhere_it_says_where_the_benchmarks_are(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    done = windrow("bench", *arguments, cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("windrow: the benchmarks are not part of the installed package")
+    assert "checkout" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_another_package_of_that_name_is_not_taken_for_it(tmp_path: Path) -> None:
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "__init__.py").touch()
+    done = windrow("bench", "papers", cwd=tmp_path, path=str(tmp_path))
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+
+
+def test_the_wheel_has_no_benchmarks() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["only-include"] == ["src/windrow", "src/pyspark_windrow.py"]
+    assert not (ROOT / "src" / "windrow" / "bench").exists()

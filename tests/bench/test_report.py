@@ -13,46 +13,41 @@ from xml.etree import ElementTree
 
 import pytest
 
-from windrow.bench import report
-from windrow.bench.clock import Clock
-from windrow.bench.experiment import Experiment, Figure
-from windrow.bench.peers.fragments import fragment
-from windrow.bench.plots import draw
-from windrow.bench.points import DISAGREES, Point, Points, missing
-from windrow.bench.progress import Lines
-from windrow.bench.ratios import ratios
-from windrow.bench.rules import ahead, grows
-from windrow.bench.run import Run, run_all
-from windrow.bench.settings import Settings
+from bench.experiment import Clock, Experiment, Settings
+from bench.figures import fragment
+from bench.plots import draw
+from bench.points import DISAGREES, Figure, Point, Points
+from bench.results import Outcome, Run, ratios
+from bench.rules import ahead, grows
+from bench.run import machine, run_all
+from windrow.cli.terminal import Steps
 
-FIGURE = Figure("f", "a figure of <lines>", "window", "ns a value")
+FIGURE = Figure("f", "a figure of <lines>", "window", "ns")
+MAX = Figure("max", "", "window", "ms")
 VOID = {"meta", "br", "circle", "line", "polyline", "hr"}
 
 
 def some_points() -> Iterator[Point]:
     for x in (1, 2, 4, 8, 16):
-        yield Point("f", "fast & small", x, "ns", (1.0, 1.2, 0.9), first=0.5)
-        yield Point("f", "slow", x, "ns", (2.0 * x, 2.2 * x, 2.1 * x))
-    yield missing("f", "slow", 32, "ns", "it took <too> long")
+        yield FIGURE.timed("fast & small", x, (1e-9, 1.2e-9, 0.9e-9), first=0.5)
+        yield FIGURE.point("slow", x, 2.0 * x, 2.2 * x, 2.1 * x)
+    yield FIGURE.missing("slow", 32, "it took <too> long")
 
 
 def experiment(run: Any = None, **more: Any) -> Experiment:
     return Experiment(
         "made up", "a title", "how it runs", (FIGURE,), run or (lambda s, c: some_points()),
         source="Figure 1", finding="It is so.",
-        rules=(ahead("f", "fast & small", "slow"), grows("f", "slow", "flat", otherwise="because")),
+        rules=(
+            ahead(FIGURE, "fast & small", "slow"),
+            grows(FIGURE, "slow", "flat", otherwise="because"),
+        ),
         **more,
     )  # fmt: skip
 
 
 def a_run(folder: Path, *experiments: Experiment) -> Run:
-    def files(run: Run) -> dict[str, str]:
-        return {"report.html": report.html(run), "report.md": report.markdown(run)}
-
-    return run_all(
-        "A run", experiments, Settings(True), Clock(60), folder, ("numpy",),
-        Lines(len(experiments)), files,
-    )  # fmt: skip
+    return run_all("A run", experiments, Settings(True), Clock(60), folder, Steps(quiet=True))
 
 
 class Balanced(HTMLParser):
@@ -109,7 +104,7 @@ def test_results_are_kept_as_json_and_csv(tmp_path: Path) -> None:
 
 def test_an_experiment_that_breaks_does_not_end_the_run(tmp_path: Path) -> None:
     def broken(settings: Settings, clock: Clock) -> Iterator[Point]:
-        yield Point("f", "slow", 1, "ns", (1.0,))
+        yield FIGURE.point("slow", 1, 1.0)
         raise ValueError("out of luck")
 
     made = a_run(tmp_path, experiment(broken), experiment())
@@ -120,7 +115,7 @@ def test_an_experiment_that_breaks_does_not_end_the_run(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_keeps_what_is_done(tmp_path: Path) -> None:
     def interrupted(settings: Settings, clock: Clock) -> Iterator[Point]:
-        yield Point("f", "slow", 1, "ns", (1.0,))
+        yield FIGURE.point("slow", 1, 1.0)
         raise KeyboardInterrupt
 
     made = a_run(tmp_path, experiment(interrupted), experiment())
@@ -137,7 +132,7 @@ def test_any_points_can_be_drawn(
     xs: list[Any], ys: tuple[float, ...], logarithmic: tuple[bool, bool]
 ) -> None:
     figure = Figure("f", "title", "x", "y", logarithmic)
-    points = Points(Point("f", name, x, "ns", ys) for name in "ab" for x in xs)
+    points = Points(figure.point(name, x, *ys) for name in "ab" for x in xs)
     tree = ElementTree.fromstring(draw(figure, points))
     width, height = map(float, tree.attrib["viewBox"].split()[2:])
     circles = [e for e in tree.iter() if e.tag == "circle"]
@@ -148,7 +143,7 @@ def test_any_points_can_be_drawn(
 
 
 def test_nothing_measured_draws_nothing() -> None:
-    assert draw(FIGURE, Points([missing("f", "a", 1, "ns", "why")])) == ""
+    assert draw(FIGURE, Points([FIGURE.missing("a", 1, "why")])) == ""
 
 
 # -- ratios ----------------------------------------------------------------------------------
@@ -157,37 +152,45 @@ def test_nothing_measured_draws_nothing() -> None:
 def peers(ours: float, theirs: float, status: str = "ok") -> Points:
     return Points(
         [
-            Point("max", "windrow", 8, "ms", (ours, 2 * ours)),
+            MAX.point("windrow", 8, ours, 2 * ours),
             Point("max", "pandas", 8, "ms", (theirs, 2 * theirs), status),
-            Point("max", "polars", 8, "ms", (100.0, 100.0)),
+            MAX.point("polars", 8, 100.0, 100.0),
         ]
     )
+
+
+def shown(name: str, points: Points, *figures: Figure) -> str:
+    compared = Experiment(name, name, "", figures, lambda s, c: iter(()))
+    outcome = Outcome(compared, points)
+    return fragment(Run("", Settings(), machine(), [outcome], True), outcome)
 
 
 def test_a_faster_peer_is_shown_winning() -> None:
-    (ratio,) = ratios(peers(4.0, 1.0), "max")
+    (ratio,) = ratios(peers(4.0, 1.0), MAX)
     assert ratio.peer == "pandas" and str(ratio) == "0.25 (pandas)"
     assert (ratio.low, ratio.high) == (0.25, 0.25)
-    made = Experiment("arrays", "", "", (Figure("max", "", "window", "ms"),), lambda s, c: iter(()))
-    assert "| max | 0.25 (pandas) |" in fragment(made, peers(4.0, 1.0))
+    assert "| max | 0.25 (pandas) |" in shown("arrays", peers(4.0, 1.0), MAX)
 
 
 def test_who_disagrees_does_not_win() -> None:
-    (ratio,) = ratios(peers(4.0, 1.0, DISAGREES), "max")
+    (ratio,) = ratios(peers(4.0, 1.0, DISAGREES), MAX)
     assert ratio.peer == "polars"
-    assert list(ratios(Points([Point("max", "windrow", 8, "ms", (1.0,))]), "max")) == []
+    assert list(ratios(Points([MAX.point("windrow", 8, 1.0)]), MAX)) == []
 
 
 def test_places_that_are_words_have_a_line_each() -> None:
-    figure = Figure("max", "", "case", "ms")
-    made = Experiment("tables", "", "", (figure,), lambda s, c: iter(()))
     points = Points(
         [
-            Point("max", "windrow, Arrow", "1 key", "ms", (1.0,)),
-            Point("max", "windrow, pandas", "1 key", "ms", (4.0,)),
-            Point("max", "duckdb", "1 key", "ms", (2.0,)),
+            MAX.point("windrow, Arrow", "1 key", 1.0),
+            MAX.point("windrow, pandas", "1 key", 4.0),
+            MAX.point("duckdb", "1 key", 2.0),
         ]
     )
-    text = fragment(made, points)
+    text = shown("tables", points, MAX)
     assert "| fastest peer | Arrow | pandas |" in text
     assert "| max | 1 key | duckdb | 2.0 | 0.50 (duckdb) |" in text
+
+
+def test_without_peers_the_values_are_shown() -> None:
+    text = shown("stores", Points([MAX.point("in the process", 8, 1.5)]), MAX)
+    assert "**max" in text and "| 8 | 1.5 |" in text

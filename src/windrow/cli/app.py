@@ -17,7 +17,7 @@ COMMANDS = {
     "explain": ("windrow.cli.explain:explain", "Tell what a query will run, and why."),
     "algorithms": ("windrow.cli.algorithms:algorithms", "The algorithms, and the card of each."),
     "functions": ("windrow.cli.functions:functions", "The aggregations that a query may name."),
-    "bench": ("windrow.bench.command:bench", "The papers' experiments and the peers, measured."),
+    "bench": ("windrow.cli.bench:bench", "The papers' experiments and the peers, measured."),
     "doctor": ("windrow.cli.doctor:doctor", "What is installed, what is missing, how to get it."),
     "completion": ("windrow.cli.completion:completion", "Completion for a shell."),
 }

@@ -1,0 +1,186 @@
+"""`python -m bench`, and `windrow bench` in a checkout. `compare` imports no windrow here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.catalogue import PAPERS, PEERS, experiments
+from bench.compare import AREAS, compare_checkouts
+
+if TYPE_CHECKING:
+    from bench.results import Run
+
+QUICK, FULL = 270.0, 3600.0  # seconds: a quick run ends within five minutes, its report written
+INTERRUPTED = 130
+ROOT = Path(__file__).parent.parent
+
+
+class Choices(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
+    """Some of the known names, between commas."""
+
+    name = "name,…"
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self.known = tuple(known)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, ...]:
+        """Return the names, in the order in which they are known."""
+        if isinstance(value, tuple):
+            return value
+        given = [name.strip() for name in str(value).split(",") if name.strip()]
+        for name in given:
+            if name not in self.known:
+                from windrow.errors import did_you_mean
+
+                self.fail(f"{name!r} is unknown; {did_you_mean(name, self.known)}", param, ctx)
+        return tuple(name for name in self.known if name in given)
+
+
+def _only(known: Sequence[str]) -> Callable[[Any], Any]:
+    return click.option(
+        "--only", type=Choices(known), default=tuple(known), help=f"Some of {', '.join(known)}."
+    )
+
+
+_QUICK = click.option("--quick", is_flag=True, help="Small sizes, done within five minutes.")
+_LARGEST = click.option("--largest", type=int, default=1 << 30, hidden=True)
+
+
+def _options(known: Sequence[str], output: str) -> Callable[[Any], Any]:
+    """Return a decorator with the options that `papers` and `peers` take."""
+    options = [
+        _only(known),
+        _QUICK,
+        click.option("--data", multiple=True, type=click.Path(path_type=Path, dir_okay=False),
+                     help="A file of values instead of synthetic ones: DEBS 2012, DEBS 2014, CSV "
+                     "or Parquet. May be given again."),
+        click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=output,
+                     show_default=True, help="Where the report and the results go."),
+        click.option("--redis", default="", metavar="URL", help="A server to measure as a store."),
+        click.option("--seconds", type=float, hidden=True),
+        _LARGEST,
+    ]  # fmt: skip
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+@click.group()
+def bench() -> None:
+    """Measure: the papers' experiments, the peers, and two checkouts against each other.
+
+    Ctrl-C keeps what is done and writes the report of it; the exit code is then 130. It is 1 if
+    nothing at all could be measured, and 2 for a wrong call.
+    """
+
+
+@bench.command()
+@_options(tuple(PAPERS), "build/bench/papers")
+def papers(**options: Any) -> None:
+    """Each figure and table of the five papers, and whether its shape comes out here."""
+    _measure("The papers' experiments", repeats=3, **options)
+
+
+@bench.command()
+@_options(tuple(PEERS), "build/bench/peers")
+def peers(quick: bool, **options: Any) -> None:
+    """Ours against what users would pick instead: a ratio, and who wins."""
+    _measure("windrow and its peers", quick=quick, repeats=3 if quick else 5, **options)
+
+
+@bench.command()
+@click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True))
+@click.option("--root", type=click.Path(path_type=Path), default=ROOT, hidden=True)
+def figures(folder: Path | None, root: Path) -> None:
+    """Write the figures in README and docs from the raw results in docs/benchmarks.
+
+    With the FOLDER of a finished run, its results become the raw results first.
+    """
+    from bench.figures import take_over, write
+
+    if folder:
+        try:
+            kinds = take_over(folder, root / "docs" / "benchmarks")
+        except (OSError, ValueError) as error:
+            raise click.UsageError(str(error)) from None
+        click.echo(f"taken over: {', '.join(kinds)}", err=True)
+    for path in write(root):
+        click.echo(str(path))
+
+
+@bench.command()
+@click.option("--before", required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("--after", required=True, type=click.Path(path_type=Path, exists=True))
+@_only(tuple(AREAS))
+@_QUICK
+@click.option("--rounds", type=int, help="How often each checkout runs: 2 if quick, or 5.")
+@_LARGEST
+def compare(
+    before: Path, after: Path, only: tuple[str, ...], quick: bool, rounds: int | None, largest: int
+) -> None:
+    """Run a fixed small set of work with the windrow of two checkouts, and print the ratios."""
+    for path in (before, after):
+        if not (path / "src" / "windrow").is_dir():
+            raise click.UsageError(f"{path} is not a checkout: it has no src/windrow")
+    lines = compare_checkouts(before, after, only, quick, rounds or (2 if quick else 5), largest)
+    for line in lines:
+        click.echo(line)
+
+
+def _measure(
+    title: str,
+    only: tuple[str, ...],
+    quick: bool,
+    repeats: int,
+    data: tuple[Path, ...],
+    output: Path,
+    redis: str,
+    seconds: float | None,
+    largest: int,
+) -> None:
+    from bench.experiment import Clock, Settings
+    from bench.run import run_all
+    from windrow.cli.terminal import Steps
+    from windrow.errors import WindrowError
+    from windrow.samples import debs
+
+    try:
+        for path in data:
+            debs.readings([path])  # a wrong file is told before anything runs
+    except WindrowError as error:
+        raise click.UsageError(str(error)) from None
+    chosen = experiments(only)
+    settings = Settings(quick, repeats, largest, data, redis)
+    clock = Clock(seconds or (QUICK if quick else FULL))
+    with Steps() as steps:
+        run = run_all(title, chosen, settings, clock, output, steps)
+    for line in _summary(run):
+        click.echo(line)
+    click.echo(str(output / "report.html"))
+    if not run.finished:
+        click.echo("interrupted; what was done is kept", err=True)
+        sys.exit(INTERRUPTED)
+    if not any(point.measured for outcome in run.outcomes for point in outcome.points):
+        sys.exit(1)
+
+
+def _summary(run: Run) -> list[str]:
+    """Return a line an experiment: whether its rules agree, or how much of it was measured."""
+    from bench.report import overall
+
+    lines = []
+    for outcome in run.outcomes:
+        measured = sum(point.measured for point in outcome.points)
+        word = overall(outcome) or f"{measured} of {len(outcome.points)} measured"
+        why = f" ({outcome.problem})" if outcome.problem else ""
+        lines.append(f"{outcome.experiment.name}: {word}{why}")
+    return lines

@@ -1,0 +1,176 @@
+"""The questions about arrays, and how each library asks them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.results import OURS
+from windrow import Aggregation, ArgMax, Count, Max, Mean, Min, StdDev, Sum, rolling
+
+Call = Callable[["Data", int], Any]
+RIVER_SHARE = 20  # of the values: river takes one at a time, microseconds each
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C in a query of DuckDB be a KeyboardInterrupt, and not a RuntimeError."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "interrupted" in str(error):
+            raise KeyboardInterrupt from error
+        raise
+
+
+class Data:
+    """One array in the forms in which the peers take it; making these is not timed."""
+
+    def __init__(self, values: NDArray[np.float64]) -> None:
+        self.values = values
+
+    @cached_property
+    def series(self) -> Any:
+        """A pandas series."""
+        return import_module("pandas").Series(self.values)
+
+    @cached_property
+    def column(self) -> Any:
+        """A Polars series."""
+        return import_module("polars").Series(self.values)
+
+    @cached_property
+    def connection(self) -> Any:
+        """A DuckDB connection with the values in a table."""
+        connection = import_module("duckdb").connect(config={"threads": 1})
+        given = {"i": np.arange(self.values.size), "v": self.values}
+        connection.register("given", given)
+        connection.execute("CREATE TABLE t AS SELECT i, v FROM given")
+        connection.unregister("given")
+        return connection
+
+    @cached_property
+    def few(self) -> list[float]:
+        """The first values, as a stream takes them."""
+        few: list[float] = self.values[: max(1, self.values.size // RIVER_SHARE)].tolist()
+        return few
+
+    def pandas(self, w: int) -> Any:
+        """Rolling windows of pandas."""
+        return self.series.rolling(w, min_periods=1)
+
+    def duckdb(self, call: str, w: int) -> Any:
+        """Return the results of a query of DuckDB."""
+        frame = f"ORDER BY i ROWS BETWEEN {w - 1} PRECEDING AND CURRENT ROW"
+        query = f"SELECT {call} OVER ({frame}) AS a FROM t"
+        with interruptible():
+            return self.connection.execute(query).fetchnumpy()["a"]
+
+
+def bottleneck() -> Any:
+    """Return the module; importing it again costs nothing."""
+    return import_module("bottleneck")
+
+
+def numbagg() -> Any:
+    """Return the module."""
+    return import_module("numbagg")
+
+
+def argmax_position(d: Data, w: int) -> Any:
+    """Bottleneck counts from the window's end."""
+    return np.arange(d.values.size) - bottleneck().move_argmax(d.values, w, min_count=1)
+
+
+def scipy_filter(name: str, outside: float) -> Call:
+    """A filter whose window ends at the value instead of being centred on it."""
+
+    def call(d: Data, w: int) -> Any:
+        run = getattr(import_module("scipy.ndimage"), name)
+        return run(d.values, w, mode="constant", cval=outside, origin=(w - 1) // 2)
+
+    return call
+
+
+def river(module: str, name: str, windowed: bool) -> Call:
+    """River's statistic, an update and a read for each of the first values.
+
+    Some know windows themselves; the others are updated and reverted by `utils.Rolling`.
+    """
+
+    def call(d: Data, w: int) -> Any:
+        make = getattr(import_module(module), name)
+        rolling_of = import_module("river.utils").Rolling
+        one = make(window_size=w) if windowed else rolling_of(make, window_size=w)
+        results = np.empty(len(d.few))
+        for i, value in enumerate(d.few):
+            one.update(value)
+            results[i] = one.get()
+        return results
+
+    return call
+
+
+def ours(make: Callable[[], Aggregation]) -> Call:
+    """Our own call."""
+    return lambda d, w: rolling(d.values, make(), rows=w)
+
+
+def extreme(make: Callable[[], Aggregation], name: str, outside: float) -> dict[str, Call]:
+    """Return how each library asks for the `max` or the `min`."""
+    move, filter1d = f"move_{name}", f"{name}imum_filter1d"
+    return {
+        OURS: ours(make),
+        "bottleneck": lambda d, w: getattr(bottleneck(), move)(d.values, w, min_count=1),
+        "pandas": lambda d, w: getattr(d.pandas(w), name)().to_numpy(),
+        "polars": lambda d, w: polars(d, f"rolling_{name}", w),
+        "scipy": scipy_filter(filter1d, outside),
+        "duckdb": lambda d, w: d.duckdb(f"{name}(v)", w),
+        "river": river("river.stats", f"Rolling{name.title()}", True),
+    }
+
+
+def moment(make: Callable[[], Aggregation], name: str, sql: str, **options: Any) -> dict[str, Call]:
+    """Return how each library asks for the `sum`, the `mean` or the `std`."""
+    move = f"move_{name}"
+    return {
+        OURS: ours(make),
+        "bottleneck": lambda d, w: getattr(bottleneck(), move)(d.values, w, min_count=1, **options),
+        "numbagg": lambda d, w: getattr(numbagg(), move)(d.values, window=w, min_count=1),
+        "pandas": lambda d, w: getattr(d.pandas(w), name)().to_numpy(),
+        "polars": lambda d, w: polars(d, f"rolling_{name}", w),
+        "duckdb": lambda d, w: d.duckdb(f"{sql}(v)", w),
+    }
+
+
+def polars(d: Data, function: str, w: int) -> Any:
+    """Return the results of a rolling function of Polars."""
+    return getattr(d.column, function)(w, min_samples=1).to_numpy()
+
+
+# The question, and how each library asks it; one that is not named has no such function.
+COMPARISONS: dict[str, dict[str, Call]] = {
+    "max": extreme(Max, "max", -math.inf),
+    "min": extreme(Min, "min", math.inf),
+    "argmax": {
+        OURS: ours(ArgMax),
+        "bottleneck": argmax_position,
+        "duckdb": lambda d, w: d.duckdb("arg_max(i, v)", w),
+    },
+    "stddev": moment(StdDev, "std", "stddev_samp", ddof=1),
+    "mean": {**moment(Mean, "mean", "avg"), "river": river("river.stats", "Mean", False)},
+    "sum": {**moment(Sum, "sum", "sum"), "river": river("river.stats", "Sum", False)},
+    "count": {
+        OURS: ours(Count),
+        "pandas": lambda d, w: d.pandas(w).count().to_numpy(),
+        "duckdb": lambda d, w: d.duckdb("count(v)", w),
+    },
+}
+PEERS = ("bottleneck", "numbagg", "pandas", "polars", "scipy", "duckdb", "river")

@@ -1,0 +1,225 @@
+"""Spark: queries against Spark's own frames, their segment tree off and on, and `window()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from bench.experiment import Clock, Experiment, Rule, Settings, Verdict
+from bench.measure import checked, rounds
+from bench.points import Figure, Place, Point, Points
+from bench.results import OURS
+from bench.rules import TOO_FEW, ahead, spread
+from bench.sessions import session, spark_rows, to_nowhere
+from windrow import ArgMax, Max, Mean, StdDev, sliding
+from windrow.samples import debs
+
+TREE, DEFAULT, WINDOW = "Spark, segment tree", "Spark, default", "Spark, window()"
+SETTING = "spark.sql.window.segmentTree.enabled"
+ROWS = Figure("max over the last rows", "max over the last w rows of a key", "window", "µs a row")
+OTHERS = Figure("other questions", "other questions", "question", "µs a row")
+KEYS = 1000
+SORT = "shuffle and sort"
+RANGES = {"1 minute": 60, "1 hour": 3600, "10 hours": 36_000}
+HOPS = {"minute": 60, "second": 3600}  # of the hops of an hour
+
+
+@dataclass(frozen=True)
+class Case:
+    """A job: what it makes of a frame, with which setting, over how many rows."""
+
+    figure: Figure
+    x: Place
+    name: str
+    make: Callable[[Any], Any]
+    tree: bool = False
+    rows: int = 1 << 62  # at most so many: what takes too long is asked about fewer
+
+
+class Rows:
+    """The rows (key, ts, v) of a session, as many as a case asks for, cached."""
+
+    def __init__(self, spark: Any, settings: Settings, n: int) -> None:
+        self.spark, self.settings, self.n = spark, settings, n
+        self._frames: dict[int, Any] = {}
+
+    def __call__(self, n: int) -> Any:
+        """Return so many rows."""
+        n = min(n, self.n)
+        if n not in self._frames:
+            self._frames[n] = self._made(n).cache()
+            self._frames[n].count()
+        return self._frames[n]
+
+    def _made(self, n: int) -> Any:
+        if not self.settings.data:
+            return spark_rows(self.spark, n, KEYS)
+        table = debs.readings(self.settings.data).slice(0, n).rename_columns(["key", "ts", "v"])
+        return self.spark.createDataFrame(table)
+
+
+def cases(windows: list[int], visits: int) -> Iterator[Case]:
+    """Yield all jobs; a default frame may look at about `visits` values."""
+    from pyspark.sql import Window as Frame
+    from pyspark.sql import functions as sf
+
+    yield Case(OTHERS, SORT, "Spark", _sorted)
+    keyed = Frame.partitionBy("key").orderBy("ts")
+    width, argmax = 1024 if 1024 in windows else windows[-1], sf.max_by("ts", "v")
+    columns: list[tuple[Figure, Place, int, dict[str, Any], list[Any]]] = [
+        *((ROWS, w, w, {"a": Max("v")}, [sf.max("v")]) for w in windows),
+        (OTHERS, "stddev", width, {"a": StdDev("v")}, [sf.stddev("v")]),
+        (OTHERS, "argmax", width, {"c": ArgMax("v", "ts")}, [argmax]),
+        (
+            OTHERS,
+            "max, mean, argmax",
+            width,
+            {"a": Max("v"), "b": Mean("v"), "c": ArgMax("v", "ts")},
+            [sf.max("v"), sf.avg("v"), argmax],
+        ),
+    ]
+    for figure, name, w, parts, own in columns:
+        few = max(5_000, visits // w)
+        x = f"{name}, {w} rows" if isinstance(name, str) else name
+        last = keyed.rowsBetween(1 - w, 0)
+        yield Case(figure, x, OURS, sliding(partition_by="key", order_by="ts", rows=w, **parts))
+        slow = {"rows": few} if "c" in parts else {}  # the tree does not know max_by
+        yield Case(figure, x, TREE, _over(last, own, list(parts)), True, **slow)
+        yield Case(figure, x, DEFAULT, _over(last, own, list(parts)), rows=few)
+    for name, seconds in RANGES.items():
+        frame = Frame.orderBy(sf.col("ts").cast("double")).rangeBetween(-seconds, 0)
+        x = f"max without a key, {name}"
+        yield Case(OTHERS, x, OURS, sliding(order_by="ts", range=name, a=Max("v")))
+        yield Case(OTHERS, x, TREE, _over(frame, [sf.max("v")], ["a"]), True)
+    for name, hops in HOPS.items():
+        x, few = f"max, an hour every {name}", max(500, visits // hops**2)
+        query = sliding(
+            partition_by="key", order_by="ts", range="1 hour", slide=f"1 {name}", a=Max("v")
+        )
+        window = partial(sf.window, "ts", "1 hour", f"1 {name}")
+        yield Case(OTHERS, x, OURS, query, rows=max(5_000, 6 * visits // hops))
+        yield Case(OTHERS, x, WINDOW, partial(_hopping, window), rows=few)
+
+
+def _sorted(frame: Any) -> Any:
+    return frame.repartition("key").sortWithinPartitions("key", "ts")
+
+
+def _over(window: Any, columns: list[Any], names: list[str]) -> Callable[[Any], Any]:
+    pairs = list(zip(columns, names, strict=True))
+    return lambda frame: frame.select("*", *[c.over(window).alias(name) for c, name in pairs])
+
+
+def _hopping(window: Callable[[], Any], frame: Any) -> Any:
+    from pyspark.sql import functions as sf
+
+    return frame.groupBy("key", window()).agg(sf.max("v").alias("a"))
+
+
+def run(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """The cases of a place take turns."""
+    n = settings.size(3_000_000, 200_000)
+    windows = [w for w in (8, 64, 1024, 8192, 65536) if w <= max(8, settings.largest)]
+    windows = windows[:3] if settings.quick else windows
+    with session() as spark:
+        rows = Rows(spark, settings, n)
+        every = list(cases(windows, min(n * 20, 4_000_000 if settings.quick else 200_000_000)))
+        places = list(dict.fromkeys((case.figure, case.x) for case in every))
+        for share, place in clock.shares(places):
+            here = [case for case in every if (case.figure, case.x) == place]
+            if clock.over:
+                yield from (case.figure.missing(case.name, case.x) for case in here)
+            else:
+                yield from _measured(spark, rows, here, share, settings)
+
+
+def _measured(
+    spark: Any, rows: Rows, here: list[Case], clock: Clock, settings: Settings
+) -> Iterator[Point]:
+    few = min(case.rows for case in here)
+    totals = {c.name: partial(_total, spark, replace(c, rows=few), rows) for c in here}
+    timings = checked(totals, lambda a, b: abs(a - b) <= 1e-9 * max(1.0, abs(b)))
+    jobs = {c.name: partial(_run, spark, c, rows) for c in here if timings[c.name].ready}
+    repeats = settings.repeats if clock.left > 3 * settings.repeats * len(jobs) else 1
+    for name, runs in rounds(jobs, repeats).items():
+        timings[name].runs = runs
+    for case in here:
+        n = rows(case.rows).count()
+        timings[case.name].more["rows"] = n
+        yield timings[case.name].point(case.figure, case.name, case.x, n)
+
+
+def _run(spark: Any, case: Case, rows: Rows) -> None:
+    spark.conf.set(SETTING, str(case.tree).lower())
+    to_nowhere(case.make(rows(case.rows)))
+
+
+def _total(spark: Any, case: Case, rows: Rows) -> float:
+    """Return the sum of the results: the same for all, whatever the order of the rows."""
+    from pyspark.sql import functions as sf
+
+    spark.conf.set(SETTING, str(case.tree).lower())
+    frame = case.make(rows(case.rows))
+    name = "a" if "a" in frame.columns else "c" if "c" in frame.columns else "key"
+    return float(frame.agg(sf.sum(sf.col(name).cast("double"))).first()[0] or 0.0)
+
+
+def _question(points: Points, begins: str) -> float | None:
+    """Return our cost of a question of many rows."""
+    found = points.values(OTHERS, OURS).items()
+    return next((y for x, y in found if str(x).startswith(begins)), None)
+
+
+def _against_sort(points: Points) -> Verdict:
+    sort, ours = points.value(OTHERS, "Spark", SORT), points.values(ROWS, OURS)
+    if sort is None or not ours:
+        return TOO_FEW
+    ratio = max(ours.values()) / sort
+    return Verdict(f"{ratio:.2f} of it", ratio <= 2.2)
+
+
+def _together(points: Points) -> Verdict:
+    one, several = _question(points, "argmax"), _question(points, "max, mean, argmax")
+    if one is None or several is None:
+        return TOO_FEW
+    return Verdict(f"{several / one:.2f} times one", several < 1.5 * one)
+
+
+def _question_rule(begins: str, peer: str, by: float) -> Rule:
+    def check(points: Points) -> Verdict:
+        ratios = points.ratios(OTHERS, OURS, peer).items()
+        found = [ratio for x, ratio in ratios if str(x).startswith(begins)]
+        if not found:
+            return TOO_FEW
+        return Verdict(f"{peer} / {OURS}: {min(found):.2f}× at least", min(found) >= by)
+
+    return Rule(f"{OTHERS.name}: {begins}: {by:g} times as fast as {peer}", check)
+
+
+EXPERIMENT = Experiment(
+    "spark",
+    "queries over Spark DataFrames",
+    "3,000,000 cached rows of (key, ts, v) over ten hours, 1,000 keys (200,000 rows in a quick "
+    "run), into the noop sink, on all cores. Spark's own frames look at every value of a window "
+    "without the segment tree, and its window() copies each row for every window that it is in: "
+    "both are asked about fewer rows. The sums of the results are compared.",
+    (ROWS, OTHERS),
+    run,
+    rules=(
+        ahead(ROWS, OURS, TREE, by=3),
+        ahead(ROWS, OURS, DEFAULT, since=8192, by=100),
+        ahead(ROWS, OURS, TREE, until=8),
+        ahead(ROWS, OURS, DEFAULT, until=8),
+        spread(ROWS, 1.5, OURS),
+        Rule(f"{ROWS.name}: at most 2.2 times the cost of {SORT}", _against_sort),
+        Rule(f"{OTHERS.name}: three aggregations cost less than 1.5 times one", _together),
+        _question_rule("max, mean, argmax", TREE, 5),
+        _question_rule("stddev", TREE, 2.5),
+        _question_rule("argmax", TREE, 50),
+        _question_rule("max without a key", TREE, 3),
+        _question_rule("max, an hour every", WINDOW, 20),
+    ),
+    weight=4.0,
+)
