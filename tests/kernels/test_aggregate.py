@@ -48,7 +48,7 @@ from windrow.aggregations.momentsketch import Moments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.named import positions_of_ends
-from windrow.kernels.results import Answers
+from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import NotCompiledWarning
 from windrow.windows import arrays, positions
 from windrow.windows.bounds import segment_bounds
@@ -102,8 +102,8 @@ def expected(agg: Aggregation, values: Any, nulls: Any, lo: Any, hi: Any) -> lis
     return made
 
 
-def listed(answers: Answers) -> list[Any]:
-    """Answers as Python's own values, None for nulls."""
+def listed(answers: ResultArray) -> list[Any]:
+    """Results as Python's own values, None for nulls."""
     values: list[Any] = plain(answers.values)
     if answers.missing is not None:
         values = [None if gone else v for v, gone in zip(values, answers.missing, strict=True)]
@@ -118,7 +118,7 @@ def parts(answer: Any) -> Any:
     return answer.count, answer.minimum, answer.maximum, answer.mean, sums
 
 
-def agree(agg: Aggregation, got: Answers, want: list[Any]) -> bool:
+def agree(agg: Aggregation, got: ResultArray, want: list[Any]) -> bool:
     close = closeness(agg, scale=1.0)
     if isinstance(agg, GeometricMean | Product):
         close = lambda x, y: math.isclose(x, y, rel_tol=1e-6, abs_tol=1e-6)  # noqa: E731
@@ -191,7 +191,7 @@ def nulls_of(n: int, seed: int) -> Any:
     return None if share is None else np.random.default_rng(seed).random(n) < share
 
 
-def by_pieces(threads: int, *arguments: Any, **options: Any) -> Answers:
+def by_pieces(threads: int, *arguments: Any, **options: Any) -> ResultArray:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arrays, "PIECE", 8)
         patch.setattr(positions, "_AT_ONCE", 16)
@@ -300,7 +300,7 @@ EXACT = [Max(), Sum(), Mean(), StdDev(), Variance(ddof=0), ArgMax(), GeometricMe
          LongestRun(), Last()]  # fmt: skip
 
 
-def bits(answers: Answers) -> Any:
+def bits(answers: ResultArray) -> Any:
     return answers.values.tobytes(), None if answers.missing is None else answers.missing.tolist()
 
 

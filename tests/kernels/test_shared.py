@@ -38,7 +38,7 @@ from windrow.aggregations.kinds import OrderedPairs
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.kernels import shared
 from windrow.kernels.aggregate import Windows, aggregate
-from windrow.kernels.results import Answers, merged
+from windrow.kernels.results import ResultArray, merged
 from windrow.kernels.routes import NotCompiledWarning
 from windrow.kernels.shared import aggregate_shared
 
@@ -90,7 +90,7 @@ def recalculated(agg: Aggregation, values: list[Any], lo: Any, hi: Any) -> list[
     return answers
 
 
-def agree(got: Answers, expected: list[Any], exact: bool) -> None:
+def agree(got: ResultArray, expected: list[Any], exact: bool) -> None:
     missing = np.zeros(len(expected), bool) if got.missing is None else got.missing
     assert missing.tolist() == [want is None for want in expected]
     assert len(got.values) == len(expected)

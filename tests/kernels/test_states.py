@@ -43,12 +43,12 @@ from windrow.errors import Unsupported
 from windrow.kernels import states as module
 from windrow.kernels.aggregate import Windows
 from windrow.kernels.states import (
-    Partials,
+    States,
     concatenate,
     lifted,
     merge,
-    merge_partials,
-    partials,
+    merged_states,
+    states_of,
 )
 
 Array = np.ndarray[Any, Any]
@@ -149,7 +149,7 @@ def test_merged_slices_answer_as_rows(agg: Aggregation, dtype: str, data: st.Dat
     values, nulls = data.draw(rows(dtype))
     edges = slices(data.draw, values.size)
     cut = Windows(edges[[0, -1]], lo=edges[:-1], hi=edges[1:])
-    parts = partials(agg, [values], cut, nulls=[nulls])
+    parts = states_of(agg, [values], cut, nulls=[nulls])
     over = data.draw(rising(edges.size - 1))
     lo, hi = over.bounds()
     of_rows = Windows(cut.starts, lo=edges[lo], hi=edges[hi])
@@ -159,7 +159,7 @@ def test_merged_slices_answer_as_rows(agg: Aggregation, dtype: str, data: st.Dat
     # merged once more before: any grouping of neighbours is as good
     again = slices(data.draw, len(parts))
     grouped = Windows(again[[0, -1]], lo=again[:-1], hi=again[1:])
-    twice = merge_partials(agg, [dtype], parts, grouped)
+    twice = merged_states(agg, [dtype], parts, grouped)
     over = data.draw(rising(again.size - 1))
     lo, hi = over.bounds()
     of_rows = Windows(cut.starts, lo=edges[again[lo]], hi=edges[again[hi]])
@@ -177,7 +177,7 @@ def test_rows_and_slices_go_together(agg: Aggregation, data: st.DataObject) -> N
     a, b = sorted(data.draw(st.tuples(st.integers(0, n), st.integers(0, n))))
     middle = Windows(np.array([0, n]), lo=np.array([a]), hi=np.array([b]))
     alone = lifted(agg, [values], [nulls])
-    pieces = [part(alone, 0, a), partials(agg, [values], middle, nulls=[nulls]), part(alone, b, n)]
+    pieces = [part(alone, 0, a), states_of(agg, [values], middle, nulls=[nulls]), part(alone, b, n)]
     parts = concatenate(pieces)
     everything = Windows(np.array([0, len(parts)]), lo=np.array([0]), hi=np.array([len(parts)]))
     whole = Windows(np.array([0, n]), lo=np.array([0]), hi=np.array([n]))
@@ -185,9 +185,9 @@ def test_rows_and_slices_go_together(agg: Aggregation, data: st.DataObject) -> N
     assert_answers(agg, merge(agg, ["int64"], parts, everything), expected)
 
 
-def part(parts: Partials, a: int, b: int) -> Partials:
+def part(parts: States, a: int, b: int) -> States:
     missing = None if parts.missing is None else parts.missing[a:b]
-    return Partials(tuple(f[a:b] for f in parts.fields), missing)
+    return States(tuple(f[a:b] for f in parts.fields), missing)
 
 
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,8 +198,8 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = np.arange(0, edges.size, 9)  # windows of the last 4 slices of their own key
     starts = np.append(keys, edges.size - 1)
     over = Windows(starts, rows=4)
-    one = partials(Mean(), [values], cut, threads=1)
-    two = partials(Mean(), [values], cut, threads=3)
+    one = states_of(Mean(), [values], cut, threads=1)
+    two = states_of(Mean(), [values], cut, threads=3)
     for a, b in zip(one.fields, two.fields, strict=True):
         assert a.tobytes() == b.tobytes()
     merged = [merge(Mean(), ["float64"], one, over, threads=t).values for t in (1, 3)]
@@ -209,7 +209,7 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_that_no_window_holds_are_left_out() -> None:
     values = np.arange(10)
     apart = Windows(np.array([0, 10]), lo=np.array([1, 6, 6]), hi=np.array([3, 6, 9]))
-    parts = partials(Mean(), [values], apart)
+    parts = states_of(Mean(), [values], apart)
     assert parts.missing is not None and parts.missing.tolist() == [False, True, False]
     assert [f.tolist() for f in parts.fields] == [[3, 0, 21], [2, 0, 3]]
 
@@ -218,7 +218,7 @@ def test_count_counts_nulls_unless_it_names_a_column() -> None:
     windows = Windows(np.array([0, 3]), lo=np.array([0]), hi=np.array([3]))
     nulls = [np.array([True, False, True])]
     counts = [
-        partials(agg, [np.zeros(3, np.int64)], windows, nulls=nulls).fields[0].tolist()
+        states_of(agg, [np.zeros(3, np.int64)], windows, nulls=nulls).fields[0].tolist()
         for agg in (Count(), Count("x"))
     ]
     assert counts == [[3], [1]]
@@ -229,12 +229,12 @@ def test_a_sum_past_int64_is_refused_and_one_that_fits_is_not(agg: Aggregation) 
     big = 2**62
     values = np.array([big, big - 1, -big, big, big])
     edges = np.array([0, 2, 3, 5])
-    fits = partials(agg, [values], Windows(np.array([0, 5]), lo=edges[:2], hi=edges[1:3]))
+    fits = states_of(agg, [values], Windows(np.array([0, 5]), lo=edges[:2], hi=edges[1:3]))
     assert fits.fields[0].tolist() == [2 * big - 1, -big]
     both = Windows(np.array([0, 2]), rows=2)
-    assert merge_partials(agg, ["int64"], fits, both).fields[0].tolist() == [2 * big - 1, big - 1]
+    assert merged_states(agg, ["int64"], fits, both).fields[0].tolist() == [2 * big - 1, big - 1]
     with pytest.raises(OverflowError, match=r"the sum of window 2 exceeds int64"):
-        partials(agg, [values], Windows(np.array([0, 5]), lo=edges[:3], hi=edges[1:]))
+        states_of(agg, [values], Windows(np.array([0, 5]), lo=edges[:3], hi=edges[1:]))
     twice = concatenate([fits, fits])
     with pytest.raises(OverflowError, match=r"exceeds int64; convert the values to float64"):
         merge(agg, ["int64"], twice, Windows(np.array([0, 4]), rows=3))
@@ -244,7 +244,7 @@ def test_sums_keep_what_cancels() -> None:
     values = np.array([1e16, 1.0, -1e16, 1.0])
     parts = lifted(Sum(), [values])
     pairs = Windows(np.array([0, 4]), lo=np.array([0, 2]), hi=np.array([2, 4]))
-    halves = merge_partials(Sum(), ["float64"], parts, pairs)
+    halves = merged_states(Sum(), ["float64"], parts, pairs)
     whole = Windows(np.array([0, 2]), lo=np.array([0]), hi=np.array([2]))
     assert merge(Sum(), ["float64"], halves, whole).values.tolist() == [2.0]
 
@@ -256,7 +256,7 @@ def test_hashes_stand_for_values_that_are_no_numbers() -> None:
     words = ["Ada", "Bob", "Ada", "Eve"]
     hashes = np.array([hash64(word, bloom) for word in words], np.uint64).view(np.int64)
     whole = Windows(np.array([0, 4]), lo=np.array([0]), hi=np.array([4]))
-    parts = partials(bloom, [hashes], whole, hashed=True)
+    parts = states_of(bloom, [hashes], whole, hashed=True)
     one = Windows(np.array([0, 1]), rows=1)
     assert merge(bloom, ["int64"], parts, one).values[0] == bloom.lower(
         bloom.fold(map(bloom.lift, words))

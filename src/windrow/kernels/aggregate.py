@@ -25,7 +25,7 @@ from windrow.kernels.columns import Column, column
 from windrow.kernels.interpreted import objects, over_windows, packed
 from windrow.kernels.named import Question, counts
 from windrow.kernels.overflow import check_sums
-from windrow.kernels.results import Answers
+from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import FLATFIT, Route, route_over, trace
 from windrow.kernels.window_loop import loop_answers
 from windrow.windows.positions import Windows
@@ -43,7 +43,7 @@ def aggregate(
     nulls: Sequence[NDArray[np.bool_] | None] | None = None,
     threads: int = 1,
     way: Route | None = None,
-) -> Answers:
+) -> ResultArray:
     """The aggregate of each window, with nulls apart; O(1) a row for what compiles.
 
     `nulls` marks the values of each column that are null, besides NaT and None; a NaN is a value.
@@ -90,18 +90,18 @@ def aggregate(
 
 def with_least(
     aggregation: Aggregation,
-    made: Answers,
+    made: ResultArray,
     nulls: NDArray[np.uint8] | None,
     windows: Windows,
     threads: int = 1,
-) -> Answers:
-    """Answers with null where a window has fewer values than the aggregation needs."""
+) -> ResultArray:
+    """Results with null where a window has fewer values than the aggregation needs."""
     if aggregation.least < 2:
         return made
     rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
     counted = counts.run(Question(Count("rows"), rows, windows, threads)).values
     few = counted < aggregation.least
-    return Answers(made.values, few if few.any() else None)
+    return ResultArray(made.values, few if few.any() else None)
 
 
 # -- the ways ------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def mask_of(columns: Sequence[NDArray[Any]], masks: Masks) -> NDArray[np.uint8] 
 
 def _interpreted(
     aggregation: Aggregation, columns: Sequence[NDArray[Any]], masks: Masks, windows: Windows
-) -> Answers:
+) -> ResultArray:
     """The algorithm in the interpreter, on values of Python's own."""
     unbound = copy.copy(aggregation)
     unbound.columns = ()  # it gets the values themselves

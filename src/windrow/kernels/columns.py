@@ -29,13 +29,13 @@ class Column:
         return Column(self.data[at:].copy(), nulls, self.dtype)
 
     def restore(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Answers that are values of this column, in the column's own type."""
+        """Results that are values of this column, in the column's own type."""
         if self.dtype.kind in "mM":
             return values.view(f"{self.dtype.kind}8[{np.datetime_data(self.dtype)[0]}]")
         return values.astype(self.dtype, copy=False)
 
     def differences(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Answers that are differences of this column's values."""
+        """Results that are differences of this column's values."""
         if self.dtype.kind in "mM":
             return values.view(f"m8[{np.datetime_data(self.dtype)[0]}]")
         return values

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class, choose
-from windrow.kernels.results import Answers
+from windrow.kernels.results import ResultArray
 
 
 def over_windows(
@@ -51,7 +51,7 @@ def objects(arrays: Sequence[NDArray[Any]], nulls: Sequence[NDArray[np.uint8] | 
     return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
 
 
-def packed(aggregation: Aggregation, answers: list[Any]) -> Answers:
+def packed(aggregation: Aggregation, answers: list[Any]) -> ResultArray:
     """Numbers as an array of numbers, anything else as an array of objects; None is null."""
     kinds = {type(a) for a in answers}
     nothing = type(None) in kinds
@@ -61,9 +61,9 @@ def packed(aggregation: Aggregation, answers: list[Any]) -> Answers:
         for i, answer in enumerate(answers):
             if answer is not None:
                 table[i] = tuple(answer)
-        return Answers(table, missing)
+        return ResultArray(table, missing)
     if kinds and kinds <= {int, float, bool, type(None)} and kinds != {type(None)}:
-        return Answers(np.array([0 if a is None else a for a in answers]), missing)
+        return ResultArray(np.array([0 if a is None else a for a in answers]), missing)
     values = np.empty(len(answers), object)
     values[:] = answers
-    return Answers(values, missing)
+    return ResultArray(values, missing)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import NO_NULLS, Column
 from windrow.kernels.overflow import check_sums, window_sums
-from windrow.kernels.results import Answers, finished
+from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.special import bounded, integer_sums, places, segmented
 from windrow.kernels.special.distinct import number_values, window_distinct
 from windrow.kernels.special.places import bounded_first, bounded_last
@@ -33,7 +33,7 @@ class Kernel(NamedTuple):
     values stand, whatever they are.
     """
 
-    run: Callable[[Question], Answers]
+    run: Callable[[Question], ResultArray]
     how: str = "windows put together from blocks of 64 rows, by vector instructions"
     combines: str = "3 or fewer a row"
     state: str = "2 numbers for each row of the window"
@@ -100,7 +100,7 @@ class Question:
         in_threads(enter, windows.pieces(self.threads, anywhere=anywhere))
         return out
 
-    def answers(self, values: NDArray[Any], present: NDArray[np.int64] | None) -> Answers:
+    def answers(self, values: NDArray[Any], present: NDArray[np.int64] | None) -> ResultArray:
         """Values in the types that they mean; null where nothing is `present`."""
         valid = None if present is None else (present > 0).view(np.uint8)
         if present is None and self.windows.lo is not None:
@@ -163,13 +163,13 @@ def _extreme(question: Question, flip: int) -> NDArray[Any]:
     return extremes.view(data.dtype)
 
 
-def _range(question: Question) -> Answers:
+def _range(question: Question) -> ResultArray:
     with np.errstate(invalid="ignore"):  # of infinities
         values = _extreme(question, 0) - _extreme(question, -1)
     return question.answers(values, question.present())
 
 
-def _places(question: Question, flip: int) -> Answers:
+def _places(question: Question, flip: int) -> ResultArray:
     data = question.data.view(np.int64)
     nulls = NO_NULLS if question.nulls is None else question.nulls
     how = (flip, question.floating)
@@ -214,11 +214,11 @@ def _summed(question: Question) -> NDArray[Any]:
     return window_sums(values, question.windows, question.threads)
 
 
-def _sum(question: Question) -> Answers:
+def _sum(question: Question) -> ResultArray:
     return question.answers(_summed(question), question.present())
 
 
-def _mean(question: Question) -> Answers:
+def _mean(question: Question) -> ResultArray:
     present = question.present()
     if present is None and question.floating:
         return question.answers(_totals(question, question.data, mean=True), None)
@@ -226,7 +226,7 @@ def _mean(question: Question) -> Answers:
     return question.answers(_summed(question) / np.maximum(sizes, 1), present)
 
 
-def _variance(question: Question, root: bool) -> Answers:
+def _variance(question: Question, root: bool) -> ResultArray:
     values = question.data.astype(np.float64, copy=False)
     (ddof,) = question.aggregation.constants
     variances = question.fill(
@@ -246,9 +246,9 @@ def _no_bounds(lo: Any, hi: Any, end: int, out: Any) -> None:
 # -- counts --------------------------------------------------------------------------------------
 
 
-def _count(question: Question) -> Answers:
+def _count(question: Question) -> ResultArray:
     present = None if question.aggregation.counts_nulls else question.present()
-    return Answers(question.sizes() if present is None else present)
+    return ResultArray(question.sizes() if present is None else present)
 
 
 # -- the ends of windows -------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def _count(question: Question) -> Answers:
 
 def positions_of_ends(
     windows: Windows, nulls: NDArray[Any] | None = None, *, last: bool
-) -> Answers:
+) -> ResultArray:
     """The position of each window's first row that is not null, or its last. O(rows + windows).
 
     >>> windows = Windows(np.array([0, 3]), rows=2)
@@ -270,22 +270,22 @@ def positions_of_ends(
         (bounded_last if last else bounded_first)(marks, lo, hi, cursors, positions[here])
     missing = positions < 0
     positions[missing] = 0
-    return Answers(positions, missing if missing.any() else None)
+    return ResultArray(positions, missing if missing.any() else None)
 
 
-def _end(question: Question, last: bool) -> Answers:
+def _end(question: Question, last: bool) -> ResultArray:
     """First and Last of anything, by position."""
     values = question.column.restore(question.data)
     found = positions_of_ends(question.windows, question.nulls, last=last)
     if not question.windows.n:
-        return Answers(np.zeros(len(question.windows), values.dtype), found.missing)
+        return ResultArray(np.zeros(len(question.windows), values.dtype), found.missing)
     results = values[found.values]
     if values.dtype == object and found.missing is not None:
         results[found.missing] = None
-    return Answers(results, found.missing)
+    return ResultArray(results, found.missing)
 
 
-def _distinct(question: Question) -> Answers:
+def _distinct(question: Question) -> ResultArray:
     codes = np.empty(question.data.size, np.int64)
     nulls = NO_NULLS if question.nulls is None else question.nulls
     distinct = number_values(question.data.view(np.int64), nulls, question.floating, codes)
@@ -297,7 +297,7 @@ def _distinct(question: Question) -> Answers:
             window_distinct(codes, lo, hi, counters, cursors, counts[here])
 
     in_threads(run, question.windows.pieces(question.threads, anywhere=True))
-    return Answers(counts)
+    return ResultArray(counts)
 
 
 # -- which aggregations name ---------------------------------------------------------------------

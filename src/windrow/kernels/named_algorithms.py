@@ -12,7 +12,7 @@ from windrow.kernels.columns import Column
 from windrow.kernels.compiled_states import Compiled, compiled_state
 from windrow.kernels.functions import NotCompilable
 from windrow.kernels.interpreted import objects, packed
-from windrow.kernels.results import Answers
+from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import check_types, hashes_times, warn_interpreted
 from windrow.kernels.stream_loop import Batch, Loop, Pba, loop_name
 
@@ -69,7 +69,7 @@ class Interpreted:
         self.waiting: deque[Any] = deque()
         self.head = 0
 
-    def roll(self, batch: Batch) -> Answers:
+    def roll(self, batch: Batch) -> ResultArray:
         """The answers of the rows that the batch asks for."""
         nulls = [None if c is None else c.nulls for c in batch.columns]
         self.waiting.extend(objects(batch.arrays, nulls))

@@ -1,4 +1,4 @@
-"""Answers in the types that they mean; nulls lie apart until `merged` puts them in."""
+"""Results in the types that they mean; nulls lie apart until `merged` puts them in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from windrow.kernels.columns import Column
 
 
 @dataclass(frozen=True)
-class Answers:
+class ResultArray:
     """An answer a window: numbers, times, structured ones, or objects.
 
     `missing` is true where the answer is null, whatever `values` has there (None among objects);
@@ -31,7 +31,7 @@ def finished(
     column: Column,
     out: tuple[NDArray[Any], ...],
     valid: NDArray[np.uint8] | None,
-) -> Answers:
+) -> ResultArray:
     """What a kernel wrote, in the types that it means; `valid` is 0 where a window had nothing.
 
     Arguments are positions, as the kernels have them.
@@ -49,10 +49,10 @@ def finished(
         kinds = (None,) * len(out)
     parts = [_restored(aggregation, column, o, kind) for o, kind in zip(out, kinds, strict=True)]
     if isinstance(result, Mapping):
-        return Answers(_named(result, parts), missing)
+        return ResultArray(_named(result, parts), missing)
     if len(parts) == 1:
-        return Answers(parts[0], missing)
-    return Answers(_table({f"f{i}": part for i, part in enumerate(parts)}), missing)
+        return ResultArray(parts[0], missing)
+    return ResultArray(_table({f"f{i}": part for i, part in enumerate(parts)}), missing)
 
 
 def _restored(
@@ -92,9 +92,9 @@ def _table(columns: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def with_arguments(
-    aggregation: Aggregation, answers: Answers, arguments: NDArray[Any], oldest: int = 0
-) -> Answers:
-    """Answers that are positions, or have some, with the arguments that stand there.
+    aggregation: Aggregation, answers: ResultArray, arguments: NDArray[Any], oldest: int = 0
+) -> ResultArray:
+    """Results that are positions, or have some, with the arguments that stand there.
 
     `oldest` is the position of the first argument.
     """
@@ -107,7 +107,7 @@ def with_arguments(
         ]
 
     if result == "argument":
-        return Answers(at(values), answers.missing)
+        return ResultArray(at(values), answers.missing)
     if not isinstance(result, Mapping) or "argument" not in result.values():
         return answers
     parts = [
@@ -115,13 +115,13 @@ def with_arguments(
         for name, kind in result.items()
         if kind != "span"
     ]
-    return Answers(_named(result, parts), answers.missing)
+    return ResultArray(_named(result, parts), answers.missing)
 
 
-def merged(answers: Answers) -> Any:
+def merged(answers: ResultArray) -> Any:
     """One array, with null as its type has it: NaN, NaT, None, or a mask.
 
-    >>> merged(Answers(np.array([1.0, 2.0]), np.array([False, True])))
+    >>> merged(ResultArray(np.array([1.0, 2.0]), np.array([False, True])))
     array([ 1., nan])
     """
     values, missing = answers.values, answers.missing

@@ -32,7 +32,7 @@ from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import CURSORS, Kernel, dtype_of, loop_of
 from windrow.kernels.interpreted import objects, packed
 from windrow.kernels.overflow import check_sums
-from windrow.kernels.results import Answers, finished
+from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.routes import route_over, shares, trace
 from windrow.kernels.window_loop import capacity_for, output_arrays, row_results, rows_at_once
 from windrow.windows.positions import Windows
@@ -52,7 +52,7 @@ def aggregate_shared(
     windows: Sequence[tuple[Positions, Positions]],
     *,
     nulls: Sequence[NDArray[np.bool_] | None] | None = None,
-) -> list[Answers]:
+) -> list[ResultArray]:
     """For each query (lo, hi) the aggregates of its windows [lo, hi) of rows; bounds never fall.
 
     A ⊕ a row and some 3 a window. As in `aggregate`, aggregations of pairs answer positions. What
@@ -162,7 +162,7 @@ class _Cuts:
 
 def _compiled(
     aggregation: Aggregation, compiled: Compiled, columns: list[Column], cuts: _Cuts
-) -> list[Answers]:
+) -> list[ResultArray]:
     """The compiled loop; the rows of sketches become results chunk by chunk."""
     data = tuple(c.data for c in columns)
     masks = [c.nulls for c in columns if c.nulls is not None]
@@ -216,7 +216,7 @@ def _sweep(
 
 def _interpreted(
     aggregation: Aggregation, columns: Sequence[NDArray[Any]], masks: Masks, cuts: _Cuts
-) -> list[Answers]:
+) -> list[ResultArray]:
     """The same on values of Python's own: strings, lists, and functions that do not compile."""
     aggregation = copy.copy(aggregation)
     aggregation.columns = ()  # it gets the values themselves

@@ -1,6 +1,6 @@
 """Partial aggregates that travel: the states of windows as arrays, and windows over such states.
 
-    rows      ──partials──▶  a state a slice  ┐
+    rows      ──states_of─▶  a state a slice  ┐
                                               ├─concatenate─▶ states in order ──merge──▶ answers
     loose rows ──lifted───▶  a state a row    ┘
 
@@ -24,7 +24,7 @@ from windrow.errors import Unsupported
 from windrow.kernels.columns import NO_NULLS, Column, any_null, column
 from windrow.kernels.compiled_states import Compiled, Monoid, state_of
 from windrow.kernels.overflow import check_sums
-from windrow.kernels.results import Answers, finished
+from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.window_loop import result_arrays, row_results, run_loop
 from windrow.windows.positions import Windows
 
@@ -33,7 +33,7 @@ Nulls = Sequence[NDArray[np.bool_] | None] | None
 
 
 @dataclass(frozen=True)
-class Partials:
+class States:
     """States in order: one array a field, or a table of rows for a sketch.
 
     `missing` is true where a part had no value at all, whatever the fields hold there; such a state
@@ -47,7 +47,7 @@ class Partials:
         return len(self.fields[0])
 
 
-def partials(
+def states_of(
     aggregation: Aggregation,
     columns: Sequence[NDArray[Any]],
     windows: Windows,
@@ -55,7 +55,7 @@ def partials(
     nulls: Nulls = None,
     threads: int = 1,
     hashed: bool = False,
-) -> Partials:
+) -> States:
     """The state of each window: 1 ⊕ a row where windows are slices, 3 where they overlap.
 
     ArgMax, ArgMin and LongestRun take the measures alone; their states hold positions. A sketch
@@ -63,7 +63,7 @@ def partials(
 
     >>> from windrow import Mean
     >>> slices = Windows(np.array([0, 4]), lo=np.array([0, 3]), hi=np.array([3, 4]))
-    >>> partials(Mean(), [np.array([3, 1, 2, 5])], slices).fields
+    >>> states_of(Mean(), [np.array([3, 1, 2, 5])], slices).fields
     (array([6, 5]), array([3, 1]))
     """
     given = _columns(columns, nulls)
@@ -82,7 +82,7 @@ def lifted(
     nulls: Nulls = None,
     *,
     hashed: bool = False,
-) -> Partials:
+) -> States:
     """Every row as a state of its own; O(rows).
 
     >>> from windrow import Mean
@@ -91,36 +91,36 @@ def lifted(
     """
     rows = np.arange(len(columns[0]) + 1)
     windows = Windows(rows[[0, -1]], lo=rows[:-1], hi=rows[1:])
-    return partials(aggregation, columns, windows, nulls=nulls, hashed=hashed)
+    return states_of(aggregation, columns, windows, nulls=nulls, hashed=hashed)
 
 
-def concatenate(pieces: Sequence[Partials]) -> Partials:
+def concatenate(pieces: Sequence[States]) -> States:
     """The states of all pieces, one piece after the other.
 
-    >>> concatenate([Partials((np.array([1]),)), Partials((np.array([2]),))]).fields
+    >>> concatenate([States((np.array([1]),)), States((np.array([2]),))]).fields
     (array([1, 2]),)
     """
     fields = tuple(np.concatenate(each) for each in zip(*(p.fields for p in pieces), strict=True))
     if all(p.missing is None for p in pieces):
-        return Partials(fields)
+        return States(fields)
     gone = [np.zeros(len(p), np.bool_) if p.missing is None else p.missing for p in pieces]
-    return Partials(fields, np.concatenate(gone))
+    return States(fields, np.concatenate(gone))
 
 
 def merge(
     aggregation: Aggregation,
     dtypes: Sequence[str],
-    parts: Partials,
+    parts: States,
     windows: Windows,
     *,
     threads: int = 1,
-) -> Answers:
+) -> ResultArray:
     """The answers of windows over states, which were made of columns of `dtypes`.
 
     About 3 ⊕ a state where windows overlap. `dtypes` are "float64" or "int64".
 
     >>> from windrow import Mean
-    >>> parts = Partials((np.array([6, 5]), np.array([3, 1])))
+    >>> parts = States((np.array([6, 5]), np.array([3, 1])))
     >>> merge(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).values
     array([2.  , 2.75])
     """
@@ -136,19 +136,19 @@ def merge(
     return finished(aggregation, Column(like, None, like.dtype), out, valid)
 
 
-def merge_partials(
+def merged_states(
     aggregation: Aggregation,
     dtypes: Sequence[str],
-    parts: Partials,
+    parts: States,
     windows: Windows,
     *,
     threads: int = 1,
-) -> Partials:
+) -> States:
     """The states of windows over states: `merge`, with states for answers.
 
     >>> from windrow import Mean
-    >>> parts = Partials((np.array([6, 5]), np.array([3, 1])))
-    >>> merge_partials(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).fields
+    >>> parts = States((np.array([6, 5]), np.array([3, 1])))
+    >>> merged_states(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).fields
     (array([ 6, 11]), array([3, 4]))
     """
     compiled = _with_states_as_results(_with_states_as_values(state_of(aggregation, dtypes)))
@@ -211,16 +211,16 @@ def _states(
     mask: NDArray[np.uint8] | None,
     windows: Windows,
     threads: int,
-) -> Partials:
+) -> States:
     out, valid = run_loop(
         aggregation, compiled, data, _nulls(compiled, mask, data), windows, threads
     )
     if valid.all():
-        return Partials(out)
+        return States(out)
     missing = valid == 0
     for o in out:
         o[missing] = 0
-    return Partials(out, missing)
+    return States(out, missing)
 
 
 def _nulls(compiled: Compiled, mask: NDArray[np.uint8] | None, data: Any) -> NDArray[np.uint8]:
@@ -231,8 +231,8 @@ def _nulls(compiled: Compiled, mask: NDArray[np.uint8] | None, data: Any) -> NDA
 
 
 def _sketches(
-    aggregation: Aggregation, compiled: RowAlgebra, parts: Partials, windows: Windows
-) -> Answers:
+    aggregation: Aggregation, compiled: RowAlgebra, parts: States, windows: Windows
+) -> ResultArray:
     """Merged sketches as what they answer."""
     (rows,), valid = run_loop(
         aggregation, _with_states_as_values(compiled), parts.fields, NO_NULLS, windows, 1
@@ -256,5 +256,5 @@ def _columns(columns: Sequence[NDArray[Any]], nulls: Nulls) -> list[Column]:
     return given
 
 
-def _mask(parts: Partials) -> NDArray[np.uint8] | None:
+def _mask(parts: States) -> NDArray[np.uint8] | None:
     return None if parts.missing is None else parts.missing.astype(np.uint8)

@@ -16,7 +16,7 @@ from windrow.errors import InvalidValue, Unsupported
 from windrow.kernels.columns import NO_NULLS, Column, any_null, joined
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import CURSORS, loop_of
-from windrow.kernels.results import Answers, finished, with_arguments
+from windrow.kernels.results import ResultArray, finished, with_arguments
 from windrow.kernels.window_loop import (
     capacity_for,
     result_arrays,
@@ -75,8 +75,8 @@ class Arguments:
             came = np.asarray(arrays[1])
             self.values = came if self.values is None else np.concatenate([self.values, came])
 
-    def of(self, answers: Answers) -> Answers:
-        """Answers with arguments in the place of positions, where there are any."""
+    def of(self, answers: ResultArray) -> ResultArray:
+        """Results with arguments in the place of positions, where there are any."""
         if self.values is None:
             return answers
         return with_arguments(self.aggregation, answers, self.values, self.oldest)
@@ -119,7 +119,7 @@ class Loop:
         self.arguments = Arguments(aggregation, arrays)
         self.column = columns[0].since(columns[0].data.size)
 
-    def roll(self, batch: Batch) -> Answers:
+    def roll(self, batch: Batch) -> ResultArray:
         """The answers of the rows that the batch asks for."""
         columns = self._columns(batch)
         lo, hi = batch.lo, batch.hi
@@ -234,7 +234,7 @@ class Pba(Loop):
         self.tail: list[Column] = []
         self.tail_from = 0
 
-    def roll(self, batch: Batch) -> Answers:
+    def roll(self, batch: Batch) -> ResultArray:
         """The answers of the rows that the batch asks for."""
         self.arguments.take(batch.arrays)
         came = [c for c in batch.columns[: self.inputs] if c is not None]

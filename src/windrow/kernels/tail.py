@@ -22,7 +22,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.columns import Column
-from windrow.kernels.results import Answers, with_arguments
+from windrow.kernels.results import ResultArray, with_arguments
 from windrow.kernels.routes import route_over
 from windrow.kernels.special.sums import BLOCK
 from windrow.kernels.stream_loop import Batch, check_no_nulls
@@ -62,7 +62,7 @@ class Tail:
         self.oldest = 0  # the position of the first value here
         self.run = np.array([-1, 0, 0, 0])
 
-    def roll(self, batch: Batch) -> Answers:
+    def roll(self, batch: Batch) -> ResultArray:
         """The answers of the rows that the batch asks for."""
         if self.way.kernel is not None and not self.way.kernel.nulls:
             check_no_nulls(self.aggregation, [c for c in batch.columns if c is not None])
@@ -77,7 +77,7 @@ class Tail:
             way=self.way,
         )
         missing = None if answers.missing is None else answers.missing[extra:]
-        made = self._placed(Answers(answers.values[extra:], missing))
+        made = self._placed(ResultArray(answers.values[extra:], missing))
         if not batch.last:
             self._forget(batch.stop)
         return made
@@ -126,13 +126,13 @@ class Tail:
             return [(before, split), (first, end)]
         return [(split, end)] if end > split else []
 
-    def _placed(self, answers: Answers) -> Answers:
-        """Answers with arguments, or positions in the stream, where they are positions here."""
+    def _placed(self, answers: ResultArray) -> ResultArray:
+        """Results with arguments, or positions in the stream, where they are positions here."""
         if len(self.arrays) > self.inputs:
             return with_arguments(self.aggregation, answers, self.arrays[1])
         result, values = self.aggregation.result, answers.values
         if result == "argument":
-            return Answers(values + self.oldest, answers.missing)
+            return ResultArray(values + self.oldest, answers.missing)
         if isinstance(result, Mapping):
             for name in (name for name, kind in result.items() if kind == "argument"):
                 values[name] += self.oldest

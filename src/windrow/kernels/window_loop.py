@@ -16,7 +16,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import NO_NULLS, Column, any_null
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import Kernel, dtype_of, loop_of
-from windrow.kernels.results import Answers, finished
+from windrow.kernels.results import ResultArray, finished
 from windrow.windows.arrays import Positions, in_threads, ordinary
 from windrow.windows.positions import Piece, Windows
 
@@ -31,7 +31,7 @@ def loop_answers(
     columns: Sequence[Column],
     windows: Windows,
     threads: int,
-) -> Answers:
+) -> ResultArray:
     """The answers of Two-Stacks, 3 ⊕ a row; sketches that can be subtracted are."""
     if isinstance(compiled, RowAlgebra):
         return _row_answers(aggregation, compiled, columns[0], windows, threads)
@@ -114,7 +114,7 @@ def _type_name(array: NDArray[Any]) -> str:
 
 def _row_answers(
     aggregation: Aggregation, compiled: RowAlgebra, column: Column, windows: Windows, threads: int
-) -> Answers:
+) -> ResultArray:
     nulls = NO_NULLS if column.nulls is None else column.nulls
     name = "subtract_on_evict" if compiled.minus else "two_stacks"
     loop = _loop(name, aggregation, compiled, (column.data,), nulls)

@@ -6,7 +6,7 @@
 What rides along stays in Spark, in a queue that spills to disk. Against `mapInArrow`, for which
 Spark packs every column of a row into a struct, rows of three columns cost half as much.
 
-Answers belong to rows by their place, so nothing may get between the sorted rows and the worker. A
+Results belong to rows by their place, so nothing may get between the sorted rows and the worker. A
 function that Spark takes for random keeps filters above it, and a filter over its answers keeps a
 `limit` above them, which Spark would otherwise move below the function.
 """

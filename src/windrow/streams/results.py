@@ -19,7 +19,7 @@ _TOLD = "windrow:told"
 
 @dataclass(frozen=True)
 class NewResults:
-    """Answers by key and, within a key, in order; `rows` has each one's row of `table`."""
+    """ResultArray by key and, within a key, in order; `rows` has each one's row of `table`."""
 
     table: pa.Table
     rows: NDArray[Any]

@@ -14,7 +14,7 @@ from windrow.queries.query import Query
 from windrow.tables.columns import decoded
 from windrow.tables.keys import alike
 
-Answers = dict[str, pa.Array]
+Columns = dict[str, pa.Array]
 
 
 def columns_of(table: pa.Table) -> Callable[[str], Any]:
@@ -40,8 +40,8 @@ def wanted(
     query: Query,
     rows: Callable[[], pa.Table],
     keys: NDArray[Any],
-    made: Answers,
-    before: Answers | None = None,
+    made: Columns,
+    before: Columns | None = None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which answers come out, and which satisfy `having`.
 
@@ -61,7 +61,10 @@ def wanted(
 
 
 def news(
-    keys: NDArray[Any], passed: NDArray[np.bool_], made: Answers, before: Answers | None = None
+    keys: NDArray[Any],
+    passed: NDArray[np.bool_],
+    made: Columns,
+    before: Columns | None = None,
 ) -> NDArray[np.bool_]:
     """Which answers differ from the one before of the same key, or come after none."""
     news = np.ones(keys.size, np.bool_)

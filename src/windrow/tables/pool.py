@@ -7,7 +7,7 @@ from typing import Any
 
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
-from windrow.kernels.results import Answers
+from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import FLATFIT, Route
 from windrow.kernels.shared import aggregate_shared
 from windrow.queries.plan import Plan
@@ -19,7 +19,7 @@ class Pool:
 
     def __init__(self, asked: Sequence[tuple[Plan, Windows]]) -> None:
         self._asked = [(plan, windows) for plan, windows in asked if plan.slicing is not None]
-        self._made: dict[tuple[Aggregation, int], Answers] = {}
+        self._made: dict[tuple[Aggregation, int], ResultArray] = {}
 
     def aggregate(
         self,
@@ -30,7 +30,7 @@ class Pool:
         nulls: Any,
         threads: int,
         way: Route,
-    ) -> Answers:
+    ) -> ResultArray:
         """As `aggregate` of the kernels; the other queries' results are kept for them."""
         key = aggregation, id(windows)
         if key in self._made:

@@ -23,7 +23,7 @@ from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
 from windrow.algorithms.two_stacks import TwoStacks
 from windrow.kernels.aggregate import aggregate
-from windrow.kernels.results import Answers
+from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import trace
 from windrow.queries.plan import ResultPlan
 from windrow.tables.columns import (
@@ -118,11 +118,11 @@ def numbered(array: pa.Array, takes: str) -> Values | None:
     return None
 
 
-Aggregate = Callable[..., Answers]
+Aggregate = Callable[..., ResultArray]
 
 
 class WindowResults:
-    """Answers one aggregation after the other over the same windows."""
+    """Results one aggregation after the other over the same windows."""
 
     def __init__(
         self, columns: SortedColumns, windows: Windows, aggregate: Aggregate = aggregate
@@ -174,7 +174,7 @@ class WindowResults:
     def _type(self, aggregation: Aggregation) -> pa.DataType:
         return self.array(aggregation.columns[0]).type
 
-    def _call_on(self, plan: ResultPlan, values: Sequence[Values]) -> Answers:
+    def _call_on(self, plan: ResultPlan, values: Sequence[Values]) -> ResultArray:
         return self._call(
             plan.aggregation,
             [v.data for v in values],
@@ -268,13 +268,13 @@ def kinds_of(aggregation: Aggregation) -> tuple[str, ...]:
 
 def restored(
     aggregation: Aggregation,
-    made: Answers,
+    made: ResultArray,
     kind: Any,
     source: pa.DataType,
     back: Back | None,
     picked: Back,
 ) -> pa.Array:
-    """Answers as an array of type `kind`.
+    """Results as an array of type `kind`.
 
     `source` is the type of the measured column, `back` gives the values that its numbers stand
     for, and `picked` the arguments at positions.
@@ -287,12 +287,12 @@ def restored(
     if result == "value" and back is not None:
         return back(made.values, gone)
     if result == "difference" and pt.is_date32(source):
-        made = Answers(made.values.astype(np.int64) * 86400, gone)  # days in seconds
+        made = ResultArray(made.values.astype(np.int64) * 86400, gone)  # days in seconds
     return array_of(made, kind)
 
 
 def _structs(
-    result: Mapping[str, str], made: Answers, kind: Any, back: Back | None, picked: Back
+    result: Mapping[str, str], made: ResultArray, kind: Any, back: Back | None, picked: Back
 ) -> pa.Array:
     """Results of several named parts."""
     gone = made.missing
@@ -307,13 +307,13 @@ def _structs(
         elif part == "value" and back is not None:
             parts[name] = back(values, gone)
         else:
-            parts[name] = array_of(Answers(values, gone), kind.field(name).type)
+            parts[name] = array_of(ResultArray(values, gone), kind.field(name).type)
     null = None if gone is None else pa.array(gone)
     return pa.StructArray.from_arrays(list(parts.values()), fields=list(kind), mask=null)
 
 
-def array_of(made: Answers, kind: Any) -> pa.Array:
-    """Answers of the compiled path as an array of type `kind`; None lets the values tell."""
+def array_of(made: ResultArray, kind: Any) -> pa.Array:
+    """Results of the compiled path as an array of type `kind`; None lets the values tell."""
     values, missing = made.values, made.missing
     if values.dtype.names and (kind is None or pt.is_struct(kind) or pt.is_list(kind)):
         return _fields(values, missing, kind)
@@ -330,7 +330,7 @@ def array_of(made: Answers, kind: Any) -> pa.Array:
 
 
 def _fields(values: NDArray[Any], missing: NDArray[np.bool_] | None, kind: Any) -> pa.Array:
-    """Answers of several numbers: a struct, or a list of as many."""
+    """Results of several numbers: a struct, or a list of as many."""
     names = values.dtype.names or ()
     if kind is not None and pt.is_list(kind):
         flat = np.stack([values[name] for name in names], axis=1)

@@ -176,7 +176,7 @@ def _arranged(
 
 
 def _scattered(array: pa.Array, rows: TableRows) -> pa.Array:
-    """Answers of the sorted rows, back in the table's order."""
+    """Results of the sorted rows, back in the table's order."""
     assert rows.order is not None
     values, nulls = numbers(array), nulls_of(array)
     if values is None or pt.is_boolean(array.type):

@@ -17,7 +17,7 @@ from windrow.aggregations.collections import Collect, CollectDistinct
 from windrow.aggregations.custom import Custom
 from windrow.aggregations.hashing import hash64
 from windrow.kernels.sketch_rows import SINGLE
-from windrow.kernels.states import Partials, merge, merge_partials, partials
+from windrow.kernels.states import States, merge, merged_states, states_of
 from windrow.stores.encoding import decode, encode
 from windrow.tables.columns import nulls_of
 from windrow.tables.results import (
@@ -116,7 +116,7 @@ class Sketch(Part):
             values = Values(machine_numbers(found.data), found.nulls)
         made = [
             self._bytes(
-                partials(
+                states_of(
                     self.aggregation,
                     [values.data],
                     block,
@@ -131,7 +131,7 @@ class Sketch(Part):
 
     def merge(self, over: WindowResults) -> list[pa.Array]:
         made = [
-            self._bytes(merge_partials(self.aggregation, [self.dtype], rows, block))
+            self._bytes(merged_states(self.aggregation, [self.dtype], rows, block))
             for rows, block in self._sent(over)
         ]
         return [pa.concat_arrays(made)]
@@ -150,7 +150,7 @@ class Sketch(Part):
         for a in range(0, max(1, lo.size), step):
             yield Windows(windows.starts, lo=lo[a : a + step], hi=hi[a : a + step])
 
-    def _sent(self, over: WindowResults) -> Iterator[tuple[Partials, Windows]]:
+    def _sent(self, over: WindowResults) -> Iterator[tuple[States, Windows]]:
         """The rows that a block of windows needs, and the windows over them."""
         array = over.array(self.names[0])
         if over.laid.order is not None:
@@ -160,9 +160,9 @@ class Sketch(Part):
             first, past = (int(lo[0]), int(hi[-1])) if lo.size else (0, 0)
             rows = self._rows(array.slice(first, past - first))
             ends = np.array([0, past - first])
-            yield Partials((rows,)), Windows(ends, lo=lo - first, hi=hi - first)
+            yield States((rows,)), Windows(ends, lo=lo - first, hi=hi - first)
 
-    def _bytes(self, made: Partials) -> pa.Array:
+    def _bytes(self, made: States) -> pa.Array:
         rows = np.ascontiguousarray(made.fields[0])
         raw = rows.view(np.uint8).reshape(len(rows), self.row_bytes)
         sizes = np.full(len(rows), self.row_bytes)

@@ -20,7 +20,7 @@ from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
 from windrow.kernels.compiled_states import Monoid, compiled_state
 from windrow.kernels.generate import dtype_of
-from windrow.kernels.states import Partials, merge, merge_partials, partials
+from windrow.kernels.states import States, merge, merged_states, states_of
 from windrow.tables.columns import from_numbers
 from windrow.tables.decimals import exact_mean, exact_sum
 from windrow.tables.results import (
@@ -154,7 +154,7 @@ class Numbers(Part):
         else:
             given = [Values(np.zeros(over.laid.size, np.int64), None)]
         values = [each for each in given if each is not None]
-        made = partials(
+        made = states_of(
             self.aggregation,
             [machine_numbers(v.data) for v in values],
             over.windows,
@@ -165,7 +165,7 @@ class Numbers(Part):
             made, values[0].back, lambda at, gone: over.picked(columns[-1], at, gone)
         )
 
-    def _arrays(self, made: Partials, back: Any, picked: Any) -> list[pa.Array]:
+    def _arrays(self, made: States, back: Any, picked: Any) -> list[pa.Array]:
         """Null where there is no value; a count is 0 there."""
         arrays = []
         for field, kind, values in zip(self.fields, self.kinds, made.fields, strict=True):
@@ -178,7 +178,7 @@ class Numbers(Part):
                 arrays.append(from_numbers(values, None if counts else made.missing, field.type))
         return arrays
 
-    def _sent(self, over: WindowResults) -> tuple[str, Partials, Any, Any]:
+    def _sent(self, over: WindowResults) -> tuple[str, States, Any, Any]:
         """The states, and what gives the values and the arguments that their numbers stand for.
 
         A number that stands for an argument is a position in all columns of arguments, one after
@@ -211,7 +211,7 @@ class Numbers(Part):
             for name, kind in zip(self.names, self.kinds, strict=True)
             if kind != "argument" and (nulls := over.columns.nulls(name)) is not None
         ]
-        states = Partials(tuple(fields), np.logical_or.reduce(gone) if gone else None)
+        states = States(tuple(fields), np.logical_or.reduce(gone) if gone else None)
         everything: Any = _joined(argued) if argued else None
         return (
             dtype,
@@ -222,7 +222,7 @@ class Numbers(Part):
 
     def merge(self, over: WindowResults) -> list[pa.Array]:
         dtype, states, back, picked = self._sent(over)
-        made = merge_partials(
+        made = merged_states(
             self.aggregation, [dtype, *self.dtypes[1:]], states, over.windows,
             threads=over.laid.threads,
         )  # fmt: skip

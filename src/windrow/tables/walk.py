@@ -35,7 +35,7 @@ PIECE = 1 << 15
 
 
 class Walk:
-    """Answers over sorted rows: `feed` takes some and gives what is ready, `finish` the rest."""
+    """Results over sorted rows: `feed` takes some and gives what is ready, `finish` the rest."""
 
     def __init__(
         self, bound: Bound, piece: int = PIECE, results: MakeColumns = new_columns
