@@ -5,6 +5,7 @@ This process never imports windrow; each of the others imports that of one check
 
 from __future__ import annotations
 
+import hashlib
 import os
 import statistics
 import sys
@@ -25,31 +26,31 @@ def compare_checkouts(
     checkouts = {"before": before.resolve(), "after": after.resolve()}
     yield f"before: {checkouts['before']}, after: {checkouts['after']}; {rounds} rounds"
     ratios = []
-    with tempfile.TemporaryDirectory(prefix="windrow-compare-") as folder:
-        for area in areas:
-            runs: dict[str, Runs] = {side: {} for side in checkouts}
-            problems: dict[str, str] = {}
-            for turn in range(rounds):
-                for side, checkout in checkouts.items():
-                    print(f"{area}, round {turn + 1}, {side}", file=sys.stderr, flush=True)
-                    cases = _measured(checkout, area, quick, largest, Path(folder, side))
-                    for name, found in cases:
-                        if isinstance(found, str):
-                            problems[name] = f"{side}: {found}"
-                        else:
-                            runs[side].setdefault(name, []).append(found)
-            yield f"\n{area:45} {'before':>10} {'after':>10} {'ratio':>7}  min–max of rounds"
-            for name in dict.fromkeys([*runs["before"], *runs["after"], *problems]):
-                if name in problems:
-                    yield f"  {name:43} {problems[name]}"
-                    continue
-                old, new = (runs[side][name] for side in checkouts)
-                ratios.append(statistics.median(new) / statistics.median(old))
-                each = [b / a for a, b in zip(old, new, strict=True)]
-                yield (
-                    f"  {name:43} {_shown(old):>10} {_shown(new):>10} {ratios[-1]:7.2f}  "
-                    f"{min(each):.2f}–{max(each):.2f}"
-                )
+    folders = {side: _folder(checkout) for side, checkout in checkouts.items()}
+    for area in areas:
+        runs: dict[str, Runs] = {side: {} for side in checkouts}
+        problems: dict[str, str] = {}
+        for turn in range(rounds):
+            for side, checkout in checkouts.items():
+                print(f"{area}, round {turn + 1}, {side}", file=sys.stderr, flush=True)
+                cases = _measured(checkout, area, quick, largest, folders[side])
+                for name, found in cases:
+                    if isinstance(found, str):
+                        problems[name] = f"{side}: {found}"
+                    else:
+                        runs[side].setdefault(name, []).append(found)
+        yield f"\n{area:45} {'before':>10} {'after':>10} {'ratio':>7}  min–max of rounds"
+        for name in dict.fromkeys([*runs["before"], *runs["after"], *problems]):
+            old, new = (runs[side].get(name, []) for side in checkouts)
+            if name in problems or not (old and new):
+                yield f"  {name:43} {problems.get(name, 'not run by both')}"
+                continue
+            ratios.append(statistics.median(new) / statistics.median(old))
+            each = [b / a for a, b in zip(old, new, strict=False)]  # a round may have failed
+            yield (
+                f"  {name:43} {_shown(old):>10} {_shown(new):>10} {ratios[-1]:7.2f}  "
+                f"{min(each):.2f}–{max(each):.2f}"
+            )
     if ratios:
         mean = statistics.geometric_mean(ratios)
         worse = sum(ratio > 1.05 for ratio in ratios)
@@ -66,7 +67,6 @@ def _measured(
 
     Nothing is written to the checkout: caches and compiled code go to the folder.
     """
-    folder.mkdir(exist_ok=True)
     source = checkout / "src"
     try:
         yield from alone(
@@ -83,6 +83,16 @@ def _measured(
         )
     except RuntimeError as error:
         yield area, str(error)
+
+
+def _folder(checkout: Path) -> Path:
+    """Return a temporary folder for a checkout's compiled code; another code has another one."""
+    digest = hashlib.sha256()
+    for path in sorted((checkout / "src").rglob("*.py")):
+        digest.update(str(path).encode() + path.read_bytes())
+    folder = Path(tempfile.gettempdir()) / f"windrow-compare-{digest.hexdigest()[:16]}"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def _shown(seconds: list[float]) -> str:

@@ -104,7 +104,7 @@ def tables(quick: bool, largest: int) -> Iterator[Cases]:
         for window, extent in windows.items():
             for name, results in wanted.items():
                 query = sliding(partition_by="key", order_by="ts", **extent, **results)
-                cases[f"{name}, {keys:,} keys, {window}"] = seconds_of(query, table)
+                cases[f"{name}, {keys:,} key(s), {window}"] = seconds_of(query, table)
     yield cases
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,10 @@ def checkout(folder: Path, seconds: float, *windows: str) -> Path:
     return folder
 
 
-def test_the_ratio_is_after_by_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ratio_is_after_by_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = checkout(tmp_path / "a", 0.002, "rows", "range")
     after = checkout(tmp_path / "b", 0.006, "rows")
     lines = list(compare_checkouts(before, after, ["arrays"], True, rounds=2, largest=100))
@@ -71,7 +75,7 @@ def test_the_ratio_is_after_by_before(tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err.splitlines() == sides
 
 
-@pytest.mark.slow  # everything is compiled anew, twice
+@pytest.mark.slow  # everything is compiled anew
 @pytest.mark.parametrize("area", AREAS)
 def test_every_case_has_a_ratio(area: str) -> None:
     lines = list(compare_checkouts(ROOT, ROOT, [area], True, rounds=1, largest=2000))

@@ -55,7 +55,7 @@ def test_every_mark_names_an_experiment() -> None:
         text = path.read_text("utf-8")
         found = [match["name"] for match in MARKS.finditer(text)]
         assert set(found) <= names, path
-        assert len(found) == len(re.findall("<!-- figures", text)) / 2, path
+        assert len(found) == len(re.findall("^<!-- figures", text, flags=re.MULTILINE)) / 2, path
 
 
 def test_every_file_of_the_results_is_written_by_a_program() -> None:
