@@ -40,7 +40,6 @@ from windrow import (
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.momentsketch import Moments
 from windrow.errors import Unsupported
-from windrow.kernels import states as module
 from windrow.kernels.aggregate import Windows
 from windrow.kernels.states import (
     States,
@@ -50,6 +49,7 @@ from windrow.kernels.states import (
     merged_states,
     states_of,
 )
+from windrow.windows import arrays
 
 Array = np.ndarray[Any, Any]
 
@@ -191,7 +191,7 @@ def part(parts: States, a: int, b: int) -> States:
 
 
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PIECE", 8)
+    monkeypatch.setattr(arrays, "PIECE", 8)
     values = np.random.default_rng(3).normal(size=500)
     edges = np.array([0, *range(0, 500, 7), 500])
     cut = Windows(np.array([0, 500]), lo=edges[:-1], hi=edges[1:])
