@@ -36,7 +36,7 @@ from windrow import (
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.kinds import OrderedPairs
 from windrow.errors import InvalidArgument, InvalidValue
-from windrow.kernels import shared
+from windrow.kernels import shared, window_loop
 from windrow.kernels.aggregate import Windows, aggregate
 from windrow.kernels.results import ResultArray, merged
 from windrow.kernels.routes import NotCompiledWarning
@@ -175,7 +175,7 @@ def test_sketches(agg: Aggregation, queries: list[Bounds], with_nulls: bool, at_
     nulls = NULLS if with_nulls else None
     values = np.where(NULLS, None, WHOLE).tolist() if with_nulls else WHOLE.tolist()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared, "_BYTES", at_once)
+        patch.setattr(window_loop, "_BYTES", at_once)
         got = aggregate_shared(agg, [WHOLE], queries, nulls=[nulls])
     for answers, (lo, hi) in zip(got, queries, strict=True):
         expected = recalculated(agg, values, lo, hi)

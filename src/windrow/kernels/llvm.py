@@ -24,7 +24,7 @@ INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 def free_pass_managers() -> None:
     """Let llvmlite free the pass managers that each compilation makes.
 
-    Its two classes (0.44 to 0.50 at least) inherit from `ObjectRef`, whose `_dispose` does nothing,
+    Its two classes inherit from `ObjectRef`, whose `_dispose` does nothing,
     before they inherit from `NewPassManager`, whose `_dispose` frees them, and so never do. Nothing
     is changed where a class has a `_dispose` that does something.
     """

@@ -19,9 +19,11 @@ def check_sums(
     nulls: NDArray[Any] | None,
     windows: Windows,
     threads: int = 1,
+    of: str = "",
 ) -> None:
     """Refuse integers of which a window's sum exceeds int64, if the aggregation adds them up.
 
+    `of` says whose window it is, behind its number.
     O(1) a row where the largest value times the longest window fits; otherwise two sums a window.
     """
     if not aggregation.summed or values.dtype != np.int64 or not values.size or not len(windows):
@@ -39,8 +41,8 @@ def check_sums(
     over = np.flatnonzero((high < -(2**31)) | (high >= 2**31))
     if over.size:
         raise OverflowError(
-            f"{aggregation!r}: the sum of window {int(over[0])} exceeds int64; convert the values "
-            f"to float64"
+            f"{aggregation!r}: the sum of window {int(over[0])}{of} exceeds int64; convert the "
+            f"values to float64"
         )
 
 

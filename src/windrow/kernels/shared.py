@@ -85,8 +85,8 @@ def aggregate_shared(
         answers = _interpreted(aggregation, columns, masks, cuts)
     else:
         kept = [c for c in given if c is not None]
-        for each in asked:
-            check_sums(aggregation, kept[0].data, kept[0].nulls, each)
+        for i, each in enumerate(asked):
+            check_sums(aggregation, kept[0].data, kept[0].nulls, each, of=f" of query {i}")
         answers = _compiled(aggregation, way.compiled, kept, cuts)
     gone = mask_of(columns, masks)
     return [with_least(aggregation, each, gone, w) for each, w in zip(answers, asked, strict=True)]

@@ -51,11 +51,8 @@ class Tail:
             raise InvalidArgument(f"{aggregation!r} takes one array of values, got {len(columns)}")
         self.aggregation, self.rows, self.threads = aggregation, rows, threads
         self.inputs = 1 if pairs else len(columns)
-        measured = [
-            c if c is None or not nulls else Column(c.data, np.zeros(0, np.uint8), c.dtype)
-            for c in columns[: self.inputs]
-        ]
-        self.way = route_over(aggregation, measured, by_rows=rows is not None)
+        measured = columns[: self.inputs]
+        self.way = route_over(aggregation, measured, by_rows=rows is not None, nulls=nulls)
         self.nulls = nulls
         self.arrays: list[NDArray[Any]] = []
         self.masks: list[NDArray[np.bool_] | None] = []
