@@ -186,7 +186,7 @@ def test_the_page_needs_no_network(page: Path) -> None:
     assert "they agree" in text and "4.0× as fast" in text
     for question in QUESTIONS:
         assert question.says.replace("'", "&#39;") in text
-        assert "two_stacks, compiled" in text
+        assert "maxima, compiled" in text
 
 
 def test_the_table_and_the_json_tell_the_same(findings: Findings) -> None:

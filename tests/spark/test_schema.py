@@ -122,7 +122,7 @@ def test_types_are_known_beforehand(spark: SparkSession) -> None:
     found = {name: made.schema[name].dataType.simpleString() for name in parts}
     assert found == {name: kind for name, (_, kind) in parts.items()}
     never = {name for name in parts if not made.schema[name].nullable}
-    assert never == {"n", "distinct"}
+    assert never == {"n", "distinct", "about"}
     table = made.toArrow().sort_by("id")  # and they are what comes
     wanted = query(NESTED)
     for name in parts:

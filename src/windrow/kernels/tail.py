@@ -127,12 +127,13 @@ class Tail:
         """Results with arguments, or positions in the stream, where they are positions here."""
         if len(self.arrays) > self.inputs:
             return with_arguments(self.aggregation, answers, self.arrays[1])
-        result, values = self.aggregation.result, answers.values
+        result, values, missing = self.aggregation.result, answers.values, answers.missing
+        there = True if missing is None else ~missing
         if result == "argument":
-            return ResultArray(values + self.oldest, answers.missing)
+            return ResultArray(values + self.oldest * there, missing)
         if isinstance(result, Mapping):
             for name in (name for name, kind in result.items() if kind == "argument"):
-                values[name] += self.oldest
+                values[name] += self.oldest * there
         return answers
 
     def _forget(self, stop: int) -> None:
