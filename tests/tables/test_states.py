@@ -277,7 +277,7 @@ def test_a_sketch_of_one_value_sends_its_head_only() -> None:
 def test_blocks_of_sketches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"whole": np.arange(300) % 50})
     part = part_of("x", Bloom("whole", bits=128), [pa.int64()])
-    monkeypatch.setattr("windrow.tables.states._BLOCK", 1)  # 64 windows at a time
+    monkeypatch.setattr("windrow.tables.state_bytes._BLOCK", 1)  # 64 windows at a time
     (made,) = part.make(reading(table, between(np.arange(301))))
     partial = pa.table({part.names[0]: made})
     rows = Windows(np.array([0, 300]), rows=7)
