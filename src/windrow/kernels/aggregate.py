@@ -98,9 +98,12 @@ def with_least(
     """Results with null where a window has fewer values than the aggregation needs."""
     if aggregation.least < 2:
         return made
-    rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
-    counted = counts.run(Question(Count("rows"), rows, windows, threads)).values
-    few = counted < aggregation.least
+    if nulls is None:
+        few = windows.shorter_than(aggregation.least)
+    else:
+        rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
+        counted = counts.run(Question(Count("rows"), rows, windows, threads)).values
+        few = counted < aggregation.least
     return ResultArray(made.values, few if few.any() else None)
 
 

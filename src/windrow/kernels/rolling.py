@@ -242,8 +242,10 @@ class _Stream:
         bounds = self.window.bounds(rows)
         lo, hi = bounds.windows.bounds()
         batch.row, batch.stop = self.answered, self.answered + lo.size
-        batch.lo, batch.hi = lo + self.oldest, hi + self.oldest
+        batch.lo, batch.hi = (lo + self.oldest, hi + self.oldest) if self.oldest else (lo, hi)
         self.answered += lo.size
+        if last:
+            return batch
         keep = min(int(self.window.keeps(rows, bounds)[0]), self.answered - self.oldest)
         self.times, self.oldest = times[keep:].copy(), self.oldest + keep
         return batch

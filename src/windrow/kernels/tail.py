@@ -110,10 +110,11 @@ class Tail:
             hi = np.arange(batch.row, batch.stop) + 1
             lo = np.maximum(hi - self.rows, 0)
         before = self._leading()
-        lead = np.array(before, np.int64).reshape(-1, 2)
-        if self.rows is None:
+        if self.rows is None and not batch.last:
             _advance(lo, hi, self.run)
-        lo, hi = (np.concatenate([lead[:, i], b]) - self.oldest for i, b in enumerate((lo, hi)))
+        if before or self.oldest:
+            lead = np.array(before, np.int64).reshape(-1, 2)
+            lo, hi = (np.concatenate([lead[:, i], b]) - self.oldest for i, b in enumerate((lo, hi)))
         return Windows(ends, lo=lo, hi=hi), len(before)
 
     def _leading(self) -> list[tuple[int, int]]:
@@ -127,6 +128,8 @@ class Tail:
         """Results with arguments, or positions in the stream, where they are positions here."""
         if len(self.arrays) > self.inputs:
             return with_arguments(self.aggregation, answers, self.arrays[1])
+        if not self.oldest:
+            return answers
         result, values, missing = self.aggregation.result, answers.values, answers.missing
         there = True if missing is None else ~missing
         if result == "argument":

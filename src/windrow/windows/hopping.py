@@ -77,18 +77,19 @@ class Hopping(Measured):
         assert rows.at is not None and rows.axis is not None
         size, slide, offset = self.sizes(rows.axis)
         lo, hi, opens, stretch = hop_bounds(rows.at, rows.starts, size, slide, offset)
-        due = np.ones(lo.size, np.bool_)
-        if rows.places > 1:  # some rows have no order
-            due &= stretch % rows.places == PLACED
         ends = opens + opens.dtype.type(size)
+        due = []
+        if rows.places > 1:  # some rows have no order
+            due.append(stretch % rows.places == PLACED)
         if rows.now is not None:
-            due &= (stretch < rows.open) | (ends <= rows.now)
+            due.append((stretch < rows.open) | (ends <= rows.now))
         if rows.done is not None:
-            due &= (stretch >= rows.told) | (ends > rows.done)
-        if not due.all():
-            lo, hi, opens, ends, stretch = (a[due] for a in (lo, hi, opens, ends, stretch))
-        windows = Windows(rows.starts, lo=lo, hi=hi)
-        return Bounds(windows, ends=(opens, ends), key=stretch // rows.places)
+            due.append((stretch >= rows.told) | (ends > rows.done))
+        if due:
+            chosen = np.logical_and.reduce(due)
+            lo, hi, opens, ends, stretch = (a[chosen] for a in (lo, hi, opens, ends, stretch))
+        key = stretch if rows.places == 1 else stretch // rows.places
+        return Bounds(Windows(rows.starts, lo=lo, hi=hi), ends=(opens, ends), key=key)
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows of windows that end behind `now`: none of them begins a size before it."""

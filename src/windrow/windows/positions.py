@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from windrow.errors import InvalidArgument
 from windrow.windows import arrays, bounds
@@ -73,6 +74,19 @@ class Windows:
             return max(1, int(bounds.longest(self.lo, self.hi)))
         assert self.rows is not None
         return max(1, min(self.rows, int(np.diff(self.starts).max(initial=0))))
+
+    def shorter_than(self, length: int) -> NDArray[np.bool_]:
+        """Which windows have fewer rows. O(segments) where they are rows, and a mask to write."""
+        if self.lo is not None and self.hi is not None:
+            return np.asarray(self.hi - self.lo < length)
+        assert self.rows is not None
+        if self.rows < length:
+            return np.ones(len(self), np.bool_)
+        short = np.zeros(self.n, np.bool_)
+        for i in range(length - 1):  # the first windows of each segment
+            place = self.starts[:-1] + i
+            short[place[place < self.starts[1:]]] = True
+        return short[self.first :]
 
     def bounds(self) -> tuple[Positions, Positions]:
         """The windows as positions [lo, hi). O(n) where they are rows."""
