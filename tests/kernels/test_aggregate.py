@@ -330,7 +330,7 @@ def test_neither_threads_nor_other_segments_change_a_bit(
             mine = slice(*np.searchsorted(lo, [a, b]))
             assume(not (lo == hi).any())
             alone = Windows(np.array([0, b - a]), lo=lo[mine] - a, hi=hi[mine] - a)
-        some = None if nulls is None or not nulls.any() else [nulls[a:b]]
+        some = None if nulls is None else [nulls[a:b]]
         if agg.selective or isinstance(agg, LongestRun):
             continue  # positions
         pieces.append(aggregate(agg, [values[a:b]], alone, nulls=some).values)

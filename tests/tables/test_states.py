@@ -282,7 +282,7 @@ def test_blocks_of_sketches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     partial = pa.table({part.names[0]: made})
     rows = Windows(np.array([0, 300]), rows=7)
     got = part.results(reading(partial, rows), pa.binary())
-    assert got.equals(reading(table, rows).answer(part.aggregation, pa.binary()))
+    assert got.equals(reading(table, rows).result(part.aggregation, pa.binary()))
 
 
 def test_what_cannot_be_sent_is_named() -> None:

@@ -147,7 +147,7 @@ def route_over(
 ) -> Route:
     """The same for columns that are here; None stands for one of objects.
 
-    `nulls` says that values may be null although none is in these columns.
+    A column with a mask may have nulls, whether or not one is set; `nulls` says so of all columns.
     """
     kernel = kernel_of(aggregation) if kernels else None
     known = [c for c in columns if c is not None]
@@ -157,7 +157,7 @@ def route_over(
         check_types(aggregation, known[0])
         if hashes_times(aggregation, known[0]):
             return INTERPRETED
-    nulls = nulls or any(c.nulls is not None and bool(c.nulls.any()) for c in known)
+    nulls = nulls or any(c.nulls is not None for c in known)
     dtypes = [str(c.data.dtype) for c in known]
     return route(aggregation, dtypes, nulls=nulls, by_rows=by_rows, sliced=sliced, kernels=kernels)
 
