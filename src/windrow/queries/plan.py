@@ -130,16 +130,20 @@ def share(plans: Sequence[Plan]) -> list[Plan]:
     A query over slices saves a pass over the rows for each that shares them with it. Windows of
     every row have no slices to share, and are answered one query after the other.
     """
-    sliced = [(_rows(p.query), r.aggregation) for p in plans for r in p.results if r.sliced]
+    sliced = [
+        (rows_of(plan.query), aggregation)
+        for plan in plans
+        for aggregation in {result.aggregation for result in plan.results if result.sliced}
+    ]
 
     def shared(plan: Plan, result: ResultPlan) -> ResultPlan:
-        count = sliced.count((_rows(plan.query), result.aggregation))
+        count = sliced.count((rows_of(plan.query), result.aggregation))
         return replace(result, shared=result.sliced and count > 1)
 
     return [replace(p, results=tuple(shared(p, result) for result in p.results)) for p in plans]
 
 
-def _rows(query: Query) -> tuple[Any, ...]:
+def rows_of(query: Query) -> tuple[Any, ...]:
     """What two queries must have in common to look at the same sorted rows."""
     return query.where, query.partition_by, query.order_by, bool(query.window.measured)
 

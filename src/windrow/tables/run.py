@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.sort import scatter
-from windrow.queries.plan import Plan, share
+from windrow.queries.plan import Plan, rows_of, share
 from windrow.queries.query import Query
 from windrow.queries.shared import Shared
 from windrow.tables.bind import Bound, bind
@@ -72,12 +72,6 @@ class TableEngine:
         return bind(query, self.schema_of(frame)).plan
 
 
-def run_query(bound: Bound, table: pa.Table, threads: int | None = None) -> TableResult:
-    """The answers of a bound query over `table`, which has at least the columns it needs."""
-    (outcome,) = run_queries([bound], table, threads)
-    return outcome
-
-
 def run_queries(
     bounds: list[Bound], table: pa.Table, threads: int | None = None
 ) -> list[TableResult]:
@@ -95,9 +89,7 @@ def run_queries(
 
 def _sorting(bound: Bound) -> Any:
     """What two queries must have in common to look at the same sorted rows."""
-    query = bound.query
-    along = bound.at_type if query.window.measured else None
-    return query.where, query.partition_by, query.order_by, along
+    return rows_of(bound.query), bound.at_type if bound.query.window.measured else None
 
 
 def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableResult]:

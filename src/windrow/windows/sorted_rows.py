@@ -101,7 +101,7 @@ class SortedRows:
 
     def positions(self, chosen: Chosen) -> Positions:
         """Some positions as an array."""
-        return np.arange(self.size)[chosen] if isinstance(chosen, slice) else chosen
+        return _positions(chosen, self.size)
 
     def settled(self) -> Chosen:
         """The fresh positions that no row to come is equal to in the order."""
@@ -184,10 +184,14 @@ class Bounds:
         lo, hi = self.windows.bounds()
         windows = Windows(self.windows.starts, lo=lo[some], hi=hi[some])
         if self.key is None or self.ends is None:
-            beside = np.arange(self.windows.n)[self.beside][some]
+            beside = _positions(self.beside, self.windows.n)[some]
             return replace(self, windows=windows, beside=beside)
         opens, closes = self.ends
         return Bounds(windows, ends=(opens[some], closes[some]), key=self.key[some])
+
+
+def _positions(chosen: Chosen, n: int) -> Positions:
+    return np.arange(*chosen.indices(n)) if isinstance(chosen, slice) else chosen
 
 
 def no_windows(rows: SortedRows) -> Bounds:
