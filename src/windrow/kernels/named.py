@@ -49,9 +49,12 @@ def kernel_of(aggregation: Aggregation) -> Kernel | None:
     >>> kernel_of(Max()) is maxima, kernel_of(Product())
     (True, None)
     """
-    if not aggregation.kernel:
-        return None
-    module, _, name = aggregation.kernel.partition(":")
+    return _kernel_at(aggregation.kernel) if aggregation.kernel else None
+
+
+@functools.cache
+def _kernel_at(path: str) -> Kernel:
+    module, _, name = path.partition(":")
     found: Kernel = getattr(import_module(module), name)
     return found
 

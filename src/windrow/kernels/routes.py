@@ -158,7 +158,7 @@ def route_over(
         if hashes_times(aggregation, known[0]):
             return INTERPRETED
     nulls = nulls or any(c.nulls is not None for c in known)
-    dtypes = [str(c.data.dtype) for c in known]
+    dtypes = ["float64" if c.data.dtype.kind == "f" else "int64" for c in known]
     return route(aggregation, dtypes, nulls=nulls, by_rows=by_rows, sliced=sliced, kernels=kernels)
 
 

@@ -19,18 +19,19 @@ from windrow.kernels.compiled_states import compiled_state
 from windrow.kernels.functions import NotCompilable
 from windrow.queries.plan import Plan, plan_of
 from windrow.queries.query import Query
-from windrow.tables.times import axis_of, type_along
 from windrow.tables.types import (
+    COMPILED,
+    axis_of,
     compiled_type,
     is_number,
     is_time,
     kind_of,
     plain,
     result_type,
+    type_along,
 )
 from windrow.windows.sizes import Axis
 
-_COMPILED = {"float64": pa.float64(), "int64": pa.int64(), "boolean": pa.bool_()}
 _ANNOTATED = {
     bool: pa.bool_(),
     int: pa.int64(),
@@ -230,7 +231,7 @@ def _found_type(part: Aggregation, types: list[pa.DataType]) -> Any:
         outputs = compiled_outputs(part, types)
     except NotCompilable:
         return _annotated(_returned(functions["lower"]))
-    kinds = [_COMPILED[output] for output in outputs]
+    kinds = [COMPILED[output] for output in outputs]
     if len(kinds) == 1:
         return kinds[0]
     return pa.struct([(f"f{i}", kind) for i, kind in enumerate(kinds)])

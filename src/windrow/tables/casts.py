@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from windrow.tables.coercion import Misfit, family
+from windrow.tables.types import MOST_DIGITS
 
 TYPES = {
     "BIGINT": pa.int64(),
@@ -23,7 +24,6 @@ TYPES = {
     "TINYINT": pa.int8(),
     "VARCHAR": pa.string(),
 }
-_DIGITS = 38
 
 
 def convert(value: Any, target: pa.DataType) -> Any:
@@ -80,7 +80,7 @@ def _decimal(value: Any, target: pa.DataType) -> Any:
     if pt.is_floating(value.type):
         return pc.cast(value, target)
     if not pt.is_decimal(value.type):
-        wide = pa.decimal128(_DIGITS, 0)
+        wide = pa.decimal128(MOST_DIGITS, 0)
         value = pc.cast(pc.cast(value, pa.int64()), wide)
     else:
         value = pc.round(value, ndigits=target.scale, round_mode="half_towards_infinity")

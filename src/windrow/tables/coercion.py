@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-_UNITS = ("s", "ms", "us", "ns")
-_DIGITS = 38
+from windrow.tables.types import MOST_DIGITS, UNITS
+
+_FINENESS = list(UNITS).index
 
 
 class Misfit(TypeError):
@@ -56,7 +57,7 @@ def _of_one_size(values: list[Any]) -> list[Any]:
         return values
     scale = max(after for _, after in sizes)
     before = max(19 if len(sizes) < len(values) else 0, *(all_ - after for all_, after in sizes))
-    kind = pa.decimal128(min(_DIGITS, before + scale), scale)
+    kind = pa.decimal128(min(MOST_DIGITS, before + scale), scale)
     return [pc.cast(value, kind) for value in values]
 
 
@@ -88,7 +89,7 @@ def instants(*values: Any) -> list[Any]:
     known = [value.type for value in values if family(value) == "time"]
     if known and all(pt.is_date(kind) for kind in known) and len(known) == len(values):
         return [pc.cast(value, pa.date32()) for value in values]
-    unit = max((k.unit for k in known if pt.is_timestamp(k)), key=_UNITS.index, default="us")
+    unit = max((k.unit for k in known if pt.is_timestamp(k)), key=_FINENESS, default="us")
     zone = next((k.tz for k in known if pt.is_timestamp(k) and k.tz), None)
     made = []
     for value in values:
@@ -114,7 +115,7 @@ def alike(*values: Any) -> list[Any]:
         return texts(*values)
     types = list(dict.fromkeys(value.type for value in values if family(value) != "null"))
     if families == {"duration"}:
-        types = [pa.duration(max((kind.unit for kind in types), key=_UNITS.index))]
+        types = [pa.duration(max((kind.unit for kind in types), key=_FINENESS))]
     return [pc.cast(value, types[0]) for value in values] if types else list(values)
 
 

@@ -15,22 +15,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from windrow.tables.types import SHORT_DECIMAL, is_number, plain
-
-
-class _Buffer:
-    """An Arrow buffer for NumPy, not marked read-only: the kernels are compiled for plain arrays.
-
-    They never write to what they are given.
-    """
-
-    def __init__(self, buffer: pa.Buffer, dtype: np.dtype[Any], offset: int, n: int) -> None:
-        self.owner = buffer
-        self.__array_interface__ = {
-            "data": (buffer.address + offset * dtype.itemsize, False),
-            "typestr": dtype.str,
-            "shape": (n,),
-            "version": 3,
-        }
+from windrow.windows.arrays import ordinary
 
 
 def whole(column: Any) -> pa.Array:
@@ -73,14 +58,13 @@ def numbers(array: pa.Array) -> NDArray[Any] | None:
     if pt.is_null(kind):
         return np.zeros(len(array), np.int64)
     if pt.is_decimal128(kind) and kind.precision <= SHORT_DECIMAL:
-        halves = np.asarray(
-            _Buffer(array.buffers()[1], np.dtype(np.int64), 2 * array.offset, 2 * len(array))
-        )
-        return np.ascontiguousarray(halves[::2])
+        halves = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)
+        return np.ascontiguousarray(halves[array.offset : array.offset + len(array), 0])
     dtype = _dtype(kind)
     if dtype is None:
         return None
-    return np.asarray(_Buffer(array.buffers()[1], dtype, array.offset, len(array)))
+    begin = array.offset * dtype.itemsize
+    return ordinary(np.frombuffer(array.buffers()[1], dtype, len(array), begin))
 
 
 def _dtype(kind: pa.DataType) -> np.dtype[Any] | None:

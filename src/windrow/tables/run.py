@@ -10,7 +10,7 @@ and the frame's own library picks them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,11 @@ import pyarrow as pa
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
+from windrow.kernels.results import ResultArray
+from windrow.kernels.routes import FLATFIT, Route
+from windrow.kernels.shared import aggregate_shared
 from windrow.kernels.sort import scatter
 from windrow.queries.plan import Plan, rows_of, share
 from windrow.queries.query import Query
@@ -27,10 +31,10 @@ from windrow.queries.shared import Shared
 from windrow.tables.bind import Bound, bind
 from windrow.tables.columns import from_numbers, nulls_of, numbers
 from windrow.tables.filters import columns_of, satisfies, wanted
-from windrow.tables.pool import Pool
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows, sort_rows
+from windrow.windows.positions import Windows
 from windrow.windows.sorted_rows import Bounds
 
 
@@ -103,7 +107,7 @@ def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableR
     columns = SortedColumns(column, rows)
     windows = [_windows(bound, rows, table) for bound in bounds]
     plans = share([bound.plan for bound in bounds])
-    pool = Pool([(plan, w.windows) for plan, w in zip(plans, windows, strict=True)])
+    pool = _Pool([(plan, w.windows) for plan, w in zip(plans, windows, strict=True)])
     outcomes = []
     for bound, plan, each in zip(bounds, plans, windows, strict=True):
         made = new_columns(bound, columns, each, plan, pool.aggregate)
@@ -112,6 +116,36 @@ def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableR
             places = kept if places is None else kept[places]
         outcomes.append(TableResult(places, made))
     return outcomes
+
+
+class _Pool:
+    """Results over the windows of several queries: those that share slices are made together."""
+
+    def __init__(self, asked: Sequence[tuple[Plan, Windows]]) -> None:
+        self._asked = [(plan, windows) for plan, windows in asked if plan.slicing is not None]
+        self._made: dict[tuple[Aggregation, int], ResultArray] = {}
+
+    def aggregate(
+        self,
+        aggregation: Aggregation,
+        columns: Sequence[Any],
+        windows: Windows,
+        *,
+        nulls: Any,
+        threads: int,
+        way: Route,
+    ) -> ResultArray:
+        """As `aggregate` of the kernels; the other queries' results are kept for them."""
+        key = aggregation, id(windows)
+        if key in self._made:
+            return self._made.pop(key)
+        others = [w for plan, w in self._asked if aggregation in plan.query.parts.values()]
+        if way.name != FLATFIT or not any(w is windows for w in others):
+            return aggregate(aggregation, columns, windows, nulls=nulls, threads=threads, way=way)
+        made = aggregate_shared(aggregation, columns, [w.bounds() for w in others], nulls=nulls)
+        for each, results in zip(others, made, strict=True):
+            self._made[aggregation, id(each)] = results
+        return self._made.pop(key)
 
 
 def _windows(bound: Bound, rows: TableRows, table: pa.Table) -> Bounds:

@@ -29,10 +29,7 @@ from windrow.tables.results import (
     numbered,
     restored,
 )
-from windrow.tables.types import compiled_type, is_number
-
-_MOST_DIGITS = 38
-_ARROW = {"float64": pa.float64(), "int64": pa.int64(), "boolean": pa.bool_()}
+from windrow.tables.types import COMPILED, MOST_DIGITS, compiled_type, is_number
 
 
 class Part(ABC):
@@ -133,7 +130,7 @@ class Numbers(Part):
             compiled = compiled_state(self.aggregation, self.dtypes)
             assert isinstance(compiled, Monoid)
             self.kinds = list(compiled.fields)
-            return [self.own(str(i), _ARROW[kind]) for i, kind in enumerate(self.kinds)]
+            return [self.own(str(i), COMPILED[kind]) for i, kind in enumerate(self.kinds)]
         self.kinds = [kind for _, kind in algebra.fields]
         made = []
         for name, kind in algebra.fields:
@@ -142,7 +139,7 @@ class Numbers(Part):
             elif kind == "argument":
                 made.append(self.shared(name, of[-1], self.aggregation.columns))
             else:
-                made.append(self.shared(name, _ARROW[kind]))
+                made.append(self.shared(name, COMPILED[kind]))
         return made
 
     def make(self, over: WindowResults) -> list[pa.Array]:
@@ -258,7 +255,7 @@ class DecimalSum(Part):
         return fields if self.aggregation.result == "mean" else fields[:1]
 
     def _wide(self) -> pa.DataType:
-        return pa.decimal128(_MOST_DIGITS, self.types[0].scale)
+        return pa.decimal128(MOST_DIGITS, self.types[0].scale)
 
     def make(self, over: WindowResults) -> list[pa.Array]:
         text = self.aggregation.columns[0]

@@ -14,10 +14,15 @@ import pyarrow.types as pt
 
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidValue
+from windrow.windows.sizes import Axis
 
-_MOST_DIGITS = 38
+MOST_DIGITS = 38  # of a decimal
 # An int64 holds any decimal of so many digits.
 SHORT_DECIMAL = 18
+# The numbers of compiled functions.
+COMPILED = {"float64": pa.float64(), "int64": pa.int64(), "boolean": pa.bool_()}
+UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # of times, in nanoseconds
+_DAY = 86400 * 10**9
 
 
 def plain(type_: pa.DataType) -> pa.DataType:
@@ -146,7 +151,7 @@ def _check(name: str, aggregation: Aggregation, type_: pa.DataType) -> None:
 
 def _total_type(type_: pa.DataType) -> pa.DataType:
     if pt.is_decimal(type_):
-        return pa.decimal128(min(_MOST_DIGITS, type_.precision + 10), type_.scale)
+        return pa.decimal128(min(MOST_DIGITS, type_.precision + 10), type_.scale)
     if pt.is_duration(type_):
         return type_
     return pa.float64() if pt.is_floating(type_) else pa.int64()
@@ -154,7 +159,7 @@ def _total_type(type_: pa.DataType) -> pa.DataType:
 
 def _mean_type(type_: pa.DataType) -> pa.DataType:
     if pt.is_decimal(type_):
-        digits = min(_MOST_DIGITS, type_.precision + 4)
+        digits = min(MOST_DIGITS, type_.precision + 4)
         return pa.decimal128(digits, min(type_.scale + 4, digits))
     return type_ if pt.is_duration(type_) else pa.float64()
 
@@ -170,3 +175,32 @@ def difference_type(type_: pa.DataType) -> pa.DataType:
     if pt.is_decimal(type_) or pt.is_duration(type_):
         return type_
     return pa.float64() if pt.is_floating(type_) else pa.int64()
+
+
+# -- the units of times --------------------------------------------------------------------------
+
+
+def axis_of(kind: pa.DataType, name: str = "") -> Axis:
+    """What windows along a column of this type are measured in."""
+    tick = None
+    if pt.is_timestamp(kind) or pt.is_duration(kind):
+        tick = UNITS[kind.unit]
+    elif pt.is_date(kind):
+        tick = _DAY if pt.is_date32(kind) else UNITS["ms"]
+    return Axis(tick, pt.is_floating(kind), name, str(kind))
+
+
+def type_along(axis: Axis, kind: pa.DataType) -> pa.DataType:
+    """The type of values along `axis`, which was chosen for a column of type `kind`.
+
+    >>> str(type_along(Axis(tick=1000), pa.date32()))
+    'timestamp[us]'
+    """
+    if axis == axis_of(kind, axis.name):
+        return kind
+    if axis.tick is None:
+        return pa.float64() if axis.floating else kind
+    unit = next(unit for unit, size in UNITS.items() if size == axis.tick)
+    if pt.is_duration(kind):
+        return pa.duration(unit)
+    return pa.timestamp(unit, kind.tz if pt.is_timestamp(kind) else None)
