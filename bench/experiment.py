@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -130,6 +130,10 @@ class Rule:
     states: str
     check: Callable[[Points], Verdict]
     otherwise: str = ""  # why it may not be so here
+
+    def unless(self, why: str) -> Rule:
+        """Return the rule, and why it may not be so here."""
+        return replace(self, otherwise=why)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.experiment import Clock
-from bench.measure import Make, Step, timed
+from bench.measure import Step, timed
 from windrow import Aggregation, Max, RollingState, aggregation, aggregator, rolling
 
 EACH_ALIKE = ("recalculate", "flatfat", "b_int")  # every slide costs the same: few will do
 PIECE = 1 << 12
 TO_FILL = "the window was not full in its share of the time"
-Aggregations = Callable[[], Aggregation]
 
 
 class Compiled:
@@ -135,23 +134,11 @@ class Interpreted:
         return slide
 
 
-def compiled(algorithm: str, aggregation: Aggregations, values: NDArray[Any]) -> Make:
-    """Return what makes compiled windows of any length."""
-    return lambda w, seconds: Compiled(algorithm, aggregation(), values, w, seconds)
-
-
-def interpreted(
-    algorithm: str, aggregation: Aggregations, values: Sequence[Any], **options: Any
-) -> Make:
-    """Return what makes interpreted windows of any length."""
-    return lambda w, seconds: Interpreted(algorithm, aggregation(), values, w, seconds, **options)
-
-
 def stepping(
-    algorithm: str, aggregation: Aggregations, values: Sequence[Any], w: int
+    algorithm: str, aggregation: Aggregation, values: Sequence[Any], w: int
 ) -> Callable[[], Step]:
     """Return what makes a full interpreted window, and returns the function of one event."""
-    return lambda: Interpreted(algorithm, aggregation(), values, w).step
+    return lambda: Interpreted(algorithm, aggregation, values, w).step
 
 
 class Counting:
