@@ -12,8 +12,8 @@ from windrow.cli.demo.agreement import Agreement
 from windrow.cli.demo.chart import save_charts
 from windrow.cli.demo.questions import LATENESS
 from windrow.cli.demo.run import Findings
-from windrow.cli.java import find_java
 from windrow.cli.outputs import replacing
+from windrow.cli.session import find_java
 from windrow.cli.terminal import VERSION, table
 
 _HEADER = ("query", "answers", "batch", "Spark's own", "", "stream", "stream = batch", "= Spark's")
