@@ -147,11 +147,11 @@ def _measure(
     seconds: float | None,
     largest: int,
 ) -> None:
+    from bench import debs
     from bench.experiment import Clock, Settings
     from bench.run import run_all
     from windrow.cli.terminal import Steps
     from windrow.errors import WindrowError
-    from windrow.samples import debs
 
     try:
         for path in data:

@@ -110,7 +110,7 @@ class Settings:
 
 @lru_cache(maxsize=1)
 def _loads(paths: tuple[Path, ...]) -> NDArray[np.float64]:
-    from windrow.samples import debs
+    from bench import debs
 
     return debs.loads(paths)
 

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench import debs
 from bench.alone import alone, tell
 from bench.experiment import Clock, Experiment, Rule, Settings, Verdict
 from bench.measure import checked, failure, rounds, timed, turns
@@ -19,7 +20,6 @@ from bench.results import OURS
 from bench.rules import TOO_FEW, ahead, at_most, scales, spread
 from bench.sessions import session, spark_rows, to_nowhere
 from windrow import ArgMax, Max, Mean, StdDev, sliding
-from windrow.samples import debs
 
 # -- against Spark's own ---------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench import debs
 from bench.experiment import Clock, Experiment, Settings
 from bench.feed import Feed
 from bench.measure import checked, timed, turns
@@ -16,7 +17,6 @@ from bench.results import OURS
 from bench.rules import ahead
 from bench.sessions import session
 from windrow import Max, Mean, sliding
-from windrow.samples import debs
 
 # -- against window() ------------------------------------------------------------------------------
 

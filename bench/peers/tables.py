@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from bench import debs
 from bench.alone import alone, status_bytes, tell
 from bench.experiment import Clock, Experiment, Settings
 from bench.measure import Calls, Timing, checked, failure, rounds, timed
 from bench.peers.contenders import OURS, PEERS, Frames, Window, answers_of, given, query, readings
 from bench.points import Figure, Point
 from bench.rules import at_most, spread
-from windrow.samples import debs
 
 # -- against other libraries -----------------------------------------------------------------------
 
