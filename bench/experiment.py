@@ -39,7 +39,6 @@ class Clock:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left."""
         return self.left <= 0.0
 
     def share(self, weight: float, of: float) -> Clock:
@@ -83,7 +82,6 @@ class Settings:
         return [s for i, s in enumerate(sizes) if s <= self.largest or i < 3]
 
     def size(self, full: int, quick: int) -> int:
-        """Return one size."""
         return min(quick if self.quick else full, self.largest)
 
     def windows(self, windows: Sequence[int], n: int) -> list[int]:

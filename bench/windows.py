@@ -49,7 +49,6 @@ class Compiled:
                 raise TimeoutError(TO_FILL)
 
     def run(self, events: int) -> Any:
-        """Slide by so many values."""
         for start in range(0, events, self.values.size):
             self.roll(self.values[: min(self.values.size, events - start)])
 
@@ -84,7 +83,6 @@ class Sliced(Compiled):
         self.least = max(self.least, values.size)
 
     def run(self, events: int) -> Any:
-        """Slice and merge, the whole array each time."""
         for _ in range(max(1, events // self.values.size)):
             self.roll(np.maximum.reduceat(self.values, self.starts))
 
@@ -114,7 +112,6 @@ class Interpreted:
                 raise TimeoutError(TO_FILL)
 
     def run(self, events: int) -> Any:
-        """Slide by so many values."""
         evict, insert, query = self.swag.evict, self.swag.insert, self.swag.query
         for value in itertools.islice(self.source, events):
             evict()
@@ -123,7 +120,6 @@ class Interpreted:
 
     @property
     def step(self) -> Step:
-        """The function that one event calls."""
         evict, insert, query = self.swag.evict, self.swag.insert, self.swag.query
 
         def slide(value: Any) -> None:
@@ -155,12 +151,10 @@ class Counting:
 
     @property
     def total(self) -> int:
-        """The ⊕ so far, of all threads."""
         return sum(self.by_thread.values())
 
     @property
     def here(self) -> int:
-        """The ⊕ that this thread made."""
         return self.by_thread[threading.get_ident()]
 
     def _combine(self, a: Any, b: Any) -> Any:

@@ -337,7 +337,6 @@ FIGURE_12 = Figure("Figure 12", "memory by window", "window", "MB")
 
 
 def memory(settings: Settings, clock: Clock) -> Iterator[Point]:
-    """Interpreted windows in processes of their own."""
     contenders = {name: f"process:{name}" for name in BOTH}
     yield from grown(FIGURE_12, contenders, settings.powers(12, 21, quick=16), clock)
 

@@ -231,7 +231,6 @@ class Searched:
         ).push
 
     def run(self, events: int) -> Any:
-        """Push so many values."""
         push, rows, size = self.push, self.rows, len(self.rows)
         for at in range(self.at, self.at + events):
             push({"v": rows[at % size], "at": at})

@@ -170,7 +170,6 @@ class AllRanges(Interpreted):
         self.least = 1
 
     def run(self, events: int) -> Any:
-        """Slide so often."""
         ranges = range(1, len(self.swag) + 1)
         for value in itertools.islice(self.source, events):
             self.swag.evict()

@@ -189,7 +189,6 @@ def spread_of(window: NDArray[np.float64]) -> float:
 
 
 def pandas_apply(data: Data, w: int, **options: Any) -> Any:
-    """Return the results of pandas' apply."""
     return data.pandas(w).apply(spread_of, raw=True, **options).to_numpy()
 
 

@@ -64,7 +64,6 @@ class Frames:
 
     @cached_property
     def arrow(self) -> pa.Table:
-        """The columns that the queries are about."""
         return self.table.select(["key", "ts", "load"])
 
     @cached_property
@@ -88,7 +87,6 @@ class Frames:
 
     @property
     def rows(self) -> int:
-        """How many."""
         return int(self.table.num_rows)
 
     def part(self, share: int) -> Frames:

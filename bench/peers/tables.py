@@ -208,7 +208,6 @@ def memory(settings: Settings, clock: Clock) -> Iterator[Point]:
 
 
 def tell_memory(kind: str, n: int, keys: int, rows: int | None) -> None:
-    """Tell what a query held."""
     tell(measured(kind, n, keys, Window(rows)))
 
 

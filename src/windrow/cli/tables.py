@@ -45,7 +45,9 @@ def read_table(source: Input) -> pa.Table:
     """
     with usage():
         schema = schema_of(source.schema) if source.schema is not None else None
-    files = [file for path in source.paths for file in _files(path)]
+    for path in filter(is_address, source.paths):
+        raise Failed(f"{path}: only Spark reads from there; leave --local out")
+    files = [file for path in source.paths for file in files_in(path)]
     if not files:
         raise Failed(f"{source.name}: there are no files in it")
     tables = [_read(file, source.format, schema) for file in files]
@@ -62,12 +64,6 @@ def read_table(source: Input) -> pa.Table:
     if name is None or not pt.is_string(table[name].type):
         return table
     return table.set_column(table.column_names.index(name), name, _all_times(table, name))
-
-
-def _files(path: str) -> list[str]:
-    if is_address(path):
-        raise Failed(f"{path}: only Spark reads from there; leave --local out")
-    return files_in(path)
 
 
 def _read(file: str, kind: str, schema: pa.Schema | None) -> pa.Table:

@@ -165,10 +165,7 @@ class StoredNodes:
     def commit(self, record: Any) -> None:
         """Seal what was put and start writing it; wait only while too many batches are pending."""
         with self._change:
-            while self.waits:
-                self._work()
-                self._change.wait()
-                self._raise_failure()
+            self._wait(_AHEAD - 1)
             self._sealed.append(_Sealed(self._buffer, record, self.head))
             self._buffer, self._evicted = {}, 0
             self._work()
@@ -177,11 +174,15 @@ class StoredNodes:
         """Return when every commit before is in the store, and safe there."""
         with self._change:
             self._failure = None  # it is tried again
-            while self._sealed:
-                self._work()
-                self._change.wait()
-                self._raise_failure()
+            self._wait(0)
         self._store.flush()
+
+    def _wait(self, most: int) -> None:
+        """Wait until at most so many buffers are sealed; the caller holds `_change`."""
+        while len(self._sealed) > most:
+            self._work()
+            self._change.wait()
+            self._raise_failure()
 
     def close(self) -> None:
         """Stop the work in the background and let others have the window."""
