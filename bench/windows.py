@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,16 @@ class Compiled:
         w: int,
         seconds: float,
     ) -> None:
-        self.algorithm, self.aggregation, self.w = algorithm, aggregation, w
         self.values = values
         self.least = min(w, 256) if algorithm in EACH_ALIKE else max(w, 256)
-        self.state = RollingState()
-        self.threads = 2 if algorithm == "pba" else 1
+        self.roll = partial(
+            rolling,
+            aggregation=aggregation,
+            rows=w,
+            algorithm=algorithm,
+            threads=2 if algorithm == "pba" else 1,
+            state=RollingState(),
+        )
         self.first = timed(lambda: self.run(1))[0]
         clock = Clock(seconds)
         for _ in range(0, 2 * w, PIECE):
@@ -51,17 +57,6 @@ class Compiled:
     def run(self, events: int) -> Any:
         for start in range(0, events, self.values.size):
             self.roll(self.values[: min(self.values.size, events - start)])
-
-    def roll(self, values: NDArray[Any]) -> Any:
-        """Return the results of the next values."""
-        return rolling(
-            values,
-            self.aggregation,
-            rows=self.w,
-            algorithm=self.algorithm,
-            threads=self.threads,
-            state=self.state,
-        )
 
 
 class Sliced(Compiled):

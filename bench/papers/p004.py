@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -138,13 +138,17 @@ FIGURE_5 = Figure(
 )
 
 
-def _sliced(algorithm: str, values: NDArray[np.float64], window: int) -> Make:
-    def make(slide: int, seconds: float) -> Sliced:
-        n = values.size - values.size % slide
-        starts = np.arange(0, n, slide)
-        return Sliced(algorithm, values[:n], starts, max(1, window // slide), seconds)
+def _sliced(
+    values: NDArray[np.float64],
+    starts_at: Callable[[int], NDArray[np.int64]],
+    width_at: Callable[[int], int],
+) -> dict[str, Make]:
+    """Return windows of slices by each algorithm; where slices begin and how many depend on x."""
 
-    return make
+    def make(algorithm: str, x: int, seconds: float) -> Sliced:
+        return Sliced(algorithm, values, starts_at(x), width_at(x), seconds)
+
+    return {name: partial(make, name) for name in ALGORITHMS}
 
 
 def slides(settings: Settings, clock: Clock) -> Iterator[Point]:
@@ -152,7 +156,11 @@ def slides(settings: Settings, clock: Clock) -> Iterator[Point]:
     window = settings.size(1 << 17, 1 << 15)
     values = settings.uniform(max(1 << 12, 4 * window))
     places = [1, 2, 4, 7, 10] if settings.quick else list(range(1, 11))
-    contenders = {name: _sliced(name, values, window) for name in ALGORITHMS}
+    contenders = _sliced(
+        values,
+        lambda slide: np.arange(0, values.size - slide + 1, slide),
+        lambda slide: max(1, window // slide),
+    )
     yield from curve(FIGURE_5, places, contenders, settings, clock)
 
 
@@ -208,21 +216,6 @@ def slices(times: NDArray[np.int64], slide: int) -> NDArray[np.int64]:
     return starts
 
 
-def _by_range(algorithm: str, values: NDArray[np.float64], times: NDArray[np.int64]) -> Make:
-    starts = slices(times, TICK)
-    return lambda minutes, seconds: Sliced(
-        algorithm, values, starts, minutes * MINUTE // TICK, seconds
-    )
-
-
-def _by_slide(
-    algorithm: str, values: NDArray[np.float64], times: NDArray[np.int64], span: int
-) -> Make:
-    return lambda slide, seconds: Sliced(
-        algorithm, values, slices(times, slide), span * MINUTE // slide, seconds
-    )
-
-
 def time_windows(settings: Settings, clock: Clock) -> Iterator[Point]:
     """Ranges of 6 to 60 minutes every 10 ms, then slides of 10 to 100 ms over the longest."""
     n = max(settings.size(1 << 20, 1 << 18), 1 << 12)
@@ -230,10 +223,11 @@ def time_windows(settings: Settings, clock: Clock) -> Iterator[Point]:
     times = np.arange(n) * TICK + np.random.default_rng(2).integers(0, TICK, n)
     minutes = settings.sizes([6, 12, 24] if settings.quick else list(range(6, 61, 6)))
     minutes = [m if settings.largest > 1000 else i + 1 for i, m in enumerate(minutes)]
-    by_range = {a: _by_range(a, values, times) for a in ALGORITHMS}
+    starts = slices(times, TICK)
+    by_range = _sliced(values, lambda _: starts, lambda x: x * MINUTE // TICK)
     yield from curve(FIGURE_6A, minutes, by_range, settings, clock.share(1, of=2))
     places = [10, 20, 50, 100] if settings.quick else list(range(10, 101, 10))
-    by_slide = {a: _by_slide(a, values, times, minutes[-1]) for a in ALGORITHMS}
+    by_slide = _sliced(values, partial(slices, times), lambda x: minutes[-1] * MINUTE // x)
     yield from curve(FIGURE_6B, places, by_slide, settings, clock)
 
 
