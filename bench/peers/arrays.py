@@ -314,29 +314,14 @@ LONG_WINDOWS = (1 << 14, 1 << 16, 1 << 18, 1 << 20)
 def threads(settings: Settings, clock: Clock) -> Iterator[Point]:
     """Pairs of calls that should give the same results."""
     values = settings.values(settings.size(10_000_000, 1_000_000))
-    call = partial(rolling, values)
-    cases: list[tuple[Figure, Place, Calls]] = [
-        (
-            TWO_THREADS,
-            name,
-            {
-                "threads=1": partial(call, aggregation, rows=min(1000, values.size)),
-                "threads=2": partial(call, aggregation, rows=min(1000, values.size), threads=2),
-            },
-        )
-        for name, aggregation in AGGREGATIONS.items()
-    ]
-    cases += [
-        (
-            PBA,
-            w,
-            {
-                "sba": partial(call, Max(), rows=w, algorithm="sba"),
-                "pba": partial(call, Max(), rows=w, algorithm="pba", threads=2),
-            },
-        )
-        for w in settings.windows(LONG_WINDOWS, values.size)
-    ]
+    call, w = partial(rolling, values), min(1000, values.size)
+    cases: list[tuple[Figure, Place, Calls]] = []
+    for name, each in AGGREGATIONS.items():
+        one = partial(call, each, rows=w)
+        cases.append((TWO_THREADS, name, {"threads=1": one, "threads=2": partial(one, threads=2)}))
+    for w in settings.windows(LONG_WINDOWS, values.size):
+        sba = partial(call, Max(), rows=w, algorithm="sba")
+        cases.append((PBA, w, {"sba": sba, "pba": partial(sba, algorithm="pba", threads=2)}))
     for figure, x, calls in cases:
         if clock.over:
             yield from (figure.missing(name, x) for name in calls)
