@@ -84,14 +84,14 @@ def bench() -> None:
 
 
 @bench.command()
-@_options(tuple(PAPERS), "build/bench/papers")
+@_options(PAPERS, "build/bench/papers")
 def papers(**options: Any) -> None:
     """Each figure and table of the five papers, and whether its shape comes out here."""
     _measure("The papers' experiments", repeats=3, **options)
 
 
 @bench.command()
-@_options(tuple(PEERS), "build/bench/peers")
+@_options(PEERS, "build/bench/peers")
 def peers(quick: bool, **options: Any) -> None:
     """Ours against what users would pick instead: a ratio, and who wins."""
     _measure("windrow and its peers", quick=quick, repeats=3 if quick else 5, **options)
@@ -147,11 +147,11 @@ def _measure(
     seconds: float | None,
     largest: int,
 ) -> None:
+    from bench import debs
     from bench.experiment import Clock, Settings
     from bench.run import run_all
     from windrow.cli.terminal import Steps
     from windrow.errors import WindrowError
-    from windrow.samples import debs
 
     try:
         for path in data:

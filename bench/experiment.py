@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -39,7 +39,6 @@ class Clock:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left."""
         return self.left <= 0.0
 
     def share(self, weight: float, of: float) -> Clock:
@@ -83,7 +82,6 @@ class Settings:
         return [s for i, s in enumerate(sizes) if s <= self.largest or i < 3]
 
     def size(self, full: int, quick: int) -> int:
-        """Return one size."""
         return min(quick if self.quick else full, self.largest)
 
     def windows(self, windows: Sequence[int], n: int) -> list[int]:
@@ -110,7 +108,7 @@ class Settings:
 
 @lru_cache(maxsize=1)
 def _loads(paths: tuple[Path, ...]) -> NDArray[np.float64]:
-    from windrow.samples import debs
+    from bench import debs
 
     return debs.loads(paths)
 
@@ -130,6 +128,10 @@ class Rule:
     states: str
     check: Callable[[Points], Verdict]
     otherwise: str = ""  # why it may not be so here
+
+    def unless(self, why: str) -> Rule:
+        """Return the rule, and why it may not be so here."""
+        return replace(self, otherwise=why)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ NOT_YET = "Not measured yet: `make bench` measures it and writes its figures her
 
 def groups_of(kind: str) -> tuple[str, ...]:
     """Return what `experiments` takes for a file of results: all papers, or one kind of data."""
-    return tuple(PAPERS) if kind == "papers" else (kind,)
+    return PAPERS if kind == "papers" else (kind,)
 
 
 def take_over(folder: Path, results: Path) -> list[str]:

@@ -81,7 +81,6 @@ class Timing:
 
     @property
     def ready(self) -> bool:
-        """Whether the call did not fail."""
         return self.first is not None
 
     @property

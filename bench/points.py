@@ -81,7 +81,6 @@ class Point:
 
     @property
     def why(self) -> str:
-        """Why it was not measured."""
         return self.status.removeprefix(NOT_MEASURED)
 
     @property
@@ -91,21 +90,17 @@ class Point:
 
     @property
     def median(self) -> float:
-        """The median of the rounds."""
         return statistics.median(self.runs)
 
     @property
     def low(self) -> float:
-        """The smallest of the rounds."""
         return min(self.runs)
 
     @property
     def high(self) -> float:
-        """The largest of the rounds."""
         return max(self.runs)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the point as it is kept."""
         kept: dict[str, Any] = {
             "figure": self.figure,
             "series": self.series,
@@ -153,7 +148,6 @@ class Points:
         return len(self._points)
 
     def add(self, point: Point) -> Point:
-        """Add a point, and return it."""
         self._points.append(point)
         return point
 
@@ -177,7 +171,6 @@ class Points:
         return found
 
     def at(self, figure: Figure, series: str, x: Place) -> Point | None:
-        """Return one point; None if there is none."""
         return next((p for p in self.of(figure, series) if p.x == x), None)
 
     def value(self, figure: Figure, series: str, x: Place) -> float | None:

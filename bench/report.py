@@ -157,7 +157,6 @@ def number(value: float) -> str:
 
 
 def place(x: Place) -> str:
-    """Return a place as it is shown."""
     return x if isinstance(x, str) else f"{x:,}"
 
 
@@ -200,7 +199,6 @@ def tables(outcome: Outcome) -> list[str]:
 
 
 def as_markdown(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows of cells as a table."""
     head, *lines = rows
     return "\n".join(
         f"| {' | '.join(text.replace('|', '/') for text in row)} |"

@@ -34,7 +34,6 @@ class Outcome:
         return [(r.states, r.check(self.points), r.otherwise) for r in self.experiment.rules]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the outcome as it is kept."""
         kept: dict[str, Any] = {
             "title": self.experiment.title,
             "seconds": round(self.seconds, 3),
@@ -58,7 +57,6 @@ class Run:
     finished: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the run as it is kept."""
         return {
             "title": self.title,
             "machine": self.machine,
@@ -72,7 +70,6 @@ class Run:
         }
 
     def to_json(self) -> str:
-        """Return the run as the text of results.json."""
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
@@ -93,7 +90,6 @@ class Run:
         return run
 
     def to_csv(self) -> str:
-        """Return all points as the text of points.csv."""
         text = io.StringIO(newline="")
         rows = csv.writer(text)
         rows.writerow((*COLUMNS, *MORE))
@@ -103,7 +99,6 @@ class Run:
 
 
 def csv_row(experiment: str, point: Point) -> list[Any]:
-    """Return a point as a line of points.csv."""
     kept = {"experiment": experiment, **point.to_dict()}
     runs = " ".join(f"{run:.6g}" for run in point.runs)
     first = "" if point.first is None else f"{point.first:.6g}"

@@ -50,9 +50,7 @@ def middle(values: Collection[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
-def grows(
-    figure: Figure, series: str, shape: str, *, since: float = 0, otherwise: str = ""
-) -> Rule:
+def grows(figure: Figure, series: str, shape: str, *, since: float = 0) -> Rule:
     """A line is `flat`, `logarithmic` or `linear` from x = `since` on."""
     low, high, bounds = SHAPES[shape]
     where = f" from {since:,.0f} on" if since else ""
@@ -69,7 +67,7 @@ def grows(
         )
 
     states = f"{figure.name}: {series} is {shape}{where}: its exponent is {bounds}"
-    return Rule(states, check, otherwise)
+    return Rule(states, check)
 
 
 def ahead(
@@ -81,7 +79,6 @@ def ahead(
     until: float = math.inf,
     at: Place | None = None,
     by: float = 1.0,
-    otherwise: str = "",
 ) -> Rule:
     """The winner's cost is the smaller one, at most of the places from `since` to `until`.
 
@@ -114,10 +111,10 @@ def ahead(
             won >= MOST * len(ratios),
         )
 
-    return Rule(f"{figure.name}: {winner} {is_so}{where}", check, otherwise)
+    return Rule(f"{figure.name}: {winner} {is_so}{where}", check)
 
 
-def widens(figure: Figure, winner: str, loser: str, otherwise: str = "") -> Rule:
+def widens(figure: Figure, winner: str, loser: str) -> Rule:
     """The ratio of two lines rises from the first place to the last."""
 
     def check(points: Points) -> Verdict:
@@ -128,10 +125,10 @@ def widens(figure: Figure, winner: str, loser: str, otherwise: str = "") -> Rule
         found = f"{loser} / {winner}: {first:.2f} at {x0:,.0f}, {last:.2f} at {x1:,.0f}"
         return Verdict(found, last > first)
 
-    return Rule(f"{figure.name}: the gap of {loser} to {winner} grows with x", check, otherwise)
+    return Rule(f"{figure.name}: the gap of {loser} to {winner} grows with x", check)
 
 
-def at_most(figure: Figure, bound: float, series: str | None = None, otherwise: str = "") -> Rule:
+def at_most(figure: Figure, bound: float, series: str | None = None) -> Rule:
     """No value of a line, or of the whole figure, is above the bound."""
 
     def check(points: Points) -> Verdict:
@@ -144,7 +141,7 @@ def at_most(figure: Figure, bound: float, series: str | None = None, otherwise: 
         return Verdict(f"{worst.median:.2f} at most, at {x}{who}", worst.median <= bound)
 
     states = f"{figure.name}: {series or 'each'} takes at most {bound:g} {figure.unit}"
-    return Rule(states, check, otherwise)
+    return Rule(states, check)
 
 
 def spread(figure: Figure, bound: float, line: str = "", *, ends: bool = False) -> Rule:
@@ -170,7 +167,7 @@ def spread(figure: Figure, bound: float, line: str = "", *, ends: bool = False) 
     return Rule(f"{figure.name}: the ratio of {what}{of} is at most {bound:g}", check)
 
 
-def scales(figure: Figure, series: str, factor: float, otherwise: str = "") -> Rule:
+def scales(figure: Figure, series: str, factor: float) -> Rule:
     """The cost at the last place is `factor` times smaller than at the first, or more so."""
 
     def check(points: Points) -> Verdict:
@@ -184,7 +181,7 @@ def scales(figure: Figure, series: str, factor: float, otherwise: str = "") -> R
         return Verdict(found, ratio >= factor)
 
     states = f"{figure.name}: {series} is {factor:g} times as fast at the last place, or more"
-    return Rule(states, check, otherwise)
+    return Rule(states, check)
 
 
 def crossing(

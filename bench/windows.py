@@ -6,19 +6,19 @@ import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.experiment import Clock
-from bench.measure import Make, Step, timed
+from bench.measure import Step, timed
 from windrow import Aggregation, Max, RollingState, aggregation, aggregator, rolling
 
 EACH_ALIKE = ("recalculate", "flatfat", "b_int")  # every slide costs the same: few will do
 PIECE = 1 << 12
 TO_FILL = "the window was not full in its share of the time"
-Aggregations = Callable[[], Aggregation]
 
 
 class Compiled:
@@ -37,11 +37,16 @@ class Compiled:
         w: int,
         seconds: float,
     ) -> None:
-        self.algorithm, self.aggregation, self.w = algorithm, aggregation, w
         self.values = values
         self.least = min(w, 256) if algorithm in EACH_ALIKE else max(w, 256)
-        self.state = RollingState()
-        self.threads = 2 if algorithm == "pba" else 1
+        self.roll = partial(
+            rolling,
+            aggregation=aggregation,
+            rows=w,
+            algorithm=algorithm,
+            threads=2 if algorithm == "pba" else 1,
+            state=RollingState(),
+        )
         self.first = timed(lambda: self.run(1))[0]
         clock = Clock(seconds)
         for _ in range(0, 2 * w, PIECE):
@@ -50,20 +55,8 @@ class Compiled:
                 raise TimeoutError(TO_FILL)
 
     def run(self, events: int) -> Any:
-        """Slide by so many values."""
         for start in range(0, events, self.values.size):
             self.roll(self.values[: min(self.values.size, events - start)])
-
-    def roll(self, values: NDArray[Any]) -> Any:
-        """Return the results of the next values."""
-        return rolling(
-            values,
-            self.aggregation,
-            rows=self.w,
-            algorithm=self.algorithm,
-            threads=self.threads,
-            state=self.state,
-        )
 
 
 class Sliced(Compiled):
@@ -85,7 +78,6 @@ class Sliced(Compiled):
         self.least = max(self.least, values.size)
 
     def run(self, events: int) -> Any:
-        """Slice and merge, the whole array each time."""
         for _ in range(max(1, events // self.values.size)):
             self.roll(np.maximum.reduceat(self.values, self.starts))
 
@@ -115,7 +107,6 @@ class Interpreted:
                 raise TimeoutError(TO_FILL)
 
     def run(self, events: int) -> Any:
-        """Slide by so many values."""
         evict, insert, query = self.swag.evict, self.swag.insert, self.swag.query
         for value in itertools.islice(self.source, events):
             evict()
@@ -124,7 +115,6 @@ class Interpreted:
 
     @property
     def step(self) -> Step:
-        """The function that one event calls."""
         evict, insert, query = self.swag.evict, self.swag.insert, self.swag.query
 
         def slide(value: Any) -> None:
@@ -135,23 +125,11 @@ class Interpreted:
         return slide
 
 
-def compiled(algorithm: str, aggregation: Aggregations, values: NDArray[Any]) -> Make:
-    """Return what makes compiled windows of any length."""
-    return lambda w, seconds: Compiled(algorithm, aggregation(), values, w, seconds)
-
-
-def interpreted(
-    algorithm: str, aggregation: Aggregations, values: Sequence[Any], **options: Any
-) -> Make:
-    """Return what makes interpreted windows of any length."""
-    return lambda w, seconds: Interpreted(algorithm, aggregation(), values, w, seconds, **options)
-
-
 def stepping(
-    algorithm: str, aggregation: Aggregations, values: Sequence[Any], w: int
+    algorithm: str, aggregation: Aggregation, values: Sequence[Any], w: int
 ) -> Callable[[], Step]:
     """Return what makes a full interpreted window, and returns the function of one event."""
-    return lambda: Interpreted(algorithm, aggregation(), values, w).step
+    return lambda: Interpreted(algorithm, aggregation, values, w).step
 
 
 class Counting:
@@ -168,12 +146,10 @@ class Counting:
 
     @property
     def total(self) -> int:
-        """The ⊕ so far, of all threads."""
         return sum(self.by_thread.values())
 
     @property
     def here(self) -> int:
-        """The ⊕ that this thread made."""
         return self.by_thread[threading.get_ident()]
 
     def _combine(self, a: Any, b: Any) -> Any:

@@ -46,7 +46,7 @@ def _break_even(table: Figure, name: str, lines: Figure, points: Points, factor:
     return table.missing(name, case, f"never up to a window of {common[-1]:,.0f}")
 
 
-def never(table: Figure, case: str, otherwise: str) -> Rule:
+def never(table: Figure, case: str) -> Rule:
     """No algorithm overtakes recalculation in a case."""
 
     def check(points: Points) -> Verdict:
@@ -59,4 +59,4 @@ def never(table: Figure, case: str, otherwise: str) -> Rule:
         told = any("never" in p.status for p in here)
         return Verdict(here[0].why, True if told else None)
 
-    return Rule(f"{table.name}: {case} never breaks even", check, otherwise)
+    return Rule(f"{table.name}: {case} never breaks even", check)

@@ -1,22 +1,52 @@
-"""Arrays: `rolling` against bottleneck, numbagg, pandas, Polars, SciPy, DuckDB and river."""
+"""Arrays: `rolling` against other libraries, how exact it is, and what it costs alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from decimal import Decimal, localcontext
 from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bench.experiment import Clock, Experiment, Settings
-from bench.measure import measure
+from bench.measure import (
+    EVENT,
+    TYPICAL,
+    Calls,
+    Step,
+    checked,
+    close,
+    curve,
+    failure,
+    latencies,
+    measure,
+    rounds,
+    turns,
+)
 from bench.peers.libraries import COMPARISONS, PEERS, Data
-from bench.points import Figure, Point
+from bench.points import Figure, Place, Point, Points
 from bench.results import OURS
+from bench.rules import ahead, at_most
+from bench.windows import Compiled
+from windrow import Bloom, Max, RollingState, StdDev, aggregation, rolling
+
+# -- against other libraries -----------------------------------------------------------------------
 
 FIGURES = {name: Figure(name, f"rolling {name}", "window", "ms") for name in COMPARISONS}
 WINDOWS = (8, 64, 1024, 16384, 1 << 20)
 TOLERANCE = 1e-6
 
 
-def run(settings: Settings, clock: Clock) -> Iterator[Point]:
+def libraries(settings: Settings, clock: Clock) -> Iterator[Point]:
     """Each question at each window, everyone on one thread.
 
     Polars' rolling kernels are; its threads are left as they are, for the tables have all of them.
@@ -37,13 +67,344 @@ def run(settings: Settings, clock: Clock) -> Iterator[Point]:
                 yield timings[name].point(figure, name, w, share)
 
 
-EXPERIMENT = Experiment(
+LIBRARIES = Experiment(
     "arrays",
     "rolling aggregates of arrays",
     "Everyone on one thread over the same doubles, 4,000,000 of them (400,000 in a quick run). "
     "Results are compared with ours; a library without the function is left out. river takes one "
     "value at a time and is asked about a twentieth of them, and its time multiplied (*).",
     tuple(FIGURES.values()),
-    run,
+    libraries,
     weight=6.0,
 )
+
+
+# -- accuracy --------------------------------------------------------------------------------------
+
+UNIT = "relative error"
+LARGEST = Figure("largest error", "largest relative error of 200 windows", "question", UNIT)
+MEAN = Figure("mean error", "root mean square of the relative errors", "question", UNIT)
+CENTRES = {"N(0, 1)": 0.0, "1e+08 + N(0, 1)": 1e8}
+EXACT_PEERS = (OURS, "pandas", "bottleneck", "numbagg", "polars")
+SAMPLES = 200
+
+
+def accuracy(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """Sums, means and deviations of values around 0, and of values far from it."""
+    n = settings.size(4_000_000, 400_000)
+    for values, centre in CENTRES.items():
+        data = Data(centre + np.random.default_rng(1).standard_normal(n))
+        for question in ("sum", "mean", "stddev"):
+            for w in settings.windows((64, 1024), n):
+                x = f"{question}, w = {w}, {values}"
+                if clock.over:
+                    yield from (f.missing(a, x) for a in EXACT_PEERS for f in (LARGEST, MEAN))
+                else:
+                    yield from _errors(data, question, w, x)
+
+
+def _errors(data: Data, question: str, w: int, x: str) -> Iterator[Point]:
+    rows = np.random.default_rng(2).integers(w - 1, data.values.size, SAMPLES)
+    rows[-1] = data.values.size - 1
+    exact = exact_results(question, data.values, rows, w)
+    for name in EXACT_PEERS:
+        try:
+            got = np.asarray(COMPARISONS[question][name](data, w))[rows]
+            errors = relative_errors(got, exact)
+        except Exception as error:
+            yield LARGEST.missing(name, x, failure(error))
+            yield MEAN.missing(name, x, failure(error))
+            continue
+        yield LARGEST.point(name, x, max(errors), samples=SAMPLES)
+        rms = math.sqrt(statistics.fmean(e * e for e in errors))
+        yield MEAN.point(name, x, rms, samples=SAMPLES)
+
+
+def exact_results(
+    question: str, values: NDArray[np.float64], rows: NDArray[np.int64], w: int
+) -> list[Decimal]:
+    """Return the results of some rows to 60 digits, from sums in whole numbers."""
+    mantissa, exponent = np.frexp(values)
+    lowest = int(exponent.min())
+    whole = (np.ldexp(mantissa, 53)).astype(np.int64).tolist()
+    shifts = (exponent - lowest).tolist()
+    wanted = set((rows + 1).tolist()) | set((rows + 1 - w).tolist())
+    before: dict[int, tuple[int, int]] = {}  # position: the sums of all values before it
+    total = squares = 0
+    for position, (m, shift) in enumerate(zip(whole, shifts, strict=True)):
+        if position in wanted:
+            before[position] = total, squares
+        value = m << shift
+        total += value
+        squares += value * value
+    before[len(whole)] = total, squares
+    results = []
+    with localcontext(prec=60):
+        unit = Decimal(2) ** (lowest - 53)
+        for row in rows.tolist():
+            (s0, q0), (s1, q1) = before[row + 1 - w], before[row + 1]
+            s, q = s1 - s0, q1 - q0
+            if question == "stddev":
+                results.append((Decimal(w * q - s * s) / (w * (w - 1))).sqrt() * unit)
+            else:
+                results.append(Decimal(s) * unit / (w if question == "mean" else 1))
+    return results
+
+
+def relative_errors(got: NDArray[np.float64], exact: list[Decimal]) -> list[float]:
+    """Return how far each result is from the exact one, by its size."""
+    missing = int(np.isnan(got).sum())
+    if missing:
+        raise ArithmeticError(f"NaN in {missing} of {len(exact)}")
+    return [abs(float((Decimal(g) - e) / e)) for g, e in zip(got.tolist(), exact, strict=True)]
+
+
+ACCURACY = Experiment(
+    "arrays accuracy",
+    "how far results are from exact ones",
+    f"{SAMPLES} windows sampled from 4,000,000 values (400,000 in a quick run), against exact "
+    "arithmetic: the largest relative error, and the root mean square of all.",
+    (LARGEST, MEAN),
+    accuracy,
+    weight=0.5,
+)
+
+
+# -- a user's own functions ------------------------------------------------------------------------
+
+COST = Figure("own functions", "max − min as a user's own functions", "window", "ns a value")
+APPLY, NUMBA = "pandas apply", "pandas apply, engine=numba"
+SPREAD = aggregation(
+    lift=lambda v: (v, v),
+    combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])),
+    lower=lambda s: s[1] - s[0],
+)
+
+
+def spread_of(window: NDArray[np.float64]) -> float:
+    """Return what pandas asks for each window."""
+    low: float = np.min(window)
+    high: float = np.max(window)
+    return high - low
+
+
+def pandas_apply(data: Data, w: int, **options: Any) -> Any:
+    return data.pandas(w).apply(spread_of, raw=True, **options).to_numpy()
+
+
+def own_functions(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """Results are compared on a short array: pandas takes microseconds a value."""
+    values = settings.values(settings.size(4_000_000, 400_000))
+    for w in settings.windows((64, 1024), values.size):
+        short = Data(values[: max(20_000, 20 * w)])
+        calls = {
+            OURS: partial(rolling, short.values, SPREAD, rows=w),
+            APPLY: partial(pandas_apply, short, w),
+            NUMBA: partial(pandas_apply, short, w, engine="numba"),
+        }
+        if clock.over:
+            yield from (COST.missing(name, w) for name in calls)
+            continue
+        timings = checked(calls, close)
+        calls[OURS] = partial(rolling, values, SPREAD, rows=w)
+        ready = {name: calls[name] for name, timing in timings.items() if timing.ready}
+        for name, runs in rounds(ready, settings.repeats).items():
+            timings[name].runs = runs
+        for name, timing in timings.items():
+            size = values.size if name == OURS else short.values.size
+            timing.more["values"] = size
+            yield timing.point(COST, name, w, size)
+
+
+OWN_FUNCTIONS = Experiment(
+    "arrays own functions",
+    "a user's own functions",
+    "max − min written as lift, combine and lower; pandas calls a function for each window, over "
+    "20,000 values.",
+    (COST,),
+    own_functions,
+    rules=(ahead(COST, OURS, APPLY, by=100),),
+    weight=0.5,
+)
+
+
+# -- the algorithms' loops -------------------------------------------------------------------------
+
+RATE = Figure("loops", "Max by each algorithm's own loop", "window", "million values a second")
+DRIFT = Figure("drift", "rate at the longest window by that at the shortest", "algorithm", "ratio")
+COMPILED = (
+    "recalculate", "subtract_on_evict", "two_stacks", "daba", "flatfat", "b_int", "flatfit",
+    "slick_deque", "sba", "pba", "log_mta", "amta",
+)  # fmt: skip
+
+
+def loops(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """Each algorithm at each window; then how much its rate changes with the window."""
+    values = settings.values(1 << 20)
+    windows = settings.windows((64, 1024, 16384, 1 << 20), settings.size(1 << 22, 1 << 19))
+    contenders = {name: partial(Compiled, name, Max(), values) for name in COMPILED}
+    points = Points()
+    for point in curve(RATE, windows, contenders, settings, clock):
+        yield points.add(point)
+    for name in COMPILED:
+        rates = points.values(RATE, name)
+        if windows and windows[0] in rates and windows[-1] in rates:
+            yield DRIFT.point("windrow", name, rates[windows[-1]] / rates[windows[0]])
+
+
+LOOPS = Experiment(
+    "arrays loops",
+    "the algorithms' own loops",
+    "`rolling(…, algorithm=…)` of Max over doubles, the window full, one value a slide.",
+    (RATE, DRIFT),
+    loops,
+)
+
+
+# -- latency ---------------------------------------------------------------------------------------
+
+ONE_VALUE = Figure("latency", "one value a call, Bloom(bits=16384)", "statistic", EVENT)
+
+
+def stepping(algorithm: str, values: Any, w: int) -> Callable[[], Step]:
+    """Return what fills a window, and returns the function of one call."""
+
+    def begin() -> Step:
+        call = partial(
+            rolling, aggregation=Bloom(bits=16384), rows=w, algorithm=algorithm,
+            state=RollingState(),
+        )  # fmt: skip
+        call(values)
+        for i in range(16):  # to warm up
+            call(values[i : i + 1])
+        return call
+
+    return begin
+
+
+def latency(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """Two windows' worth of calls, by an algorithm that flips and by one that does not."""
+    w = settings.size(1 << 14, 1 << 14)
+    values = np.random.default_rng(1).integers(0, 2**62, 3 * w)
+    contenders = {name: stepping(name, values[:w], w) for name in ("two_stacks", "daba")}
+    calls = [values[i : i + 1] for i in range(w, values.size)]
+    yield from latencies(ONE_VALUE, contenders, calls, settings, clock)
+
+
+LATENCY = Experiment(
+    "arrays latency",
+    "the longest call of one value",
+    "A window of 2^14 values, full; each call of `rolling` timed. “max, medians” is the longest of "
+    "each call's median over the rounds: what the operating system does to one round is not in it.",
+    (ONE_VALUE,),
+    latency,
+    rules=(ahead(ONE_VALUE, "daba", "two_stacks", at=TYPICAL, by=20),),
+    weight=0.5,
+)
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+TWO_THREADS = Figure("threads", "rolling with threads=2, w = 1000", "aggregation", "ms")
+PBA = Figure("pba", "Max by SBA, and by PBA with its second thread", "window", "ms")
+AGGREGATIONS = {"max": Max(), "stddev": StdDev(), "own": SPREAD}
+LONG_WINDOWS = (1 << 14, 1 << 16, 1 << 18, 1 << 20)
+
+
+def threads(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """Pairs of calls that should give the same results."""
+    values = settings.values(settings.size(10_000_000, 1_000_000))
+    call, w = partial(rolling, values), min(1000, values.size)
+    cases: list[tuple[Figure, Place, Calls]] = []
+    for name, each in AGGREGATIONS.items():
+        one = partial(call, each, rows=w)
+        cases.append((TWO_THREADS, name, {"threads=1": one, "threads=2": partial(one, threads=2)}))
+    for w in settings.windows(LONG_WINDOWS, values.size):
+        sba = partial(call, Max(), rows=w, algorithm="sba")
+        cases.append((PBA, w, {"sba": sba, "pba": partial(sba, algorithm="pba", threads=2)}))
+    for figure, x, calls in cases:
+        if clock.over:
+            yield from (figure.missing(name, x) for name in calls)
+        else:
+            for name, timing in measure(calls, settings.repeats).items():
+                yield timing.point(figure, name, x)
+
+
+THREADS = Experiment(
+    "arrays threads",
+    "two threads against one",
+    "10,000,000 doubles (1,000,000 in a quick run).",
+    (TWO_THREADS, PBA),
+    threads,
+    rules=(ahead(TWO_THREADS, "threads=2", "threads=1", by=1.6), ahead(PBA, "pba", "sba")),
+    weight=0.5,
+)
+
+
+# -- the first call --------------------------------------------------------------------------------
+
+SECONDS = Figure(
+    "first call", "importing windrow and the first call", "call", "s", (True, False), contest=False
+)
+WARM, COLD, IMPORTS = "warm cache", "generated anew", "importing NumPy and Numba"
+CALLS = {
+    "Max()": "from windrow import Max, rolling\nrolling(np.arange(1000.), Max(), rows=10)",
+    "own": """from windrow import aggregation, rolling
+spread = aggregation(
+    lift=lambda v: (v, v),
+    combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])),
+    lower=lambda s: s[1] - s[0],
+)
+rolling(np.arange(1000.), spread, rows=10)""",
+}
+SCRIPT = """import time
+start = time.perf_counter()
+import numpy as np, numba
+{}
+print(time.perf_counter() - start)
+"""
+
+
+def first_call(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """Scripts in processes of their own; the imports that any user of Numba pays are taken off."""
+    with tempfile.TemporaryDirectory(prefix="windrow-bench-") as folder:
+        scripts = {}
+        for i, (name, code) in enumerate({IMPORTS: "", **CALLS}.items()):
+            scripts[name] = Path(folder, f"first_{i}.py")
+            scripts[name].write_text(SCRIPT.format(code), encoding="utf-8")
+            in_process(scripts[name])  # fills the cache
+        runs: dict[str, list[float]] = {name: [] for name in scripts}
+        for name in turns(scripts, 2 if settings.quick else 5):
+            if not (clock.over and runs[name]):
+                runs[name].append(in_process(scripts[name]))
+        imports = statistics.median(runs[IMPORTS])
+        for i, name in enumerate(CALLS):
+            cold = in_process(scripts[name], WINDROW_CACHE_DIR=str(Path(folder, f"cold_{i}")))
+            yield SECONDS.point(WARM, name, *(seconds - imports for seconds in runs[name]))
+            yield SECONDS.point(COLD, name, cold - imports)
+            yield SECONDS.point(IMPORTS, name, *runs[IMPORTS])
+
+
+def in_process(path: Path, **environment: str) -> float:
+    """Return the seconds that a script in a new process says it took."""
+    command = [sys.executable, str(path)]
+    env = os.environ | environment
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().rpartition("\n")[2])
+    return float(done.stdout)
+
+
+FIRST_CALL = Experiment(
+    "arrays first call",
+    "the first call of a new process",
+    "Importing windrow and the first call, without what importing NumPy and Numba takes; with the "
+    "cache of compiled loops, and without it.",
+    (SECONDS,),
+    first_call,
+    rules=(at_most(SECONDS, 1.0, WARM),),
+    weight=0.5,
+)
+
+
+EXPERIMENTS = (LIBRARIES, ACCURACY, OWN_FUNCTIONS, LOOPS, LATENCY, THREADS, FIRST_CALL)

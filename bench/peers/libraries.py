@@ -38,12 +38,10 @@ class Data:
 
     @cached_property
     def series(self) -> Any:
-        """A pandas series."""
         return import_module("pandas").Series(self.values)
 
     @cached_property
     def column(self) -> Any:
-        """A Polars series."""
         return import_module("polars").Series(self.values)
 
     @cached_property
@@ -74,26 +72,23 @@ class Data:
             return self.connection.execute(query).fetchnumpy()["a"]
 
 
-def bottleneck() -> Any:
-    """Return the module; importing it again costs nothing."""
-    return import_module("bottleneck")
-
-
-def numbagg() -> Any:
-    """Return the module."""
-    return import_module("numbagg")
+def function(module: str, name: str) -> Any:
+    """Return a function of a library; importing it again costs nothing."""
+    return getattr(import_module(module), name)
 
 
 def argmax_position(d: Data, w: int) -> Any:
     """Bottleneck counts from the window's end."""
-    return np.arange(d.values.size) - bottleneck().move_argmax(d.values, w, min_count=1)
+    return np.arange(d.values.size) - function("bottleneck", "move_argmax")(
+        d.values, w, min_count=1
+    )
 
 
 def scipy_filter(name: str, outside: float) -> Call:
     """A filter whose window ends at the value instead of being centred on it."""
 
     def call(d: Data, w: int) -> Any:
-        run = getattr(import_module("scipy.ndimage"), name)
+        run = function("scipy.ndimage", name)
         return run(d.values, w, mode="constant", cval=outside, origin=(w - 1) // 2)
 
     return call
@@ -106,8 +101,8 @@ def river(module: str, name: str, windowed: bool) -> Call:
     """
 
     def call(d: Data, w: int) -> Any:
-        make = getattr(import_module(module), name)
-        rolling_of = import_module("river.utils").Rolling
+        make = function(module, name)
+        rolling_of = function("river.utils", "Rolling")
         one = make(window_size=w) if windowed else rolling_of(make, window_size=w)
         results = np.empty(len(d.few))
         for i, value in enumerate(d.few):
@@ -119,7 +114,6 @@ def river(module: str, name: str, windowed: bool) -> Call:
 
 
 def ours(make: Callable[[], Aggregation]) -> Call:
-    """Our own call."""
     return lambda d, w: rolling(d.values, make(), rows=w)
 
 
@@ -128,7 +122,7 @@ def extreme(make: Callable[[], Aggregation], name: str, outside: float) -> dict[
     move, filter1d = f"move_{name}", f"{name}imum_filter1d"
     return {
         OURS: ours(make),
-        "bottleneck": lambda d, w: getattr(bottleneck(), move)(d.values, w, min_count=1),
+        "bottleneck": lambda d, w: function("bottleneck", move)(d.values, w, min_count=1),
         "pandas": lambda d, w: getattr(d.pandas(w), name)().to_numpy(),
         "polars": lambda d, w: polars(d, f"rolling_{name}", w),
         "scipy": scipy_filter(filter1d, outside),
@@ -142,8 +136,10 @@ def moment(make: Callable[[], Aggregation], name: str, sql: str, **options: Any)
     move = f"move_{name}"
     return {
         OURS: ours(make),
-        "bottleneck": lambda d, w: getattr(bottleneck(), move)(d.values, w, min_count=1, **options),
-        "numbagg": lambda d, w: getattr(numbagg(), move)(d.values, window=w, min_count=1),
+        "bottleneck": lambda d, w: function("bottleneck", move)(
+            d.values, w, min_count=1, **options
+        ),
+        "numbagg": lambda d, w: function("numbagg", move)(d.values, window=w, min_count=1),
         "pandas": lambda d, w: getattr(d.pandas(w), name)().to_numpy(),
         "polars": lambda d, w: polars(d, f"rolling_{name}", w),
         "duckdb": lambda d, w: d.duckdb(f"{sql}(v)", w),

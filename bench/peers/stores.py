@@ -54,7 +54,7 @@ def run(settings: Settings, clock: Clock) -> Iterator[Point]:
     for share, name in clock.share(2, of=3).shares(FILLED):
         try:
             for figure, x, value in alone(fill, name, sizes, seconds=share.left):
-                found = next(f for f in EXPERIMENT.figures if f.name == figure)
+                found = next(f for f in STORES.figures if f.name == figure)
                 yield found.point(name, x, value)
         except Exception as error:
             yield PRIVATE.missing(name, sizes[-1], failure(error))
@@ -138,7 +138,7 @@ def _events_rule(points: Points) -> Verdict:
     return Verdict(text, max(found.values()) <= 10)
 
 
-EXPERIMENT = Experiment(
+STORES = Experiment(
     "stores",
     "a window in a store, and in the process",
     "A window of Max with AMTA. Memory and evictions: a process for each store fills one window up "
@@ -154,3 +154,5 @@ EXPERIMENT = Experiment(
     ),
     weight=2.0,
 )
+
+EXPERIMENTS = (STORES,)

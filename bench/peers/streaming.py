@@ -1,4 +1,4 @@
-"""Spark Structured Streaming: the same query on a stream, against Spark's `window()`."""
+"""Spark Structured Streaming: the same query on a stream, and what its state costs."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench import debs
 from bench.experiment import Clock, Experiment, Settings
 from bench.feed import Feed
-from bench.measure import checked, turns
+from bench.measure import checked, timed, turns
 from bench.points import Figure, Point
 from bench.results import OURS
 from bench.rules import ahead
 from bench.sessions import session
 from windrow import Max, Mean, sliding
-from windrow.samples import debs
+
+# -- against window() ------------------------------------------------------------------------------
 
 HOPPING = Figure("hopping windows", "max and mean, by range / slide", "range / slide", "µs a row")
 PER_ROW = Figure("a result a row", "max of 10,000 keys", "window", "µs a row")
@@ -46,7 +48,7 @@ def theirs(ratio: int, frame: Any) -> Any:
     return grouped.agg(sf.max("v").alias("m"), sf.avg("v").alias("a"))
 
 
-def run(settings: Settings, clock: Clock) -> Iterator[Point]:
+def against_window(settings: Settings, clock: Clock) -> Iterator[Point]:
     """Results a row of many keys, then hopping windows of one to 3600 slides."""
     n = settings.size(500_000, 10_000)
     ratios = RATIOS[:3] if settings.quick else RATIOS
@@ -111,7 +113,7 @@ def _hopping(
         yield timings[name].point(HOPPING, name, ratio)
 
 
-EXPERIMENT = Experiment(
+AGAINST_WINDOW = Experiment(
     "streaming",
     "the same query on a stream",
     f"{FILES} Parquet files of 500,000 rows (10,000 in a quick run), a file a micro-batch, "
@@ -120,7 +122,69 @@ EXPERIMENT = Experiment(
     "Spark's window() copies each row for every window that it is in: it gets fewer rows. "
     "Numbers and sums of the results are compared, in the memory sink.",
     (HOPPING, PER_ROW),
-    run,
+    against_window,
     rules=(ahead(HOPPING, OURS, BUILT_IN, since=10),),
     weight=4.0,
 )
+
+
+# -- state -----------------------------------------------------------------------------------------
+
+BYTES = Figure("state", "bytes of the state", "window", "bytes", contest=False)
+RESTART = Figure("restart", "from the start of a query to its end", "window", "s", (True, False))
+WRITTEN, KEPT, RAW = "written by a batch of 4,096 rows", "kept", "raw values"
+BATCH, BATCHES = 4096, 10
+CHECKPOINT = "kept"
+
+
+def state(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """Windows of 2^12 to 2^20 rows of one key."""
+    batches = 2 if settings.quick else BATCHES
+    with session() as spark, tempfile.TemporaryDirectory(prefix="windrow-bench-") as folder:
+        for window in settings.sizes([1 << e for e in range(12, 17 if settings.quick else 21, 2)]):
+            if clock.over:
+                yield from (BYTES.missing(name, window) for name in (WRITTEN, KEPT, RAW))
+                yield RESTART.missing(OURS, window)
+                continue
+            yield from _state(spark, Path(folder), window, batches)
+
+
+def _state(spark: Any, folder: Path, window: int, batches: int) -> Iterator[Point]:
+    query = sliding(partition_by="key", rows=window, m=Max("v"))
+    feed = Feed(spark, folder, keys=1, per_second=1000)
+    read = partial(feed.run, lambda frame: frame.transform(query), checkpoint=CHECKPOINT)
+    feed.add(window)
+    read()
+    for _ in range(batches):
+        feed.add(BATCH)
+    progress = read().recentProgress
+    feed.add(BATCH)
+    restart = timed(read)[0]
+    chunks = spark.read.format("statestore").option("stateVarName", "chunks")
+    sizes = chunks.load(str(feed.folder / CHECKPOINT)).selectExpr(
+        "sum(length(user_map_value.value))"
+    )
+    yield BYTES.point(WRITTEN, window, _written(progress) / batches)
+    yield BYTES.point(KEPT, window, float(sizes.first()[0]))
+    yield BYTES.point(RAW, window, float(window * 8))
+    yield RESTART.point(OURS, window, restart)
+
+
+def _written(progress: list[Any]) -> int:
+    """Return the bytes that the state store wrote."""
+    name = "rocksdbTotalBytesWritten"
+    return sum(o["customMetrics"].get(name, 0) for p in progress for o in p["stateOperators"])
+
+
+STATE = Experiment(
+    "streaming state",
+    "what the state of a stream costs",
+    "Max over the last rows of one key, with RocksDB as Spark's state store: the bytes that a "
+    "micro-batch of 4,096 rows writes, those that are kept, and the time of a query that starts "
+    "from a checkpoint and reads one more file.",
+    (BYTES, RESTART),
+    state,
+)
+
+
+EXPERIMENTS = (AGAINST_WINDOW, STATE)

@@ -1,20 +1,25 @@
-"""Tables: queries against pandas, Polars and DuckDB, all cores for everyone."""
+"""Tables: queries against pandas, Polars and DuckDB, how they grow, and their memory."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench import debs
+from bench.alone import alone, status_bytes, tell
 from bench.experiment import Clock, Experiment, Settings
-from bench.measure import Timing, checked, rounds, timed
-from bench.peers.contenders import OURS, PEERS, Window, answers_of
-from bench.peers.frames import Frames, given, readings
+from bench.measure import Calls, Timing, checked, failure, rounds, timed
+from bench.peers.contenders import OURS, PEERS, Frames, Window, answers_of, given, query, readings
 from bench.points import Figure, Point
-from windrow.samples import debs
+from bench.rules import at_most, spread
+
+# -- against other libraries -----------------------------------------------------------------------
 
 MANY = 10_000
 LONG = 6.0  # seconds; what would take longer is measured on a part of the table
@@ -40,7 +45,7 @@ def many_keys(n: int) -> int:
     return max(2, MANY * n // 5_000_000)
 
 
-def run(settings: Settings, clock: Clock) -> Iterator[Point]:
+def libraries(settings: Settings, clock: Clock) -> Iterator[Point]:
     """One key and many, windows by rows and by time, with the place of the maximum and without."""
     for keys, frames in _frames(settings):
         part = frames.part(SHARE)
@@ -116,7 +121,7 @@ def fastest(timings: dict[str, Timing]) -> str | None:
     return name if name is not None and math.isfinite(timings[name].median) else None
 
 
-EXPERIMENT = Experiment(
+LIBRARIES = Experiment(
     "tables",
     "queries over tables",
     "5,000,000 rows of (key, ts, load) in the order of ts (500,000 in a quick run), all cores for "
@@ -126,6 +131,116 @@ EXPERIMENT = Experiment(
     "finds the argmax by `apply(np.argmax, raw=True)`. Results of pandas, DuckDB and `polars, "
     "rolling` are left in their order; ours are beside their rows.",
     tuple(FIGURES.values()),
-    run,
+    libraries,
     weight=4.0,
 )
+
+
+# -- growth ----------------------------------------------------------------------------------------
+
+ROWS = Figure(
+    "as the table grows", "max, mean and argmax, Arrow", "rows", "ns a row", contest=False
+)
+WIDTHS = Figure("as the window grows", "max, mean and argmax, Arrow", "window", "ms")
+SIZES = (10, 100, 1000, 10_000, 100_000)
+
+
+def growth(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """A fifth of the rows and all of them, with as many keys; then windows of 10 to 100,000."""
+    n = settings.size(5_000_000, 500_000)
+    for keys in (1, many_keys(n)):
+        for window in WINDOWS:
+            ask = query(keys, window, located=True)
+            sizes = {str(rows): rows for rows in (n // 5, n)}
+            calls = {x: partial(ask, readings(rows, keys)) for x, rows in sizes.items()}
+            for x, runs in _timed(calls, settings, clock).items():
+                seconds = [seconds / sizes[x] for seconds in runs]
+                yield ROWS.timed(case(keys, window), sizes[x], seconds)
+    table = readings(n, 1)
+    widths = {str(w): Window(rows=w) for w in SIZES if w <= n}
+    calls = {x: partial(query(1, window, located=True), table) for x, window in widths.items()}
+    for x, runs in _timed(calls, settings, clock).items():
+        yield WIDTHS.timed("1 key, rows=w", int(x), runs, rows=n)
+
+
+def _timed(calls: Calls, settings: Settings, clock: Clock) -> dict[str, list[float]]:
+    """Return the seconds of each call, after one to warm up; of none when the time is up."""
+    if clock.over:
+        return {}
+    rounds(calls, 1)
+    return rounds(calls, settings.repeats)
+
+
+GROWTH = Experiment(
+    "tables growth",
+    "the cost of a query by the rows of a table and of a window",
+    "An Arrow table of 5,000,000 rows (500,000 in a quick run) and one of a fifth of it, with as "
+    "many keys; linear growth is the same time a row.",
+    (ROWS, WIDTHS),
+    growth,
+    rules=(spread(ROWS, 1.125, ends=True), spread(WIDTHS, 1.5)),
+)
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+BEYOND = Figure(
+    "memory", "held beyond input and output", "keys and window", "times the input", (True, False)
+)
+RESULT = 8  # bytes: each of the three is a double or a time
+
+
+def memory(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """Max, mean and argmax of each kind of frame."""
+    n = settings.size(5_000_000, 500_000)
+    for keys in (1, many_keys(n)):
+        for window in WINDOWS:
+            for name in OURS:
+                kind, x = name.partition(", ")[2].lower(), case(keys, window)
+                if clock.over:
+                    yield BEYOND.missing(name, x)
+                    continue
+                try:
+                    (found,) = alone(tell_memory, kind, n, keys, window.rows)
+                    yield BEYOND.point(name, x, found["beyond"] / found["input"], **found)
+                except Exception as error:
+                    yield BEYOND.missing(name, x, failure(error))
+
+
+def tell_memory(kind: str, n: int, keys: int, rows: int | None) -> None:
+    tell(measured(kind, n, keys, Window(rows)))
+
+
+def measured(kind: str, n: int, keys: int, window: Window) -> dict[str, int]:
+    """Return bytes of the input, and of what the query held at most beyond input and output."""
+    ask = query(keys, window, located=True)
+    ask(getattr(Frames(readings(1000, keys), keys), kind))
+    frame = getattr(Frames(readings(n, keys), keys), kind)
+    _forget_the_peak()
+    before = status_bytes("VmRSS")
+    result = ask(frame)
+    peak = status_bytes("VmHWM")
+    output = 3 * RESULT * len(result)
+    return {"input": 3 * RESULT * n, "output": output, "beyond": max(0, peak - before - output)}
+
+
+def _forget_the_peak() -> None:
+    """Let VmHWM begin anew; where that is not allowed the value is too large, never too small."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    except OSError as error:
+        print(f"the peak counts from the start of the process: {error}", file=sys.stderr)
+
+
+MEMORY = Experiment(
+    "tables memory",
+    "memory of a query",
+    "The most that max, mean and argmax of 5,000,000 rows (500,000 in a quick run) held beyond the "
+    "input and the three columns of results, by the input: the resident size of a process.",
+    (BEYOND,),
+    memory,
+    rules=(at_most(BEYOND, 3.0),),
+)
+
+
+EXPERIMENTS = (LIBRARIES, GROWTH, MEMORY)

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.catalogue import PEERS, experiments
+from bench.catalogue import experiments
 from bench.command import bench
+from bench.peers import arrays, tables
 
 ROOT = Path(__file__).parents[2]
 TINY = ["--quick", "--largest", "16"]
@@ -62,7 +63,7 @@ def test_papers_leaves_a_report_and_results(tmp_path: Path) -> None:
 
 def test_peers_leaves_points_of_everyone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("bottleneck")
-    monkeypatch.setitem(PEERS, "arrays", ("arrays",))
+    monkeypatch.setattr(arrays, "EXPERIMENTS", arrays.EXPERIMENTS[:1])
     given = ["--only", "arrays", "--quick", "--largest", "600"]
     status, _ = call("peers", *given, "--output", str(tmp_path))
     assert status == 0
@@ -74,7 +75,7 @@ def test_peers_leaves_points_of_everyone(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_peers_take_a_file_of_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("duckdb")
-    monkeypatch.setitem(PEERS, "tables", ("tables",))
+    monkeypatch.setattr(tables, "EXPERIMENTS", tables.EXPERIMENTS[:1])
     lines = [f"{1377986401 + i} {50 + i % 7}.5 1 {i % 3} 0 0" for i in range(300)]
     (tmp_path / "plugs.txt").write_text("\n".join(lines))
     given = ["--only", "tables", *TINY, "--data", str(tmp_path / "plugs.txt")]

@@ -13,13 +13,11 @@ import pytest
 from bench import measure as measuring
 from bench.experiment import Settings
 from bench.measure import measure
-from bench.peers import memory
 from bench.peers import tables as table_peers
-from bench.peers.accuracy import exact_results, relative_errors
+from bench.peers.arrays import exact_results, relative_errors
 from bench.peers.contenders import OURS as OUR_FRAMES
 from bench.peers.contenders import PEERS as TABLE_PEERS
-from bench.peers.contenders import Window, answers_of
-from bench.peers.frames import Frames, readings
+from bench.peers.contenders import Frames, Window, answers_of, readings
 from bench.peers.libraries import COMPARISONS, PEERS, Data
 from bench.results import OURS
 from bench.windows import Compiled
@@ -135,6 +133,6 @@ def test_a_part_has_windows_as_long(keys: int) -> None:
 def test_memory_is_told_in_bytes() -> None:
     if not Path("/proc/self/status").exists():
         pytest.skip("only Linux tells")
-    found = memory.measured("arrow", 2000, 1, Window(rows=10))
+    found = table_peers.measured("arrow", 2000, 1, Window(rows=10))
     assert found["input"] == found["output"] == 2000 * 24
     assert found["beyond"] >= 0

@@ -40,7 +40,7 @@ def experiment(run: Any = None, **more: Any) -> Experiment:
         source="Figure 1", finding="It is so.",
         rules=(
             ahead(FIGURE, "fast & small", "slow"),
-            grows(FIGURE, "slow", "flat", otherwise="because"),
+            grows(FIGURE, "slow", "flat").unless("because"),
         ),
         **more,
     )  # fmt: skip

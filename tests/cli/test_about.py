@@ -11,8 +11,8 @@ import pytest
 from tests.cli.conftest import Command
 from windrow import Max, sliding
 from windrow.algorithms import ALGORITHMS
-from windrow.cli import doctor, java
-from windrow.cli.algorithms import card_facts
+from windrow.cli import doctor, session
+from windrow.cli.about import card_facts
 from windrow.queries.cql.functions import FUNCTIONS
 
 QUERY = "SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug ORDER BY ts RANGE 1 HOUR]"
@@ -116,7 +116,7 @@ def test_the_version_of_java(
 ) -> None:
     fake_java(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    found = java.find_java()
+    found = session.find_java()
     assert found.version == number and found.serves == (number >= 17)
     if not found.serves:
         assert f"is Java {number}" in found.problem
@@ -124,7 +124,7 @@ def test_the_version_of_java(
 
 def test_a_java_home_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    found = java.find_java()
+    found = session.find_java()
     assert not found.serves and f"JAVA_HOME={tmp_path} has none" in found.problem
 
 

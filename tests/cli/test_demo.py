@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from windrow.cli.demo.agreement import compare, rank_errors
 from windrow.cli.demo.arrivals import CLOSING, Arrivals, arrive, without_closing
+from windrow.cli.demo.command import as_dict, summary, write_files
 from windrow.cli.demo.questions import LATENESS, QUANTILES, QUESTIONS
-from windrow.cli.demo.report import as_dict, summary, write_files
 from windrow.cli.demo.run import Comparison, Findings, Timed
 from windrow.samples.plugs import readings
 

@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from windrow import Max, sliding
-from windrow.cli.ddl import schema_of
 from windrow.cli.failures import Failed, Usage
 from windrow.cli.inputs import Input, files_in, format_of, read_inputs
 from windrow.cli.outputs import Writer, output_format, replacing, write_directory, write_table
-from windrow.cli.tables import read_table
+from windrow.cli.tables import read_table, schema_of
 from windrow.errors import InvalidArgument
 
 UTC = pa.timestamp("us", "UTC")

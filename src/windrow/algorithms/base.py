@@ -128,7 +128,11 @@ class Aggregator(ABC):
 
     def evict(self, k: int = 1) -> None:
         """Remove the `k` oldest values."""
-        self._check_evictable(k)
+        if whole_number("evict: k", k, least=0) > len(self):
+            raise EmptyWindow(
+                f"evict: the window holds {len(self)} value(s), so {k} cannot be evicted; "
+                f"it was left as it is"
+            )
         if k:
             self._evict(k)
 
@@ -278,13 +282,6 @@ class Aggregator(ABC):
                     f"({now}) cannot join them; it was not inserted"
                 )
         return tuple(was if now is None else now for was, now in zip(families, new, strict=True))
-
-    def _check_evictable(self, k: int) -> None:
-        if whole_number("evict: k", k, least=0) > len(self):
-            raise EmptyWindow(
-                f"evict: the window holds {len(self)} value(s), so {k} cannot be evicted; "
-                f"it was left as it is"
-            )
 
     def _check_ranges(self, ranges: Sequence[int]) -> None:
         if not self.several_ranges:

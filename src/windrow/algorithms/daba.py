@@ -60,7 +60,10 @@ class Daba(Aggregator):
             aggs.drop(0)
 
     def _query(self) -> State:
-        return self._plus(self._sum_front(), self._sum_back())
+        aggs, back = self._aggs, self._b
+        sum_front = aggs[aggs.head] if aggs.head != back else NOTHING
+        sum_back = aggs[aggs.end - 1] if aggs.end != back else NOTHING
+        return self._plus(sum_front, sum_back)
 
     def _fixup(self) -> None:
         """One step of the reversal. Nothing is written before the last ⊕ has returned."""
@@ -84,12 +87,6 @@ class Daba(Aggregator):
             aggs[acc - 1] = newest
             left, acc = left + 1, acc - 1
         self._l, self._r, self._a, self._b = left, right, acc, back
-
-    def _sum_front(self) -> State:
-        return NOTHING if self._aggs.head == self._b else self._aggs[self._aggs.head]
-
-    def _sum_back(self) -> State:
-        return NOTHING if self._b == self._aggs.end else self._aggs[self._aggs.end - 1]
 
     def _check(self) -> None:
         """The order of the pointers and the size invariants of Lemma 4.1."""

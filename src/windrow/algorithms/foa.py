@@ -86,21 +86,17 @@ class Version:
         rotated = None if back is None else self._rotate(front, back, None)
         return Version(self.aggregation, rotated, rotated, None, size)
 
-    def _rotate(self, left: Cell | None, right: Cell, acc: Cell | None) -> Cell:
-        """left ++ reversed(right) ++ acc, |right| = |left| + 1: one cell, the rest suspended."""
+    def _rotate(self, left: Cell | None, right: Cell | None, acc: Cell | None) -> Cell:
+        """Return left ++ reversed(right) ++ acc, |right| = |left| + 1: one cell, then suspended."""
+        assert right is not None, "it is one longer than the left list"
         moved = Cell(right.state, self._plus(right.state, aggregate_of(acc)), acc)
         if left is None:
             return moved
         whole = self._plus(self._plus(left.agg, right.agg), aggregate_of(acc))
-        return Cell(left.state, whole, lambda: self._rotate(left.tail, _cell(right.tail), moved))
+        return Cell(left.state, whole, lambda: self._rotate(left.tail, right.tail, moved))
 
     def _plus(self, a: State, b: State) -> State:
         return plus(self.aggregation.combine, a, b)
-
-
-def _cell(cells: Cell | None) -> Cell:
-    assert cells is not None, "the right list of a rotation is one longer than the left"
-    return cells
 
 
 class Foa(Aggregator):

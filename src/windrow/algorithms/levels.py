@@ -30,8 +30,6 @@ class LevelledTree(Aggregator):
         """Return an empty level whose first node will be `start`."""
         return ChunkedQueue(start)
 
-    def _node(self, level: int, m: int) -> State:
-        return self._levels[level][m]
-
     def _count_while(self, goes: Callable[[State], bool]) -> int:
-        return self._search(self._node, self._head, self._end, goes) - self._head
+        levels, head = self._levels, self._head
+        return self._search(lambda level, m: levels[level][m], head, self._end, goes) - head

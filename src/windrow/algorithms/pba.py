@@ -56,14 +56,11 @@ class Pba(BoundaryAggregator):
     def _suffixes(self, chunks: list[Chunk], gone: int) -> tuple[list[State], list[Chunk], State]:
         chunk, *rest = chunks
         assert isinstance(chunk, ReversingChunk)
-        self._finish(chunk)
-        return chunk.states, rest, self._total(rest)
-
-    def _finish(self, chunk: ReversingChunk) -> None:
         if chunk.pending is None:  # an earlier attempt failed: go on where it stopped
             chunk.pending = _workers().submit(self._reverse, chunk)
         pending, chunk.pending = chunk.pending, None
         pending.result()
+        return chunk.states, rest, self._total(rest)
 
     def _check(self) -> None:
         super()._check()

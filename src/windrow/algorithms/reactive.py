@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, State
@@ -94,31 +94,19 @@ class ReactiveAggregator(Aggregator):
         if at is None:
             super().evict(k)
             return
-        place = self._at(at)
-        self._fat.update([(self._slot(place), NOTHING)])
-        self._size -= 1
-        self._trim()
+        self._clear([self._at(at)])
 
     def _insert(self, state: State) -> None:
         self._append([(state, None)])
 
     def _evict(self, k: int) -> None:
-        places, found = [], 0
-        for place in range(self._span):
-            if self._fat[self._slot(place)] is not NOTHING:
-                found += 1
-                places.append(place)
-                if found == k:
-                    break
-        self._fat.update([(self._slot(place), NOTHING) for place in places])
-        self._size -= k
-        self._trim()
+        self._clear(list(itertools.islice(self._filled(), k)))
 
     def _count_while(self, goes: Callable[[State], bool]) -> int:
         """O(log n) ⊕; the values that go are counted one by one, since there may be holes."""
         front = self._front
         places = self._search(self._fat.node, front, front + self._span, goes) - front
-        return sum(self._fat[self._slot(place)] is not NOTHING for place in range(places))
+        return sum(1 for _ in itertools.takewhile(lambda place: place < places, self._filled()))
 
     def _query(self) -> State:
         if not self._size:
@@ -151,14 +139,27 @@ class ReactiveAggregator(Aggregator):
     def _time(self, place: int) -> Any:
         return self._times[self._slot(place)]
 
+    def _filled(self) -> Iterator[int]:
+        """Yield the places that hold a value, oldest first."""
+        return (p for p in range(self._span) if self._fat[self._slot(p)] is not NOTHING)
+
+    def _write(self, entries: list[tuple[int, State, Any]]) -> None:
+        """Write states and times to their slots, with one update of the tree."""
+        self._fat.update([(slot, state) for slot, state, _ in entries])
+        for slot, _, at in entries:
+            self._times[slot] = at
+
+    def _clear(self, places: list[int]) -> None:
+        """Make holes of places."""
+        self._fat.update([(self._slot(place), NOTHING) for place in places])
+        self._size -= len(places)
+        self._trim()
+
     def _append(self, entries: list[tuple[State, Any]]) -> None:
         if self._span + len(entries) > self._fat.size:
             self._rebuild(self._entries() + entries)
             return
-        slots = [self._slot(self._span + i) for i in range(len(entries))]
-        self._fat.update([(slot, state) for slot, (state, _) in zip(slots, entries, strict=True)])
-        for slot, (_, at) in zip(slots, entries, strict=True):
-            self._times[slot] = at
+        self._write([(self._slot(self._span + i), *entry) for i, entry in enumerate(entries)])
         self._span += len(entries)
         self._size += len(entries)
 
@@ -169,19 +170,13 @@ class ReactiveAggregator(Aggregator):
             hole += 1
         if hole == self._span == self._fat.size:
             entries = self._entries()
-            before = sum(self._fat[self._slot(p)] is not NOTHING for p in range(place))
+            before = sum(filled < place for filled in self._filled())
             entries.insert(before, (state, at))
             self._rebuild(entries)
             return
-        writes, times = [], []
-        for p in range(hole, place, -1):
-            writes.append((self._slot(p), self._fat[self._slot(p - 1)]))
-            times.append((self._slot(p), self._time(p - 1)))
-        writes.append((self._slot(place), state))
-        times.append((self._slot(place), at))
-        self._fat.update(writes)
-        for slot, time in times:
-            self._times[slot] = time
+        moved = [(self._slot(p), self._slot(p - 1)) for p in range(hole, place, -1)]
+        writes = [(slot, self._fat[older], self._times[older]) for slot, older in moved]
+        self._write([*writes, (self._slot(place), state, at)])
         self._span = max(self._span, hole + 1)
         self._size += 1
 
@@ -197,9 +192,8 @@ class ReactiveAggregator(Aggregator):
 
     def _entries(self) -> list[tuple[State, Any]]:
         """The values and their times, oldest first, without the holes."""
-        slots = (self._slot(place) for place in range(self._span))
-        pairs = ((self._fat[slot], self._times[slot]) for slot in slots)
-        return [(state, at) for state, at in pairs if state is not NOTHING]
+        slots = map(self._slot, self._filled())
+        return [(self._fat[slot], self._times[slot]) for slot in slots]
 
     def _rebuild(self, entries: list[tuple[State, Any]]) -> None:
         """Lay the entries out anew, without holes: as many slots if they fill at most ¾ of them."""

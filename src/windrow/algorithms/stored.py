@@ -13,10 +13,9 @@ from windrow.algorithms.levels import LevelledTree
 from windrow.algorithms.log_mta import LogMta
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.stores.base import Closing, Store
-from windrow.stores.cache import MISSING
 from windrow.stores.encoding import check_storable
 from windrow.stores.errors import CorruptValue
-from windrow.stores.nodes import StoredNodes
+from windrow.stores.nodes import MISSING, StoredNodes
 
 
 class StoredLevel(ChunkedQueue):

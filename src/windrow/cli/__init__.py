@@ -4,11 +4,11 @@
     failures   what went wrong, in words, and the exit code
     terminal   options that commands share, JSON and tables, messages and progress
     query      CQL, or a file with a query in it, to a query
-    inputs     files by name, format and schema: tables and ddl read them here, frames on Spark
+    inputs     files by name, format and schema, as Spark reads them; tables reads them here
     outputs    rows to a file or to stdout, all of them or none
-    session    Spark, quiet, on the Java that java finds
+    session    Spark, quiet, and the Java that it runs on
     stream     what run does with --stream
-    run, explain, algorithms, functions, doctor, completion, demo/: a command each
+    run, doctor, bench, demo/: a command each; about: explain, algorithms, functions, completion
 
 Results go to stdout, everything else to stderr; the exit code is 0, 1 (failed) or 2 (wrong usage).
 """

@@ -14,12 +14,12 @@ from windrow.errors import did_you_mean
 COMMANDS = {
     "demo": ("windrow.cli.demo.command:demo", "Spark batch and Spark streaming, the same answers."),
     "run": ("windrow.cli.run:run", "Run a query over files, on Spark or in this process."),
-    "explain": ("windrow.cli.explain:explain", "Tell what a query will run, and why."),
-    "algorithms": ("windrow.cli.algorithms:algorithms", "The algorithms, and the card of each."),
-    "functions": ("windrow.cli.functions:functions", "The aggregations that a query may name."),
+    "explain": ("windrow.cli.about:explain", "Tell what a query will run, and why."),
+    "algorithms": ("windrow.cli.about:algorithms", "The algorithms, and the card of each."),
+    "functions": ("windrow.cli.about:functions", "The aggregations that a query may name."),
     "bench": ("windrow.cli.bench:bench", "The papers' experiments and the peers, measured."),
     "doctor": ("windrow.cli.doctor:doctor", "What is installed, what is missing, how to get it."),
-    "completion": ("windrow.cli.completion:completion", "Completion for a shell."),
+    "completion": ("windrow.cli.about:completion", "Completion for a shell."),
 }
 
 

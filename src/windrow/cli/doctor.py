@@ -14,24 +14,12 @@ from pathlib import Path
 
 import click
 
-from windrow.cli.failures import failure_of
-from windrow.cli.java import find_java
-from windrow.cli.session import spark_session
+from windrow.cli.failures import EXTRAS, Package, failure_of
+from windrow.cli.session import find_java, spark_session
 from windrow.cli.terminal import VERSION, coloured, json_option, show_json
 
-# What each part of windrow needs: the distribution, the oldest version, the first one too new.
-_Package = tuple[str, str, str | None]
-_CORE: tuple[_Package, ...] = (("numpy", "2.0", None), ("numba", "0.65", None))
-_EXTRAS: dict[str, tuple[_Package, ...]] = {
-    "cli": (("click", "8.1", None), ("rich", "13", None), ("jinja2", "3.1", None)),
-    "sql": (("sqlglot", "30.30", "30.31"), ("lark", "1.2", None)),
-    "spark": (("pyspark", "4.2", None), ("pandas", "2.2", "3"), ("pyarrow", "18", None)),
-    "polars": (("polars", "1", None),),
-    "rocksdb": (("rocksdict", "0.3.29", None),),
-    "lmdb": (("lmdb", "1.6", None),),
-    "redis": (("redis", "6", None),),
-}
-_NEEDED_BY_DEMO = ("cli", "sql", "spark")
+_CORE: tuple[Package, ...] = (("numpy", "2.0", None), ("numba", "0.65", None))
+_NEEDED_BY_DEMO = ("cli", "sql", "arrow", "spark")
 _LEAST_MEMORY = 3  # GB: two for Java, one for Python
 _MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "optional": ("·", "dim")}
 
@@ -72,7 +60,7 @@ def findings() -> Iterator[Finding]:
     yield Finding("python", state, f"{python}, {sys.executable}", "install Python 3.11 or newer")
     for package in _CORE:
         yield _package(*package, "pip install windrow", needed=True)
-    for extra, packages in _EXTRAS.items():
+    for extra, packages in EXTRAS.items():
         for package in packages:
             cure = f"pip install 'windrow[{extra}]'"
             yield _package(*package, cure, needed=extra in _NEEDED_BY_DEMO)

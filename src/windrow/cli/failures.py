@@ -22,12 +22,22 @@ import click
 from windrow.cli.terminal import coloured, say, show_json
 from windrow.errors import InvalidArgument, WindrowError
 
-# The extra that brings a module.
-_EXTRAS = {
-    **dict.fromkeys(("rich", "matplotlib", "jinja2", "click"), "cli"),
-    **dict.fromkeys(("sqlglot", "lark"), "sql"),
-    **dict.fromkeys(("pyspark", "pandas", "py4j"), "spark"),
-    "pyarrow": "arrow",
+# What each extra brings: the distribution, the oldest version, the first one too new.
+Package = tuple[str, str, str | None]
+EXTRAS: dict[str, tuple[Package, ...]] = {
+    "cli": (
+        ("click", "8.1", None),
+        ("rich", "13", None),
+        ("jinja2", "3.1", None),
+        ("matplotlib", "3.8", None),
+    ),
+    "sql": (("sqlglot", "30.30", "30.31"), ("lark", "1.2", None)),
+    "arrow": (("pyarrow", "18", None),),
+    "spark": (("pyspark", "4.2", None), ("pandas", "2.2", "3")),
+    "polars": (("polars", "1", None),),
+    "rocksdb": (("rocksdict", "0.3.29", None),),
+    "lmdb": (("lmdb", "1.6", None),),
+    "redis": (("redis", "6", None),),
 }
 
 # The last line of a traceback of Python, as a worker sends it.
@@ -117,9 +127,10 @@ def _click_message(error: click.ClickException) -> str:
 
 def _import_message(error: ImportError) -> str:
     module = (error.name or "").split(".")[0]
-    if "pip install" in str(error) or module not in _EXTRAS:
+    extras = {name: extra for extra, packages in EXTRAS.items() for name, *_ in packages}
+    if "pip install" in str(error) or module not in extras:
         return str(error)
-    return f"this needs {module}: pip install 'windrow[{_EXTRAS[module]}]'"
+    return f"this needs {module}: pip install 'windrow[{extras[module]}]'"
 
 
 def _spark_message(error: BaseException) -> str:

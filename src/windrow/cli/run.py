@@ -11,7 +11,15 @@ from typing import Any
 import click
 
 from windrow.cli.failures import Usage
-from windrow.cli.inputs import FORMATS, STDIN, Input, absolute, is_address, read_inputs
+from windrow.cli.inputs import (
+    FORMATS,
+    STDIN,
+    Input,
+    absolute,
+    is_address,
+    read_frame,
+    read_inputs,
+)
 from windrow.cli.outputs import STDOUT, is_directory, output_format, write_directory, write_table
 from windrow.cli.query import read_query
 from windrow.cli.session import LOCAL, read_settings, spark_session
@@ -159,8 +167,6 @@ def _run_local(job: Job) -> int:
 
 def _run_spark(job: Job) -> int | None:
     """Return the number of rows; None if Spark wrote them."""
-    from windrow.cli.frames import read_frame
-
     with (
         Steps(quiet=not sys.stderr.isatty()) as steps,
         spark_session(**job.session, steps=steps) as spark,

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.cli.failures import Usage, usage
-from windrow.cli.frames import read_stream
-from windrow.cli.inputs import absolute, is_address
+from windrow.cli.inputs import absolute, is_address, read_stream
 from windrow.cli.outputs import STDOUT, Writer, is_directory
 from windrow.cli.session import spark_session
 from windrow.cli.terminal import Steps, say, show_json

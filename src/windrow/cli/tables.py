@@ -11,13 +11,30 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from pyarrow import csv, json, parquet
 
-from windrow.cli.ddl import schema_of
 from windrow.cli.failures import Failed, usage
 from windrow.cli.inputs import STDIN, Input, files_in, is_address, separator_of
-from windrow.errors import did_you_mean
+from windrow.errors import InvalidArgument, did_you_mean
+from windrow.tables.casts import TYPES
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d")
 _UTC = pa.timestamp("us", "UTC")
+_TYPES = {
+    **{name.lower(): kind for name, kind in TYPES.items()},
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "real": pa.float32(),
+    **dict.fromkeys(("string", "char"), pa.string()),
+    "binary": pa.binary(),
+    **dict.fromkeys(("timestamp", "timestamp_ltz"), _UTC),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+_FIELD = re.compile(
+    r"\s*(?:`((?:[^`]|``)+)`|(\w+))\s*[:\s]\s*(\w+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?"
+    r"(?:\s+NOT\s+NULL)?\s*(?:,|$)",
+    re.IGNORECASE,
+)
 
 
 def read_table(source: Input) -> pa.Table:
@@ -28,7 +45,9 @@ def read_table(source: Input) -> pa.Table:
     """
     with usage():
         schema = schema_of(source.schema) if source.schema is not None else None
-    files = [file for path in source.paths for file in _files(path)]
+    for path in filter(is_address, source.paths):
+        raise Failed(f"{path}: only Spark reads from there; leave --local out")
+    files = [file for path in source.paths for file in files_in(path)]
     if not files:
         raise Failed(f"{source.name}: there are no files in it")
     tables = [_read(file, source.format, schema) for file in files]
@@ -45,12 +64,6 @@ def read_table(source: Input) -> pa.Table:
     if name is None or not pt.is_string(table[name].type):
         return table
     return table.set_column(table.column_names.index(name), name, _all_times(table, name))
-
-
-def _files(path: str) -> list[str]:
-    if is_address(path):
-        raise Failed(f"{path}: only Spark reads from there; leave --local out")
-    return files_in(path)
 
 
 def _read(file: str, kind: str, schema: pa.Schema | None) -> pa.Table:
@@ -139,3 +152,41 @@ def _times(column: Any) -> Any:
             continue
         return times.cast(_UTC) if zone else pc.assume_timezone(times, "UTC")
     return None
+
+
+# -- a schema, ``ts TIMESTAMP, load DOUBLE`` -----------------------------------------------------
+
+
+def schema_of(text: str) -> pa.Schema:
+    """Return the schema of a text of DDL, as Spark writes it.
+
+    >>> schema_of("ts TIMESTAMP, `my load` DOUBLE, price DECIMAL(10, 2)")
+    ts: timestamp[us, tz=UTC]
+    my load: double
+    price: decimal128(10, 2)
+    """
+    fields: list[pa.Field] = []
+    place = 0
+    while place < len(text):
+        found = _FIELD.match(text, place)
+        if found is None:
+            raise InvalidArgument(
+                f"--schema: {text[place:].strip()!r} is no column: write ts TIMESTAMP, load DOUBLE"
+            )
+        quoted, bare, kind, digits, scale = found.groups()
+        name = quoted.replace("``", "`") if quoted else bare
+        fields.append(pa.field(name, _type(kind.lower(), digits, scale)))
+        place = found.end()
+    if not fields:
+        raise InvalidArgument("--schema is empty: write ts TIMESTAMP, load DOUBLE")
+    return pa.schema(fields)
+
+
+def _type(kind: str, digits: str | None, scale: str | None) -> pa.DataType:
+    if kind in ("decimal", "numeric", "dec"):
+        return pa.decimal128(int(digits or 10), int(scale or 0))
+    if kind not in _TYPES:
+        raise InvalidArgument(
+            f"--schema: the type {kind!r} is unknown; {did_you_mean(kind, [*_TYPES, 'decimal'])}"
+        )
+    return _TYPES[kind]

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+from typing import IO
 
 from windrow.errors import whole_number
 from windrow.stores.base import Pairs, Store, extra
 from windrow.stores.errors import StoreError, WindowInUse
-from windrow.stores.filelock import FileLock
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: IO[str]) -> None:
+        file.seek(1 << 20)  # far behind the text: what is locked cannot be read there
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(file: IO[str]) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class LmdbStore(Store):
@@ -40,20 +54,18 @@ class LmdbStore(Store):
                 raise WindowInUse(f"{self!r} is already open in this process") from None
             raise StoreError(f"{self!r} cannot be opened: {error}") from error
 
-    def get(self, key: bytes) -> bytes | None:  # noqa: D102
+    def get(self, key: bytes) -> bytes | None:
         self._check_open()
         with self._env.begin() as reading:
             found: bytes | None = reading.get(key)
         return found
 
-    def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:  # noqa: D102
+    def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:
         self._check_open()
         with self._env.begin() as reading:
             return [reading.get(key) for key in wanted]
 
-    def batch(  # noqa: D102
-        self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None
-    ) -> None:
+    def batch(self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None) -> None:
         self._check_held(window)
         try:
             with self._env.begin(write=True) as writing:
@@ -68,17 +80,13 @@ class LmdbStore(Store):
         except self._lmdb.Error as error:
             raise StoreError(f"{self!r} cannot be written: {error}") from error
 
-    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:  # noqa: D102
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         self._check_open()
         with self._env.begin() as reading, reading.cursor() as cursor:
-            if not cursor.set_range(prefix):
-                return
-            for key, value in cursor:
-                if not key.startswith(prefix):
-                    return
-                yield key, value
+            if cursor.set_range(prefix):
+                yield from takewhile(lambda entry: entry[0].startswith(prefix), cursor)
 
-    def flush(self) -> None:  # noqa: D102
+    def flush(self) -> None:
         self._check_open()
         self._env.sync(True)
 
@@ -95,3 +103,35 @@ class LmdbStore(Store):
 
     def __repr__(self) -> str:
         return f"LmdbStore({self.path!r})"
+
+
+class FileLock:
+    """A lock that the operating system takes back when its owner dies, however it dies.
+
+    It holds the file `path` until `release`; an error names `what` if another process has it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lock = FileLock(folder + "/lock", "the door")
+    ...     try: FileLock(folder + "/lock", "the door")
+    ...     except WindowInUse as error: print(str(error).split(":")[0])
+    ...     lock.release()
+    the door is in use
+    """
+
+    def __init__(self, path: str, what: str) -> None:
+        self._file = open(path, "a+", encoding="utf-8")  # noqa: SIM115  # held until release
+        try:
+            _lock(self._file)
+        except OSError:
+            self._file.seek(0)
+            owner = self._file.read().strip() or "unknown"
+            self._file.close()
+            raise WindowInUse(f"{what} is in use: process {owner} has it") from None
+        self._file.truncate(0)
+        self._file.write(f"{os.getpid()}\n")
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let others hold it. The file stays: removing it would race with one who opens it."""
+        self._file.close()

@@ -20,13 +20,11 @@ class MemoryStore(Store):
         super().__init__()
         self._entries: dict[bytes, bytes] = {}
 
-    def get(self, key: bytes) -> bytes | None:  # noqa: D102
+    def get(self, key: bytes) -> bytes | None:
         self._check_open()
         return self._entries.get(key)
 
-    def batch(  # noqa: D102
-        self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None
-    ) -> None:
+    def batch(self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None) -> None:
         new, old = dict(puts), tuple(deletes)
         with self._guard:
             self._check_held(window)
@@ -34,7 +32,7 @@ class MemoryStore(Store):
             for key in old:
                 self._entries.pop(key, None)
 
-    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:  # noqa: D102
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         self._check_open()
         with self._guard:
             found = [item for item in self._entries.items() if item[0].startswith(prefix)]

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from windrow.errors import InvalidArgument, whole_number
 from windrow.stores import keys
 from windrow.stores.base import Store
-from windrow.stores.cache import MISSING, LevelCache
 from windrow.stores.encoding import decode, encode
 from windrow.stores.errors import CorruptValue, StoreError
 
+MISSING: Any = object()
 Node = tuple[int, int]  # level, m
 _AHEAD = 8  # buffers that may wait for the store; then the window waits
 _LEVELS = 64
@@ -165,10 +165,7 @@ class StoredNodes:
     def commit(self, record: Any) -> None:
         """Seal what was put and start writing it; wait only while too many batches are pending."""
         with self._change:
-            while self.waits:
-                self._work()
-                self._change.wait()
-                self._raise_failure()
+            self._wait(_AHEAD - 1)
             self._sealed.append(_Sealed(self._buffer, record, self.head))
             self._buffer, self._evicted = {}, 0
             self._work()
@@ -177,11 +174,15 @@ class StoredNodes:
         """Return when every commit before is in the store, and safe there."""
         with self._change:
             self._failure = None  # it is tried again
-            while self._sealed:
-                self._work()
-                self._change.wait()
-                self._raise_failure()
+            self._wait(0)
         self._store.flush()
+
+    def _wait(self, most: int) -> None:
+        """Wait until at most so many buffers are sealed; the caller holds `_change`."""
+        while len(self._sealed) > most:
+            self._work()
+            self._change.wait()
+            self._raise_failure()
 
     def close(self) -> None:
         """Stop the work in the background and let others have the window."""
@@ -249,3 +250,50 @@ def between(start: int, end: int) -> list[Node]:
         level += 1
         first, last = -(-start >> level), -(-end >> level)
     return found
+
+
+class LevelCache:
+    """Nodes by position, at most about twice `capacity`, and which ones to read ahead.
+
+    When values leave one by one, the nodes of a level are read in order, each or every second one.
+    Such a run reads ahead 2 more nodes, then 4, 8, … up to `capacity`, each time that half of the
+    last ones are used up. A read elsewhere, as by an eviction of many, starts a new run and reads
+    nothing ahead. So a run costs one read a node, and a jump one read.
+
+    >>> cache = LevelCache(512)
+    >>> [cache.follow(m) for m in (10, 11, 12, 13, 14)]
+    [range(0, 0), range(12, 14), range(0, 0), range(14, 18), range(0, 0)]
+    """
+
+    __slots__ = ("_last", "_size", "_wanted", "capacity", "nodes")
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.nodes: dict[int, Any] = {}
+        self._last = -3  # the last position read
+        self._size = 1  # how many were wanted last
+        self._wanted = 0  # up to which position they were
+
+    def follow(self, m: int) -> range:
+        """Note that position m is read; return the positions to read ahead now. O(1)."""
+        step = m - self._last
+        if not step:
+            return range(0)
+        self._last = m
+        if not 0 < step <= 2:
+            self._size, self._wanted = 1, m
+            return range(0)
+        if 2 * (self._wanted - m) > self._size * step:
+            return range(0)
+        start = max(self._wanted, m + step)
+        self._size = min(self.capacity, 2 * self._size)
+        self._wanted = start + self._size * step
+        return range(start, self._wanted, step)
+
+    def add(self, m: int, state: Any, first: int) -> None:
+        """Keep a node; those before `first`, which left the window, make room. Amortised O(1)."""
+        self.nodes[m] = state
+        if len(self.nodes) > 2 * self.capacity:
+            self.nodes = {k: node for k, node in self.nodes.items() if k >= first}
+            if 4 * len(self.nodes) > 7 * self.capacity:
+                self.nodes = {m: state}  # single reads far from the head, which are rare

@@ -78,17 +78,15 @@ class RedisStore(Store):
             self._client.close()
             raise
 
-    def get(self, key: bytes) -> bytes | None:  # noqa: D102
+    def get(self, key: bytes) -> bytes | None:
         found: bytes | None = self._retrying(lambda: self._client.get(self._prefix + key))
         return found
 
-    def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:  # noqa: D102
+    def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:
         full = [self._prefix + key for key in wanted]
         return self._retrying(lambda: self._client.mget(full)) if full else []
 
-    def batch(  # noqa: D102
-        self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None
-    ) -> None:
+    def batch(self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None) -> None:
         self._check_held(window)
         pairs = [(self._prefix + key, value) for key, value in puts]
         old = [self._prefix + key for key in deletes]
@@ -113,7 +111,7 @@ class RedisStore(Store):
 
         self._retrying(transaction)
 
-    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:  # noqa: D102
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         beginning = self._prefix + prefix
         pattern = b"".join(
             b"\\" + bytes((c,)) if c in b"*?[]^\\" else bytes((c,)) for c in beginning
@@ -184,7 +182,7 @@ class RedisStore(Store):
             time.sleep(pause)
             pause = min(2 * pause, 0.25)
 
-    def close(self) -> None:  # noqa: D102
+    def close(self) -> None:
         self._over.set()  # no call is made again from now on
         super().close()
 

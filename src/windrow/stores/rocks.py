@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from windrow.stores.base import Pairs, Store, extra
@@ -56,18 +57,16 @@ class RocksStore(Store):
         options.set_block_based_table_factory(tables)
         return options
 
-    def get(self, key: bytes) -> bytes | None:  # noqa: D102
+    def get(self, key: bytes) -> bytes | None:
         self._check_open()
         found: bytes | None = self._db.get(key)
         return found
 
-    def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:  # noqa: D102
+    def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:
         self._check_open()
         return list(self._db.get(list(wanted)))
 
-    def batch(  # noqa: D102
-        self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None
-    ) -> None:
+    def batch(self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None) -> None:
         self._check_held(window)
         changes = self._rocks.WriteBatch(raw_mode=True)
         for key, value in puts:
@@ -76,14 +75,12 @@ class RocksStore(Store):
             changes.delete(key)
         self._writing(self._db.write, changes)
 
-    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:  # noqa: D102
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         self._check_open()
-        for key, value in self._db.items(from_key=prefix):
-            if not key.startswith(prefix):
-                return
-            yield key, value
+        entries = self._db.items(from_key=prefix)
+        yield from takewhile(lambda entry: entry[0].startswith(prefix), entries)
 
-    def flush(self) -> None:  # noqa: D102
+    def flush(self) -> None:
         self._check_open()
         self._writing(self._db.flush_wal, True)
 

@@ -56,19 +56,12 @@ def compare(
 
 
 def _difference(a: pa.ChunkedArray, b: pa.ChunkedArray) -> Any:
-    """Return the relative difference of the values in each row: 0 if equal or both null."""
-    if pt.is_list(a.type) or pt.is_large_list(a.type):
-        rows = [np.array(column.to_pylist(), float) for column in (a, b)]
-        return _relative(*rows).max(axis=1, initial=0)
-    if pt.is_floating(a.type):
-        return _relative(numbers(a), numbers(b))
-    return np.where(numbers(a) == numbers(b), 0, np.inf)
-
-
-def _relative(a: Any, b: Any) -> Any:
+    """Return by how much the values of each row differ, by the larger: 0 if equal or both null."""
+    x, y = (np.array(column.to_pylist(), float).reshape(len(column), -1) for column in (a, b))
     with np.errstate(invalid="ignore", divide="ignore"):
-        apart = np.abs(a - b) / np.maximum(np.maximum(np.abs(a), np.abs(b)), 1e-300)
-    return np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.nan_to_num(apart, nan=np.inf))
+        apart = np.abs(x - y) / np.maximum(np.maximum(np.abs(x), np.abs(y)), 1e-300)
+    apart = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0, np.nan_to_num(apart, nan=np.inf))
+    return apart.max(axis=1, initial=0)
 
 
 def numbers(column: pa.ChunkedArray) -> Any:

@@ -15,7 +15,7 @@ from windrow.cli.demo.questions import QUANTILES
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_INK = "#123456"  # stands for the colour of text, which a page chooses
+_INK = "#22262e"  # of text; the page puts its own in this one's place
 _COLOURED: Any = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
 _READINGS, _PEAK, _MEAN = "#8a94a6", "#e4572e", "#2e86ab"
 _BURST = 300  # watts
@@ -29,13 +29,13 @@ def save_charts(
     import matplotlib
 
     matplotlib.use("agg")
-    figure = _draw(readings, results)
+    with matplotlib.rc_context(dict.fromkeys(_COLOURED, _INK)):
+        figure = _draw(readings, results)
     png, svg = folder / "chart.png", folder / "chart.svg"
     figure.savefig(png, dpi=150, facecolor="white")
     svg.write_text(_svg(figure, facecolor="white"), "utf-8")
-    with matplotlib.rc_context({**dict.fromkeys(_COLOURED, _INK), "svg.fonttype": "none"}):
-        inline = _svg(_draw(readings, results), transparent=True)
-    return _element(inline), [png, svg]
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        return _element(_svg(figure, transparent=True)), [png, svg]
 
 
 def _draw(readings: pa.Table, results: dict[str, pa.Table]) -> Figure:

@@ -25,14 +25,8 @@ _INTACT = zlib.crc32(bytes(4))  # the CRC-32 of any bytes that end with their ow
 _FIRST_CHUNKS = b"WRWS"  # how a stream's chunks of version 1 begin
 
 
-def with_checksum(frame: bytearray) -> bytes:
-    """Return a frame that lacks only its checksum, with it. O(its size)."""
-    frame += _CHECKSUM.pack(zlib.crc32(frame))
-    return bytes(frame)
-
-
-def joined(parts: list[bytes]) -> bytes:
-    """Return the same for a frame in parts, of which each is copied only once. O(their size)."""
+def joined(*parts: bytes | bytearray) -> bytes:
+    """Return the parts of a frame and its checksum, each copied only once. O(their size)."""
     checksum = 0
     for part in parts:
         checksum = zlib.crc32(part, checksum)

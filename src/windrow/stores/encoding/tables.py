@@ -24,7 +24,7 @@ def encode(*tables: pa.Table) -> bytes:
     >>> decode(data, [pa.schema({"x": pa.int64()})], "a chunk")[0].to_pydict()
     {'x': [1, 2]}
     """
-    return joined([_START, *(_one_batch(table).serialize() for table in tables)])
+    return joined(_START, *(_one_batch(table).serialize() for table in tables))
 
 
 def decode(data: bytes, schemas: Sequence[pa.Schema], what: str) -> list[pa.Table]:

@@ -19,18 +19,19 @@ made.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import math
 import struct
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from itertools import chain
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from windrow.aggregations.runs import Run
 from windrow.errors import InvalidArgument, InvalidValue
-from windrow.stores.encoding.frame import CHECKSUM_SIZE, HEADER, check_frame, with_checksum
+from windrow.stores.encoding.frame import CHECKSUM_SIZE, HEADER, check_frame, joined
 from windrow.stores.errors import CorruptValue
 
 Record = TypeVar("Record", bound=type)
@@ -41,7 +42,7 @@ _WRITERS: dict[type, Writer] = {}
 _READERS: dict[int, Reader] = {}
 _RECORDS: dict[str, Callable[[list[Any]], Any]] = {}
 _FLAT = frozenset({type(None), bool, int, float, str, bytes})
-_FLOAT = struct.Struct("<d")
+_FLOAT = struct.Struct("<cd")  # its tag, and the float
 _SMALL = 0x80  # the tag of the integer 0
 
 
@@ -53,7 +54,7 @@ def encode(value: Any) -> bytes:
     """
     out = bytearray(HEADER)
     _write(value, out)
-    return with_checksum(out)
+    return joined(out)
 
 
 def decode(data: bytes, what: object = "the value") -> Any:
@@ -164,13 +165,8 @@ def _read_int(data: bytes, at: int) -> tuple[int, int]:
     return int.from_bytes(data[at : at + size], "little", signed=True), at + size
 
 
-def _write_float(value: float, out: bytearray) -> None:
-    out += b"d"
-    out += _FLOAT.pack(value)
-
-
 def _read_float(data: bytes, at: int) -> tuple[float, int]:
-    (value,) = _FLOAT.unpack_from(data, at)
+    _, value = _FLOAT.unpack_from(data, at - 1)
     return (value if value == value else math.nan), at + 8  # as a key, NaN is found by identity
 
 
@@ -185,11 +181,6 @@ def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
     return data[at : at + size], at + size
 
 
-def _write_text(value: str, out: bytearray) -> None:
-    """Append UTF-8; half a surrogate pair, which is none, is kept as it is."""
-    _write_bytes(value.encode("utf-8", "surrogatepass"), out, b"s")
-
-
 def _read_text(data: bytes, at: int) -> tuple[str, int]:
     value, at = _read_bytes(data, at)
     return value.decode("utf-8", "surrogatepass"), at
@@ -198,8 +189,9 @@ def _read_text(data: bytes, at: int) -> tuple[str, int]:
 _WRITERS[type(None)] = lambda value, out: out.append(0x4E)
 _WRITERS[bool] = lambda value, out: out.append(0x54 if value else 0x46)
 _WRITERS[int] = _write_int
-_WRITERS[float] = _write_float
-_WRITERS[str] = _write_text
+_WRITERS[float] = lambda value, out: out.extend(_FLOAT.pack(b"d", value))
+# half a surrogate pair, which is no UTF-8, is kept as it is
+_WRITERS[str] = lambda v, out: _write_bytes(v.encode("utf-8", "surrogatepass"), out, b"s")
 _WRITERS[bytes] = _write_bytes
 _READERS[ord("N")] = lambda data, at: (None, at)
 _READERS[ord("T")] = lambda data, at: (True, at)
@@ -268,19 +260,12 @@ def _set_writer(tag: str) -> Writer:
     return write_set
 
 
-def _dict_items(values: dict[Any, Any]) -> list[Any]:
-    return [item for pair in values.items() for item in pair]
-
-
-def _dict_of(items: list[Any]) -> dict[Any, Any]:
-    return dict(zip(items[::2], items[1::2], strict=True))
-
-
 _WRITERS[tuple], _READERS[ord("t")] = _sequence_writer("t"), _items_reader(tuple)
 _WRITERS[list], _READERS[ord("l")] = _sequence_writer("l"), _items_reader(list)
 _WRITERS[set], _READERS[ord("S")] = _set_writer("S"), _items_reader(set)
 _WRITERS[frozenset], _READERS[ord("Z")] = _set_writer("Z"), _items_reader(frozenset)
-_WRITERS[dict], _READERS[ord("m")] = _items_writer("m", _dict_items), _items_reader(_dict_of)
+_WRITERS[dict] = _items_writer("m", lambda pairs: list(chain.from_iterable(pairs.items())))
+_READERS[ord("m")] = _items_reader(lambda i: dict(zip(i[::2], i[1::2], strict=True)))
 
 _add(Decimal, "D", lambda value: (str(value),), Decimal)
 _add(Fraction, "q", lambda value: (value.numerator, value.denominator), Fraction)
@@ -289,23 +274,29 @@ _add(complex, "c", lambda value: (value.real, value.imag), complex)
 # -- dates and times -----------------------------------------------------------------------------
 
 
-def _zone_item(zone: datetime.tzinfo | None) -> Any:
+def _zone_item(zone: dt.tzinfo | None) -> Any:
     """Return a time zone as something storable: None, its name, or its distance from UTC."""
     if zone is None:
         return None
     if isinstance(zone, ZoneInfo) and zone.key:
         return zone.key
-    if isinstance(zone, datetime.timezone):
+    if isinstance(zone, dt.timezone):
         return zone.utcoffset(None)
     raise InvalidValue(
-        f"a store cannot hold the time zone {zone!r}; take a ZoneInfo or a datetime.timezone"
+        f"a store cannot hold the time zone {zone!r}; take a ZoneInfo or a dt.timezone"
     )
 
 
-def _zone_of(item: Any) -> datetime.tzinfo | None:
-    if item is None:
-        return None
-    return ZoneInfo(item) if isinstance(item, str) else datetime.timezone(item)
+def _zoned(kind: Any) -> Callable[..., Any]:
+    """Return what makes a time, or a date and time, of its fields, its fold and its zone."""
+
+    def make(*items: Any) -> Any:
+        *fields, fold, zone = items
+        if zone is not None:
+            zone = ZoneInfo(zone) if isinstance(zone, str) else dt.timezone(zone)
+        return kind(*fields, zone, fold=fold)
+
+    return make
 
 
 def _date_items(value: Any) -> tuple[int, ...]:
@@ -317,20 +308,10 @@ def _time_items(value: Any) -> tuple[Any, ...]:
     return *clock, value.fold, _zone_item(value.tzinfo)
 
 
-def _time_of(
-    hour: int, minute: int, second: int, microsecond: int, fold: int, zone: Any
-) -> datetime.time:
-    return datetime.time(hour, minute, second, microsecond, _zone_of(zone), fold=fold)
-
-
-def _datetime_of(year: int, month: int, day: int, *time: Any) -> datetime.datetime:
-    return datetime.datetime.combine(datetime.date(year, month, day), _time_of(*time))
-
-
-_add(datetime.date, "Y", _date_items, datetime.date)
-_add(datetime.time, "H", _time_items, _time_of)
-_add(datetime.datetime, "y", lambda v: (*_date_items(v), *_time_items(v)), _datetime_of)
-_add(datetime.timedelta, "e", lambda v: (v.days, v.seconds, v.microseconds), datetime.timedelta)
+_add(dt.date, "Y", _date_items, dt.date)
+_add(dt.time, "H", _time_items, _zoned(dt.time))
+_add(dt.datetime, "y", lambda v: (*_date_items(v), *_time_items(v)), _zoned(dt.datetime))
+_add(dt.timedelta, "e", lambda v: (v.days, v.seconds, v.microseconds), dt.timedelta)
 
 # -- NumPy, which is imported only where there is an array or number of it -----------------------
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
+from bench import debs
 from windrow.errors import InvalidArgument, InvalidValue
-from windrow.samples import debs
 
 
 def energy(path: Path, rows: int, width: int = 56, end: str = "\r\n") -> Path:
