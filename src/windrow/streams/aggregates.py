@@ -65,8 +65,8 @@ class GrowingWindows(Family[Log]):
         first = bound.query.window.keeps(rows, windows)[stretch]
         merged = self._parts.merge(WindowResults(columns, Windows(rows.starts, lo=first, hi=end)))
         counts = np.concatenate([[0], np.cumsum(weights)])
-        own = joined.table.select(self._beside).take(pa.array(joined.order[end - 1]))
-        beside = dict(zip(own.column_names, own.columns, strict=True))
+        last = pa.array(joined.order[end - 1])
+        beside = {name: joined.table.column(name).take(last) for name in self._beside}
         added = pa.table({**beside, **merged, NUMBER: pa.array(counts[end] - counts[first])})
         stays = ~np.isin(np.searchsorted(joined.keys, np.arange(joined.size), "right"), touched)
         log.replace(np.sort(joined.order[stays]), added, now or 0)

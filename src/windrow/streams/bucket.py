@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from windrow.streams.family import passing
 from windrow.streams.header import Header
 from windrow.streams.log import Entries, Log
-from windrow.streams.plan import QUERY, Plan
+from windrow.streams.plan import Plan
 from windrow.streams.slices import SlicedWindows
 from windrow.streams.step import NEVER, NewResults, integers
 from windrow.streams.waiting import Waiting
 from windrow.tables.columns import nulls_of, whole
+from windrow.tables.run import QUERY, with_columns
 
 _WAITING = 0  # the number of the log in which rows wait; those of what is kept follow
 
@@ -173,18 +174,10 @@ class Bucket:
 
     def _full(self, table: pa.Table, late: bool = False, query: int = 0) -> pa.Table:
         """Rows with all columns of the result."""
-        n = table.num_rows
-        columns = {}
-        for f in self.plan.result:
-            if f.name == self.plan.late:
-                columns[f.name] = pa.array(np.full(n, late))
-            elif f.name == QUERY and self.plan.told_apart:
-                columns[f.name] = pa.array(np.full(n, query, np.int32))
-            elif f.name in table.column_names:
-                columns[f.name] = table.column(f.name).cast(f.type)
-            else:
-                columns[f.name] = pa.nulls(n, f.type)
-        return pa.table(columns, self.plan.result)
+        values: dict[str, Any] = {} if self.plan.late is None else {self.plan.late: late}
+        if self.plan.told_apart:
+            values[QUERY] = query
+        return with_columns(table, self.plan.result, values)
 
     # -- what is kept -----------------------------------------------------------------------
 

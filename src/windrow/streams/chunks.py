@@ -85,11 +85,28 @@ class ChunkedWindows(Family[History]):
         looked_at = held.counts[crossed].sum() + new.num_rows
         if held.counts[inside].sum() < _WORTH * looked_at:
             crossed, inside = crossed | inside, np.zeros_like(inside)
-        rows, ordinal = self._rows(history, held, crossed)
-        if inside.any():
-            return self._from_states(bound, history, held, inside, rows, ordinal, new)
-        joined = Joined(self.keys, rows, new)
-        return self.over_rows(bound, joined, joined.rows(bound), new)[0]
+        rows, chunk = self._rows(history, held, crossed)
+        if not inside.any():
+            joined = Joined(self.keys, rows, new)
+            return self.over_rows(bound, joined, joined.rows(bound), new)[0]
+        # states: of whole chunks, and of each row that is looked at
+        summaries = [history.summary(chunk) for chunk in history.chunks]
+        middle = pa.concat_tables(summaries).filter(pa.array(inside))
+        before = pa.concat_tables([middle, lifted(self._parts, rows, self.keys, COUNT)])
+        far = np.iinfo(np.int64).max
+        places = np.concatenate([held.chunk[inside], chunk, np.full(new.num_rows, far)])
+        alone = lifted(self._parts, new, self.keys, COUNT)
+        joined = Joined(self.keys, before, alone, places=[places])
+        at = None
+        if window.measured:
+            name = str(bound.order)
+            highs = held.highs[held.chunk[inside]]
+            at = np.concatenate([highs, integers(rows, name), integers(new, name)])[joined.order]
+        sorted_rows = joined.rows(bound, at, weights=joined.sorted(COUNT))
+        windows = window.bounds(sorted_rows)
+        over = WindowResults(SortedColumns(joined.table.column, sorted_rows), windows.windows)
+        results = self._parts.results(over, bound.types)
+        return NewResults(new, joined.new_rows(joined.fresh), results)
 
     def _rows(
         self, history: History, held: Held, crossed: NDArray[np.bool_]
@@ -104,29 +121,6 @@ class ChunkedWindows(Family[History]):
             tables.append(rows)
             ordinals.append(np.full(rows.num_rows, i))
         return pa.concat_tables(tables), np.concatenate(ordinals)
-
-    def _from_states(
-        self, bound: Bound, history: History, held: Held, inside: Any, rows: pa.Table,
-        ordinal: Any, new: pa.Table,
-    ) -> NewResults:  # fmt: skip
-        """The results over states: of whole chunks, and of each row that is looked at."""
-        summaries = [history.summary(chunk) for chunk in history.chunks]
-        middle = pa.concat_tables(summaries).filter(pa.array(inside))
-        alone = lifted(self._parts, rows, self.keys, COUNT).select(middle.column_names)
-        far = np.iinfo(np.int64).max
-        places = np.concatenate([held.chunk[inside], ordinal, np.full(new.num_rows, far)])
-        states = lifted(self._parts, new, self.keys, COUNT)
-        joined = Joined(self.keys, pa.concat_tables([middle, alone]), states, places=[places])
-        at = None
-        if bound.query.window.measured:
-            name = str(bound.order)
-            highs = held.highs[held.chunk[inside]]
-            at = np.concatenate([highs, integers(rows, name), integers(new, name)])[joined.order]
-        sorted_rows = joined.rows(bound, at, weights=joined.sorted(COUNT))
-        windows = bound.query.window.bounds(sorted_rows)
-        over = WindowResults(SortedColumns(joined.table.column, sorted_rows), windows.windows)
-        results = self._parts.results(over, bound.types)
-        return NewResults(new, joined.new_rows(joined.fresh), results)
 
     # -- what is kept -----------------------------------------------------------------------
 

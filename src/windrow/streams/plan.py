@@ -17,9 +17,8 @@ from windrow.streams.rows import RowWindows
 from windrow.streams.slices import SlicedWindows
 from windrow.streams.step import Gap, nullable
 from windrow.tables.bind import Bound
+from windrow.tables.run import QUERY
 from windrow.windows.base import Kept
-
-QUERY = "query"
 
 
 @dataclass(frozen=True)
