@@ -44,10 +44,10 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key of a thousand rows is hot, and ranges are short."""
     groups = import_module("windrow.spark.groups")
-    hot = import_module("windrow.spark.hot")
+    ranges = import_module("windrow.spark.ranges")
     run = import_module("windrow.spark.dataframe")
-    monkeypatch.setattr(hot, "ROWS", 1000)
-    monkeypatch.setattr(hot, "SAMPLE", 1.0)
+    monkeypatch.setattr(ranges, "HOT_ROWS", 1000)
+    monkeypatch.setattr(ranges, "HOT_SAMPLE", 1.0)
     monkeypatch.setattr(groups, "FEWEST", 300)
     monkeypatch.setattr(groups, "SAMPLE", 1.0)
     monkeypatch.setattr(groups, "BINS", 4)
@@ -131,8 +131,8 @@ def test_times_as_keys(spark: SparkSession) -> None:
 
 
 def test_small_frames_are_not_looked_at(rows: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    hot = import_module("windrow.spark.hot")
-    monkeypatch.setattr(hot, "ROWS", 1 << 20)
-    monkeypatch.setattr(hot, "SAMPLE", None)  # a job would fail
+    ranges = import_module("windrow.spark.ranges")
+    monkeypatch.setattr(ranges, "HOT_ROWS", 1 << 20)
+    monkeypatch.setattr(ranges, "HOT_SAMPLE", None)  # a job would fail
     query = sliding(partition_by="key", order_by="id", rows=10, m=Max("v"))
     assert "windrow_tag" not in rows.transform(query)._jdf.queryExecution().toString()  # type: ignore[operator]

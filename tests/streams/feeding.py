@@ -68,7 +68,7 @@ class Stream:
         """One batch, then the step that the watermark behind it asks for."""
         arrived = rows
         if self.plan.presliced is not None:
-            arrived = self.plan.presliced.sliced(rows).select(self.plan.arrives.names)
+            arrived = self.plan.presliced.slices(rows)[0].select(self.plan.arrives.names)
         self._step([arrived.cast(self.plan.arrives)])
         if self.plan.timed and rows.num_rows:
             at = rows.column(self.plan.time).cast(pa.int64()).to_numpy()

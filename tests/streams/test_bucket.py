@@ -267,3 +267,14 @@ def test_idle_keys_leave() -> None:
         assert made.column("e").to_pylist() == [1, 1, 1, 1, 1, 2]
         stream.restart()
         assert stream.store.size == 0 or stream.bucket.due is not None
+
+
+@pytest.mark.parametrize("kind", ["many rows", "range", "all rows", "hopping"])
+def test_columns_that_are_never_null(kind: str) -> None:
+    """What is computed of rows may be null, so it must fit what the store has of them."""
+    rows = readings(600, 2, 1, spread=600).drop_columns(["x"])
+    rows = rows.set_column(1, "key", rows.column("key").fill_null("none"))
+    rows = rows.cast(pa.schema([field.with_nullable(False) for field in rows.schema]))
+    query = asked(kind, parts={"a": Max("y"), "d": Mean("y")})
+    made = streamed(query, rows, 1).finish()
+    assert told(made) == told(query(rows).select(made.column_names))

@@ -7,8 +7,8 @@ One file a plan:
     keys       shuffle by key, sort, and one pass over each partition with carried state
     stream     streaming DataFrames: buckets of keys, their state in Spark's store
 
-`dataframe` chooses among them. `groups`, `cuts` and `hot` find where ranges begin, `shared` joins
-several queries, and `workers` takes rows to Python and results back.
+`dataframe` chooses among them. `groups` and `cuts` find where ranges begin, `schema` says what
+a query reads and gives, and `workers` takes rows to Python and results back.
 """
 
 from __future__ import annotations

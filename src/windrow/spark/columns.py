@@ -13,7 +13,7 @@ from pyspark.sql.types import DecimalType
 from windrow.queries.query import Query
 from windrow.tables.bind import Bound
 from windrow.tables.types import SHORT_DECIMAL
-from windrow.windows.sizes import is_number
+from windrow.windows.sizes import Axis, is_number
 
 
 def column(name: str) -> Any:
@@ -38,6 +38,11 @@ def ticks(bound: Bound, frame: Any) -> Any:
     """The order column as a number: microseconds for times, else what it is."""
     name = str(bound.order)
     return as_number(name, frame.schema[name].dataType.typeName())
+
+
+def ticks_axis(bound: Bound) -> Axis:
+    """What windows are measured in along `ticks`."""
+    return bound.axis if bound.axis.tick is None else replace(bound.axis, tick=1000)
 
 
 def as_number(name: str, kind: str) -> Any:

@@ -60,30 +60,20 @@ def cut_by_size(
 
     `counts` has the rows of each bin; if it is empty all have about as many, as quantiles have.
     """
-    owner = _owner(counts or [1] * (len(edges) + 1), ranges)
-    ends = [*edges, top]
-
-    def first_begins(b: int) -> int:
-        return 0 if b == 0 else bisect_right(edges, edges[b - 1] - size)
-
-    def last_begins(b: int) -> int:
-        return bisect_right(edges, ends[b] - size)
-
-    return _cuts(edges, owner, None if size is None else (first_begins, last_begins))
+    bins = len(edges) + 1
+    owner = _owner(counts or [1] * bins, ranges)
+    if size is None:
+        return _cuts(edges, owner, [0] * bins, [-1] * bins)
+    begins = [0, *(bisect_right(edges, end - size) for end in (*edges, top))]
+    return _cuts(edges, owner, begins[:-1], begins[1:])
 
 
 def cut_by_count(edges: Sequence[Any], counts: Sequence[int], ranges: int, rows: int) -> Cuts:
     """Cuts for windows of the last `rows` rows; `counts` has the rows of each bin."""
-    owner = _owner(counts, ranges)
     before = [0, *accumulate(counts)]
-
-    def first_begins(b: int) -> int:
-        return bisect_right(before, max(0, before[b] + 1 - rows)) - 1
-
-    def last_begins(b: int) -> int:
-        return bisect_right(before, max(0, before[b + 1] - rows)) - 1
-
-    return _cuts(edges, owner, (first_begins, last_begins))
+    first = [bisect_right(before, max(0, n + 1 - rows)) - 1 for n in before[:-1]]
+    last = [bisect_right(before, max(0, n - rows)) - 1 for n in before[1:]]
+    return _cuts(edges, _owner(counts, ranges), first, last)
 
 
 def joined_cuts(cuts: Sequence[Cuts]) -> Cuts | None:
@@ -112,13 +102,14 @@ def _owner(counts: Sequence[int], ranges: int) -> tuple[int, ...]:
     return tuple(known[p] for p in found)
 
 
-def _cuts(edges: Sequence[Any], owner: tuple[int, ...], begins: Any) -> Cuts:
-    """`begins` tells in which bins the first and the last window of a bin begin; None: in none."""
+def _cuts(
+    edges: Sequence[Any], owner: tuple[int, ...], first: Sequence[int], last: Sequence[int]
+) -> Cuts:
+    """The halos and middles, from the bins in which each bin's first and last windows begin."""
     halos, middles = [], []
     for p in range(owner[-1] + 1):
-        first, last = bisect_left(owner, p), bisect_right(owner, p) - 1
-        start, stop = (0, 0) if begins is None else (begins[0](first), begins[1](last) + 1)
-        stop = min(stop, first)
-        halos.append(range(min(start, stop), stop))
-        middles.append(range(stop, first))
+        begin, end = bisect_left(owner, p), bisect_right(owner, p)
+        stop = min(last[end - 1] + 1, begin)
+        halos.append(range(min(first[begin], stop), stop))
+        middles.append(range(stop, begin))
     return Cuts(tuple(edges), owner, tuple(halos), tuple(middles))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,52 +17,52 @@ from windrow.queries.query import Query
 from windrow.queries.shared import Shared
 from windrow.queries.streaming import Streaming
 from windrow.spark.columns import along_decimals, unused
+from windrow.spark.groups import Ranges
 from windrow.spark.keys import keyed
-from windrow.spark.ranges import Ranges, ranged, ranges_of
-from windrow.spark.schema import analysis_error, bound_to
-from windrow.spark.shared import check_together, shared_schema
+from windrow.spark.ranges import ranged, ranges_of
+from windrow.spark.schema import analysed, bound_to, check_together, result_schema
 from windrow.spark.slices import hopping, slices_natively
 from windrow.spark.stream import stream
 from windrow.tables.bind import Bound
 
 
-def run(query: Query, frame: Any) -> Any:
-    """The results as a DataFrame; nothing runs until Spark is asked for rows.
+def run(asked: Query | Shared, frame: Any) -> Any:
+    """The results as a DataFrame, of several queries as one; Spark runs nothing before it must.
 
     Only a query without a key looks at the order column first, to see where it can be cut; and one
     over a large frame at a sample of its keys, to see whether one of them must be.
     """
     if frame.isStreaming:
-        return run_stream(Streaming(query), frame)
-    return _run([query], frame)
-
-
-def run_shared(shared: Shared, frame: Any) -> Any:
-    """The results of several queries as one DataFrame, in one pass over the rows."""
-    if frame.isStreaming:
-        return run_stream(Streaming(shared), frame)
-    return _run(shared, frame)
-
-
-def _run(queries: Iterable[Query], frame: Any) -> Any:
-    bounds, columns, frame = _prepared_all(queries, frame)
-    if len(bounds) > 1:
+        return run_stream(Streaming(asked), frame)
+    with analysed(frame):
+        bounds, columns, frame = _prepared_all(asked, frame)
         check_together(bounds, frame)
-    schema = shared_schema(bounds, frame, columns)
-    way, ranges = _chosen(bounds, frame)
-    for bound in bounds:
-        trace(bound.query.window, way)
-    if way == "slices":
-        return hopping(bounds, frame, schema)
-    if ranges is not None:
-        return ranged(bounds, frame, schema, ranges)
-    return keyed(bounds, frame, schema)
+        schema = result_schema(bounds, frame, columns)
+        way, ranges = _chosen(bounds, frame)
+        for bound in bounds:
+            trace(bound.query.window, way)
+        if way == "slices":
+            return hopping(bounds, frame, schema)
+        if ranges is not None:
+            return ranged(bounds, frame, schema, ranges)
+        return keyed(bounds, frame, schema)
+
+
+run_shared = run  # queries share one pass over the rows
+
+
+def run_stream(asked: Streaming, frame: Any) -> Any:
+    """The results over a streaming DataFrame."""
+    with analysed(frame):
+        bounds, columns, frame = _prepared_all(asked.query, frame)
+        return stream(asked, bounds, frame, columns)
 
 
 def plan(query: Query, frame: Any) -> Plan:
     """What will run for a query over a DataFrame; it looks at the frame as `run` does."""
-    bound, frame = _prepared(query, frame)
-    return replace(bound.plan, spark=_chosen([bound], frame)[0])
+    with analysed(frame):
+        bound, frame = _prepared(query, frame)
+        return replace(bound.plan, spark=_chosen([bound], frame)[0])
 
 
 def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Ranges | None]:
@@ -80,20 +80,13 @@ def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Ranges | No
     return "keys" if bounds[0].query.partition_by else "one task", None
 
 
-def run_stream(asked: Streaming, frame: Any) -> Any:
-    """The answers over a streaming DataFrame."""
-    queries = asked.query if isinstance(asked.query, Shared) else [asked.query]
-    bounds, columns, frame = _prepared_all(queries, frame)
-    return stream(asked, bounds, frame, columns)
-
-
-def _prepared_all(queries: Iterable[Query], frame: Any) -> tuple[list[Bound], list[str], Any]:
+def _prepared_all(asked: Query | Shared, frame: Any) -> tuple[list[Bound], list[str], Any]:
     """Queries bound to the same frame, and the columns that it had before expressions joined."""
-    queries, columns, bounds = list(queries), frame.columns, []
+    queries = list(asked) if isinstance(asked, Shared) else [asked]
+    columns, bounds = frame.columns, []
     if len({query.where for query in queries}) > 1:
-        raise analysis_error(
-            Unsupported("shared queries over a DataFrame run in one pass: give all the same where"),
-            frame,
+        raise Unsupported(
+            "shared queries over a DataFrame run in one pass: give all the same where"
         )
     for query in queries:
         bound, frame = _prepared(query, frame)
@@ -106,9 +99,7 @@ def _prepared(query: Query, frame: Any) -> tuple[Bound, Any]:
     query, frame = along_decimals(query, frame)
     bound = bound_to(query, frame)
     if not bound.query.order_by and not frame.isStreaming:
-        raise analysis_error(
-            InvalidArgument("rows of a DataFrame have no order of their own: give order_by="), frame
-        )
+        raise InvalidArgument("rows of a DataFrame have no order of their own: give order_by=")
     frame, query = _computed(bound.query, frame)
     bound = bound_to(query, frame)
     return replace(bound, native=slices_natively(bound)), frame

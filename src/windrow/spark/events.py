@@ -7,8 +7,9 @@ failure is what it was. ``spark.read`` gives the same rows as a table.
 
 from __future__ import annotations
 
+import datetime as dt
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -28,9 +29,20 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from windrow.errors import InvalidArgument
-from windrow.spark.events_options import FIELDS, arrow_schema, checked
-from windrow.spark.events_recipe import Recipe
+from windrow.errors import InvalidArgument, did_you_mean
+from windrow.spark.events_recipe import FURTHEST, Recipe
+from windrow.windows.durations import nanoseconds
+
+TYPES = {
+    "bigint": pa.int64(),
+    "string": pa.string(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "double": pa.float64(),
+}
+# The columns, and what each may be; the first of them if no schema is given.
+COLUMNS = {"key": ("bigint", "string"), "ts": ("timestamp",), "value": ("double",),
+           "id": ("bigint",)}  # fmt: skip
+START = "2026-01-01T00:00:00+00:00"
 
 
 def register_events(spark: Any) -> None:
@@ -52,12 +64,11 @@ class Events(DataSource):
         return "windrow-events"
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        found = checked(options)
-        self.partitions: int = found.pop("partitions")
-        self.max_rows: int | None = found.pop("maxRowsPerTrigger")
-        total, until = found.pop("numRows"), found.pop("until")
-        fields = {FIELDS[name]: value for name, value in found.items()}
-        self.recipe = Recipe(**fields)
+        found = {"start": _instant("start", START), **_read_options(options)}
+        self.partitions: int = found.pop("partitions", 1)
+        self.max_rows: int | None = found.pop("max_rows", None)
+        total, until = found.pop("total", None), found.pop("until", None)
+        self.recipe = Recipe(**found)
         if total is not None and until is not None:
             raise InvalidArgument("give numRows or until, not both")
         if until is not None:
@@ -66,45 +77,49 @@ class Events(DataSource):
 
     def schema(self) -> str:
         """All columns; a schema of the user's may leave some out and have the key as a string."""
-        return "key BIGINT, ts TIMESTAMP, value DOUBLE, id BIGINT"
+        return ", ".join(f"{name} {kinds[0]}" for name, kinds in COLUMNS.items())
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The same rows as a table."""
         if self.total is None:
             raise InvalidArgument("a table has an end: give numRows or until")
-        return TableReader(self, arrow_schema(schema), self.total)
+        return TableReader(self, _arrow_schema(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The rows as they come due."""
-        return StreamReader(self, arrow_schema(schema))
+        return StreamReader(self, _arrow_schema(schema))
 
 
 @dataclass
-class WaitingChunk(InputPartition):
+class Piece(InputPartition):
     """The rows at positions [first, last): what one task makes."""
 
     first: int
     last: int
 
 
-class TableReader(DataSourceReader):
-    """All rows at once."""
+class Reader:
+    """What reads a piece of the rows of a source, with the columns of a schema."""
 
-    def __init__(self, source: Events, schema: pa.Schema, total: int) -> None:
-        self.source, self.made, self.total = source, schema, total
-
-    def partitions(self) -> list[InputPartition]:
-        """One piece a task."""
-        pieces = _pieces(0, self.total, self.source.partitions)
-        return pieces or [WaitingChunk(0, 0)]  # Spark reads one partition if it is given none
+    def __init__(self, source: Events, schema: pa.Schema) -> None:
+        self.source, self.columns = source, schema
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a piece, in Arrow batches."""
-        assert isinstance(partition, WaitingChunk)
-        return self.source.recipe.batches(partition.first, partition.last, self.made)
+        assert isinstance(partition, Piece)
+        return self.source.recipe.batches(partition.first, partition.last, self.columns)
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class TableReader(Reader, DataSourceReader):
+    """All rows at once."""
+
+    def partitions(self) -> list[InputPartition]:
+        """One piece a task."""
+        pieces = _pieces(0, self.source.total or 0, self.source.partitions)
+        return pieces or [Piece(0, 0)]  # Spark reads one partition if it is given none
+
+
+class StreamReader(Reader, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The rows that are due, counted from when the query first began.
 
     A query that was down for a while finds the rows that it missed waiting, as in a queue. Rows of
@@ -112,7 +127,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """
 
     def __init__(self, source: Events, schema: pa.Schema) -> None:
-        self.source, self.made = source, schema
+        super().__init__(source, schema)
         self.began = _now()
         self.all_at_once = False
 
@@ -150,11 +165,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._check(end)
         return _pieces(int(start["position"]), int(end["position"]), self.source.partitions)
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a piece, in Arrow batches."""
-        assert isinstance(partition, WaitingChunk)
-        return self.source.recipe.batches(partition.first, partition.last, self.made)
-
     def _due(self) -> int:
         total = self.source.total
         if self.all_at_once and total is not None:
@@ -177,8 +187,97 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _pieces(first: int, last: int, count: int) -> list[InputPartition]:
     cuts = [first + (last - first) * n // count for n in range(count + 1)]
-    return [WaitingChunk(a, b) for a, b in pairwise(cuts) if a < b]
+    return [Piece(a, b) for a, b in pairwise(cuts) if a < b]
 
 
 def _now() -> int:
     return time.time_ns() // 1000
+
+
+# -- options ------------------------------------------------------------------------------------
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    """The columns that were asked for, in Arrow's types, or an error that names the wrong one."""
+    fields = []
+    for field in schema.fields:
+        if field.name not in COLUMNS:
+            raise InvalidArgument(
+                f"windrow-events has no column {field.name!r}; {did_you_mean(field.name, COLUMNS)}"
+            )
+        text = field.dataType.simpleString()
+        if text not in COLUMNS[field.name]:
+            allowed = " or ".join(COLUMNS[field.name])
+            raise InvalidArgument(f"{field.name} is {allowed}, not {text}")
+        fields.append(pa.field(field.name, TYPES[text], field.nullable))
+    return pa.schema(fields)
+
+
+def _whole(least: int, most: int) -> Callable[[str, str], int]:
+    def read(name: str, text: str) -> int:
+        number = int(text) if text.strip().lstrip("-").isdecimal() else None
+        if number is None or not least <= number <= most:
+            raise InvalidArgument(f"{name} must be a whole number from {least}, got {text!r}")
+        return number
+
+    return read
+
+
+def _share(name: str, text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 1:
+        raise InvalidArgument(f"{name} must be a number from 0 up to 1, got {text!r}")
+    return share
+
+
+def _duration(name: str, text: str) -> int:
+    span = nanoseconds(text, name)
+    if span % 1000:
+        raise InvalidArgument(f"{name} must be whole microseconds, got {text!r}")
+    return span // 1000
+
+
+def _instant(name: str, text: str) -> int:
+    try:
+        instant = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidArgument(f"{name} must be a time like {START!r}, got {text!r}") from None
+    if instant.tzinfo is None:
+        instant = instant.replace(tzinfo=dt.UTC)
+    return (instant - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
+
+
+# What may be set: what it is called here (the fields of a Recipe among them), and how it is read.
+OPTIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
+    "rowsPerSecond": ("rate", _whole(1, 10**9)),
+    "keys": ("keys", _whole(1, 2**32 - 1)),
+    "disorder": ("disorder", _duration),
+    "late": ("late", _share),
+    "lateBy": ("late_by", _duration),
+    "bursts": ("bursts", _duration),
+    "burstShare": ("burst_share", _share),
+    "start": ("start", _instant),
+    "seed": ("seed", _whole(0, 2**64 - 1)),
+    "numRows": ("total", _whole(0, FURTHEST)),
+    "until": ("until", _instant),
+    "maxRowsPerTrigger": ("max_rows", _whole(1, FURTHEST)),
+    "partitions": ("partitions", _whole(1, 10_000)),
+}
+
+
+def _read_options(options: Mapping[str, str]) -> dict[str, Any]:
+    """The values of the options that are given; Spark hands names over in lower case."""
+    known = {name.lower(): name for name in OPTIONS}
+    found = {}
+    for given, text in options.items():
+        name = known.get(given.lower())
+        if name is None:
+            raise InvalidArgument(
+                f"windrow-events has no option {given!r}; {did_you_mean(given, OPTIONS)}"
+            )
+        field, read = OPTIONS[name]
+        found[field] = read(name, text)
+    return found

@@ -136,7 +136,6 @@ SCHEMA = pa.schema(
         "id": pa.int64(),
     }
 )
-TYPES = {**{field.name: [field.type] for field in SCHEMA}, "key": [pa.int64(), pa.string()]}
 
 
 def _unit(bits: Bits) -> Any:

@@ -12,26 +12,23 @@ Spark aggregates the bins itself where it can and the order of rows does not mat
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from windrow.spark.columns import column, unused
+from windrow.spark.columns import column, ticks_axis, unused
 from windrow.spark.cuts import BINS, Cuts, cut_by_count, cut_by_size, joined_cuts
-from windrow.spark.schema import in_arrow
 from windrow.spark.slices import native_states
+from windrow.spark.workers import Batches, arrow_result, in_arrow
+from windrow.streams.step import states_by_key
 from windrow.tables.bind import Bound
-from windrow.tables.results import SortedColumns, WindowResults
-from windrow.tables.sort import rows_in_place
-from windrow.tables.states import StateColumns
-from windrow.windows.positions import Windows
+from windrow.tables.states import StateColumns, states_of
 
 # A range of fewer rows is not worth its task; one of more, held as a whole, would fill a worker.
 FEWEST, MOST = 1 << 16, 1 << 21
@@ -45,16 +42,35 @@ BIN = "windrow_bin"
 class Group:
     """A sequence of rows, its cuts, and the numbers of its first range and bin among all."""
 
+    number: int
     cuts: Cuts
     before: tuple[int, ...]  # how many rows lie before each bin, if windows count rows
     range: int = 0
     bin: int = 0
 
 
-def groups(
-    bounds: Sequence[Bound], frame: Any, at: Any, which: Any, tasks: int
-) -> dict[int, Group]:
-    """How the rows that `which` numbers are cut; those that are not worth it are left out.
+@dataclass(frozen=True)
+class Ranges:
+    """Where the rows of a frame are cut: a group for all of them, or for each hot key."""
+
+    groups: tuple[Group, ...]
+    at: Any  # the order as a number, an expression
+    which: Any  # the number of a row's group, as an expression; null for all other rows
+
+    @property
+    def count(self) -> int:
+        """How many ranges there are."""
+        return sum(group.cuts.ranges for group in self.groups)
+
+    @property
+    def bin(self) -> Any:
+        """The number of a row's bin among all, as an expression; null for a row of no group."""
+        placed = {group.number: (group.cuts.edges, group.bin) for group in self.groups}
+        return _bin_of(self.at, self.which, placed)
+
+
+def cut(bounds: Sequence[Bound], frame: Any, at: Any, which: Any, tasks: int) -> Ranges | None:
+    """How the rows that `which` numbers are cut; None if no group is worth it.
 
     Rows that it has null for are counted, so that a group gets its share of the tasks.
     """
@@ -72,15 +88,15 @@ def groups(
     counts: dict[int, list[int]] = {i: [] for i in edges}
     if any(bound.query.window.reach_rows is not None for bound in bounds):
         counts = _counts(frame, at, which, edges)
-    made: dict[int, Group] = {}
+    groups: list[Group] = []
     first_range = first_bin = 0
     for i in sorted(edges):
         cuts = joined_cuts([_cut(b, edges[i], counts[i], ranges[i], tops[i]) for b in bounds])
         if cuts is not None and cuts.ranges > 1:
             before = tuple(accumulate(counts[i], initial=0)) if counts[i] else ()
-            made[i] = Group(cuts, before, first_range, first_bin)
+            groups.append(Group(i, cuts, before, first_range, first_bin))
             first_range, first_bin = first_range + cuts.ranges, first_bin + len(cuts.owner)
-    return made
+    return Ranges(tuple(groups), at, which) if groups else None
 
 
 def _cut(bound: Bound, edges: Any, counts: list[int], ranges: int, top: Any) -> Cuts:
@@ -144,7 +160,7 @@ def _counts(frame: Any, at: Any, which: Any, edges: dict[int, list[Any]]) -> dic
     if not edges:
         return counts
     placed = {i: (found, 0) for i, found in edges.items()}
-    binned = frame.select(which.alias("group"), bin_of(at, which, placed).alias(BIN))
+    binned = frame.select(which.alias("group"), _bin_of(at, which, placed).alias(BIN))
     for row in binned.where(sf.col(BIN).isNotNull()).groupBy("group", BIN).count().collect():
         counts[row["group"]][row[BIN]] = row["count"]
     return counts
@@ -152,19 +168,12 @@ def _counts(frame: Any, at: Any, which: Any, edges: dict[int, list[Any]]) -> dic
 
 def _reach(bound: Bound) -> Any:
     """How far windows reach back, in the unit of `ticks`; None for all the way."""
-    if not bound.query.window.measured:
-        return None
-    axis = bound.axis if bound.axis.tick is None else replace(bound.axis, tick=1000)
-    return bound.query.window.reach(axis)
+    window = bound.query.window
+    return window.reach(ticks_axis(bound)) if window.measured else None
 
 
-def bins_of(made: dict[int, Group]) -> dict[int, tuple[Any, int]]:
-    """Of each group the edges, and the number of its first bin among all."""
-    return {i: (group.cuts.edges, group.bin) for i, group in made.items()}
-
-
-def bin_of(at: Any, which: Any, edges: dict[int, tuple[Any, int]]) -> Any:
-    """The number of a row's bin among all; null for a row of no group."""
+def _bin_of(at: Any, which: Any, edges: dict[int, tuple[Any, int]]) -> Any:
+    """The number of a row's bin; `edges` has those of each group, and its first bin's number."""
     found = sf.lit(None).cast("int")
     for i, (ends, first) in edges.items():
         found = sf.when(which == i, _search(at, ends, first)).otherwise(found)
@@ -187,38 +196,31 @@ def _search(at: Any, edges: Any, first: int) -> Any:
 # -- the aggregates of whole bins ---------------------------------------------------------------
 
 
-def state_columns(bound: Bound) -> StateColumns:
-    """How the aggregations of a query travel."""
-    types = {field.name: field.type for field in bound.schema}
-    return StateColumns(bound.query.aggregations, types)
-
-
-def middles(bound: Bound, frame: Any, at: Any, which: Any, made: dict[int, Group]) -> Any:
-    """The partial aggregates of the bins that some range has in its middle; None if none has."""
-    bins = [group.bin + b for group in made.values() for m in group.cuts.middles for b in m]
+def middles(bound: Bound, frame: Any, ranges: Ranges) -> Any:
+    """The states of the bins that some range has in its middle; None if none has."""
+    groups = ranges.groups
+    bins = {group.bin + b for group in groups for middle in group.cuts.middles for b in middle}
     if not bins:
         return None
-    parts = state_columns(bound)
-    wanted = sf.array(*[sf.lit(b in set(bins)) for b in range(max(bins) + 1)])
+    parts = states_of([bound])
+    wanted = sf.array(*[sf.lit(b in bins) for b in range(max(bins) + 1)])
     name = unused(BIN, frame.columns)
-    binned = frame.withColumn(name, bin_of(at, which, bins_of(made)))
-    binned = binned.where(sf.get(wanted, sf.col(name)))
+    binned = frame.withColumn(name, ranges.bin).where(sf.get(wanted, sf.col(name)))
     if _reach(bound) is not None:  # rows without a time are in none
-        binned = binned.where(at.isNotNull())
+        binned = binned.where(ranges.at.isNotNull())
     schema = pa.schema([pa.field(name, pa.int32()), *parts.fields])
     columns = native_states(parts)
     if columns is not None and all(part.commutative for _, part in bound.query.aggregations):
         return _sorted(binned.groupBy(name).agg(*columns).toArrow().cast(schema))
-    ranges = sum(group.cuts.ranges for group in made.values())
-    owners = [group.range + p for group in made.values() for p in group.cuts.owner]
+    owners = [group.range + p for group in groups for p in group.cuts.owner]
     needed = dict.fromkeys(text for _, part in bound.query.aggregations for text in part.columns)
     spread = (
-        binned.repartitionById(ranges, sf.get(sf.array(*map(sf.lit, owners)), sf.col(name)))
+        binned.repartitionById(ranges.count, sf.get(sf.array(*map(sf.lit, owners)), sf.col(name)))
         .sortWithinPartitions(name, *[column(each) for each in bound.query.order_by])
         .select(name, *[column(each) for each in needed])
     )
     spark_schema = from_arrow_schema(schema)
-    work = Binned(parts, to_arrow_schema(spark_schema, timezone="UTC"))
+    work = Binned(parts, arrow_result(spark_schema))
     return _sorted(in_arrow(spread, work, spark_schema).toArrow())
 
 
@@ -234,27 +236,14 @@ class Binned:
     parts: StateColumns
     schema: pa.Schema
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The aggregates of the bins, whose numbers stand first, merged over the batches."""
+    def __call__(self, batches: Batches) -> Batches:
+        """The states of the bins, whose numbers stand first, merged over the batches."""
         held: pa.Table | None = None
         for batch in batches:
-            rows = pa.Table.from_batches([batch])
-            made = self._aggregated(rows, merging=False)
-            held = made if held is None else self._aggregated(pa.concat_tables([held, made]), True)
+            states = self._by_bin(pa.Table.from_batches([batch]))
+            held = states if held is None else self._by_bin(pa.concat_tables([held, states]))
         if held is not None:
-            yield from held.cast(self.schema).to_batches()
+            yield from held.select(self.schema.names).cast(self.schema).to_batches()
 
-    def _aggregated(self, rows: pa.Table, merging: bool) -> pa.Table:
-        bins = rows.column(0).to_numpy()
-        starts = np.concatenate([[0], np.flatnonzero(np.diff(bins)) + 1, [bins.size]])
-        lo, hi = starts[:-1], starts[1:]
-        over = over_rows(rows, lo, hi)
-        made = self.parts.merge(over) if merging else self.parts.make(over)
-        return pa.table({self.schema.names[0]: pa.array(bins[lo]), **made})
-
-
-def over_rows(rows: pa.Table, lo: Any, hi: Any) -> WindowResults:
-    """Windows over the rows of a table as they stand."""
-    place = rows_in_place(rows.num_rows)
-    windows = Windows(place.starts, lo=np.asarray(lo, np.int64), hi=np.asarray(hi, np.int64))
-    return WindowResults(SortedColumns(rows.column, place), windows)
+    def _by_bin(self, rows: pa.Table) -> pa.Table:
+        return states_by_key(self.parts, rows, [], slices=self.schema.names[0])[0]

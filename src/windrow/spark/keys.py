@@ -7,20 +7,20 @@ once a key, and a key may be longer than memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from windrow.spark.columns import column
-from windrow.spark.schema import arrow_result, in_arrow
-from windrow.spark.workers import KEPT, Tables, beside
+from windrow.spark.workers import KEPT, Batches, Tables, arrow_result, beside, in_arrow
 from windrow.tables.bind import Bound
 from windrow.tables.filters import satisfies
+from windrow.tables.run import QUERY, with_columns
 from windrow.tables.walk import Walk, walk_together
-
-QUERY = "query"  # whose result a row is, if several queries have rows of their own
 
 
 def keyed(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
@@ -44,14 +44,11 @@ def read(bounds: Sequence[Bound]) -> list[str]:
     names: list[str] = []
     for bound in bounds:
         query = bound.query
-        if not query.window.counts_rows or query.having or _runs_functions(bound):
+        own = any(part.functions is not None for part in query.parts.values())
+        if not query.window.counts_rows or query.having or own:
             names += bound.needed
         names += [*query.partition_by, *(c for p in query.parts.values() for c in p.columns)]
     return list(dict.fromkeys(names)) or list(bounds[0].query.order_by[:1])
-
-
-def _runs_functions(bound: Bound) -> bool:
-    return any(part.functions is not None for part in bound.query.parts.values())
 
 
 @dataclass(frozen=True)
@@ -62,15 +59,25 @@ class Answered:
 
     def __call__(self, tables: Tables) -> Tables:
         """The results, as long as the rows altogether."""
-        every = [replace(b, query=b.query.replace(having=None)) for b in self.bounds]
-        return map(self._kept, walk_together(every, tables))
+        return map(self._kept, self.walk(tables))
 
-    def _kept(self, made: pa.Table) -> pa.Table:
-        having = self.bounds[0].query.having
-        results = made.select([name for bound in self.bounds for name in bound.query.parts])
-        if having is None:
-            return results
-        return results.append_column(KEPT, [satisfies(having, made)])
+    def walk(self, tables: Tables) -> Tables:
+        """The rows with all of their results beside them."""
+        every = [replace(b, query=b.query.replace(having=None)) for b in self.bounds]
+        return walk_together(every, tables)
+
+    def own(self, rows: pa.Table) -> NDArray[np.bool_] | None:
+        """Which results are of rows that come out; None for all."""
+        return None
+
+    def _kept(self, rows: pa.Table) -> pa.Table:
+        """The results, and whether they come out unless all do."""
+        kept, having = self.own(rows), self.bounds[0].query.having
+        if having is not None:
+            passed = satisfies(having, rows)
+            kept = passed if kept is None else kept & passed
+        results = rows.select([name for bound in self.bounds for name in bound.query.parts])
+        return results if kept is None else results.append_column(KEPT, [kept])
 
 
 @dataclass(frozen=True)
@@ -84,32 +91,26 @@ class Walked:
     bounds: tuple[Bound, ...]
     schema: pa.Schema
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         """The result, batch by batch."""
-        walks = [self._walk(bound) for bound in self.bounds]
+        walks = [self.walk(bound) for bound in self.bounds]
         for batch in batches:
-            table = self._table(batch)
+            table = self.table(batch)
             for i, walk in enumerate(walks):
-                for made in walk.feed(table):
-                    yield from self._full(i, made)
+                yield from self._full(i, walk.feed(table))
         for i, walk in enumerate(walks):
-            for made in walk.finish():
-                yield from self._full(i, made)
+            yield from self._full(i, walk.finish())
 
-    def _walk(self, bound: Bound) -> Walk:
+    def walk(self, bound: Bound) -> Walk:
+        """The walk of one query."""
         return Walk(bound)
 
-    def _table(self, batch: pa.RecordBatch) -> pa.Table:
+    def table(self, batch: pa.RecordBatch) -> pa.Table:
+        """A batch as the walks read it."""
         return pa.Table.from_batches([batch])
 
-    def _full(self, i: int, made: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _full(self, i: int, results: Tables) -> Batches:
         """The results of one query, with all columns of the schema."""
-        columns = {}
-        for field in self.schema:
-            if field.name in made.column_names:
-                columns[field.name] = made.column(field.name).cast(field.type)
-            elif field.name == QUERY:
-                columns[field.name] = pa.array([i] * made.num_rows, field.type)
-            else:
-                columns[field.name] = pa.nulls(made.num_rows, field.type)
-        yield from pa.table(columns, self.schema).to_batches()
+        values = {QUERY: i} if len(self.bounds) > 1 else {}
+        for table in results:
+            yield from with_columns(table, self.schema, values).to_batches()

@@ -6,30 +6,43 @@ with prometheus_metrics(spark, port=9108):
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.spark.progress import Progress, listening
 
-COUNTERS = {
-    "windrow_batches": "Micro-batches done.",
-    "windrow_input_rows": "Rows read from the sources.",
-    "windrow_output_rows": "Rows given to the sink, where it counts them.",
-    "windrow_late_rows": "Rows behind the watermark, counted and left out by windrow.",
-    "windrow_partly_late_rows": "Rows behind some of their windows, and counted in the others.",
-    "windrow_dropped_rows": "Rows behind the watermark, left out by Spark's own operators.",
-}
-GAUGES = {
-    "windrow_input_rows_per_second": "Rows that arrived, each second, at the last batch.",
-    "windrow_processed_rows_per_second": "Rows processed, each second, in the last batch.",
-    "windrow_state_rows": "Rows in the state store.",
-    "windrow_state_bytes": "Memory that the state store uses.",
-    "windrow_watermark_seconds": "The watermark, in seconds of Unix time.",
-    "windrow_batch_seconds": "What the last batch took.",
-    "windrow_query_running": "1 while the query runs, 0 when it has ended.",
-}
+# Each metric: what it is, and its value for a batch; None where Spark does not tell.
+Metric = tuple[str, Callable[[Progress], float | None]]
+COUNTERS: dict[str, Metric] = {
+    "windrow_batches": ("Micro-batches done.", lambda news: 1),
+    "windrow_input_rows": ("Rows read from the sources.", lambda news: news.rows_in),
+    "windrow_output_rows": (
+        "Rows given to the sink, where it counts them.", lambda news: news.rows_out),
+    "windrow_late_rows": (
+        "Rows behind the watermark, counted and left out by windrow.", lambda news: news.late),
+    "windrow_partly_late_rows": (
+        "Rows behind some of their windows, and counted in the others.",
+        lambda news: news.partly_late),
+    "windrow_dropped_rows": (
+        "Rows behind the watermark, left out by Spark's own operators.",
+        lambda news: news.dropped),
+}  # fmt: skip
+GAUGES: dict[str, Metric] = {
+    "windrow_input_rows_per_second": (
+        "Rows that arrived, each second, at the last batch.", lambda news: news.in_per_second),
+    "windrow_processed_rows_per_second": (
+        "Rows processed, each second, in the last batch.", lambda news: news.done_per_second),
+    "windrow_state_rows": ("Rows in the state store.", lambda news: news.state_rows),
+    "windrow_state_bytes": ("Memory that the state store uses.", lambda news: news.state_bytes),
+    "windrow_watermark_seconds": (
+        "The watermark, in seconds of Unix time.",
+        lambda news: None if news.watermark is None else news.watermark.timestamp()),
+    "windrow_batch_seconds": ("What the last batch took.", lambda news: news.seconds),
+    "windrow_query_running": (
+        "1 while the query runs, 0 when it has ended.", lambda news: 1),
+}  # fmt: skip
 
 
 @contextmanager
@@ -59,8 +72,8 @@ class Metrics:
             ) from missing
         registry = prometheus.CollectorRegistry()  # ours alone: nothing of the process leaks in
         self._metrics: dict[str, Any] = {}
-        for kind, texts in ((prometheus.Counter, COUNTERS), (prometheus.Gauge, GAUGES)):
-            for name, text in texts.items():
+        for kind, metrics in ((prometheus.Counter, COUNTERS), (prometheus.Gauge, GAUGES)):
+            for name, (text, _) in metrics.items():
                 self._metrics[name] = kind(name, text, ["query"], registry=registry)
         try:
             self._server, self._thread = prometheus.start_http_server(port, address, registry)
@@ -70,34 +83,18 @@ class Metrics:
 
     def progress(self, news: Progress) -> None:
         """Take a batch in."""
-        self._add("windrow_batches", news.query, 1)
-        self._add("windrow_input_rows", news.query, news.rows_in)
-        self._add("windrow_late_rows", news.query, news.late)
-        self._add("windrow_partly_late_rows", news.query, news.partly_late)
-        self._add("windrow_dropped_rows", news.query, news.dropped)
-        if news.rows_out is not None:
-            self._add("windrow_output_rows", news.query, news.rows_out)
-        self._set("windrow_input_rows_per_second", news.query, news.in_per_second)
-        self._set("windrow_processed_rows_per_second", news.query, news.done_per_second)
-        self._set("windrow_state_rows", news.query, news.state_rows)
-        self._set("windrow_state_bytes", news.query, news.state_bytes)
-        self._set("windrow_batch_seconds", news.query, news.seconds)
-        self._set("windrow_query_running", news.query, 1)
-        if news.watermark is not None:
-            self._set("windrow_watermark_seconds", news.query, news.watermark.timestamp())
+        for name, (_, value) in {**COUNTERS, **GAUGES}.items():
+            found = value(news)
+            if found is not None:
+                metric = self._metrics[name].labels(news.query)
+                (metric.inc if name in COUNTERS else metric.set)(found)
 
     def ended(self, query: str, error: str | None) -> None:
         """The last figures stay, for the next scrape to find."""
-        self._set("windrow_query_running", query, 0)
+        self._metrics["windrow_query_running"].labels(query).set(0)
 
     def close(self) -> None:
         """Give the port back."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-
-    def _add(self, name: str, query: str, amount: float) -> None:
-        self._metrics[name].labels(query).inc(amount)
-
-    def _set(self, name: str, query: str, value: float) -> None:
-        self._metrics[name].labels(query).set(value)

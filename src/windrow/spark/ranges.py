@@ -20,35 +20,24 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import functions as sf
 
-from windrow.spark.columns import column, ticks, unused
-from windrow.spark.groups import (
-    BIN,
-    Group,
-    bin_of,
-    bins_of,
-    groups,
-    middles,
-    over_rows,
-    state_columns,
-)
-from windrow.spark.hot import hot_keys
-from windrow.spark.keys import read
-from windrow.spark.workers import KEPT, Tables, beside
+from windrow.spark.columns import as_number, column, ticks, unused
+from windrow.spark.groups import BIN, Group, Ranges, cut, middles
+from windrow.spark.keys import Answered, read
+from windrow.spark.workers import Tables, beside
 from windrow.tables.bind import Bound
-from windrow.tables.filters import columns_of, satisfies
-from windrow.tables.sort import TableRows, sorted_already
-from windrow.tables.states import StateColumns
-from windrow.tables.walk import walk_together
+from windrow.tables.filters import columns_of
+from windrow.tables.results import SortedColumns, WindowResults
+from windrow.tables.sort import TableRows, rows_in_place, sorted_already
+from windrow.tables.states import StateColumns, states_of
+from windrow.windows.positions import Windows
 
-
-@dataclass(frozen=True)
-class Ranges:
-    """Where the rows of a frame are cut: a group for all of them, or for each hot key."""
-
-    groups: dict[int, Group]
-    which: Any  # the number of a row's group, as an expression; null for all other rows
+# A key of fewer rows is answered in about a second, wherever it is.
+HOT_ROWS = 1 << 20
+HOT_SAMPLE = 1 / 256  # of the rows, whose keys are counted
+_MOST_HOT = 32  # hot keys in one plan
 
 
 def ranges_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> Ranges | None:
@@ -57,49 +46,89 @@ def ranges_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> Ranges | None:
     This runs jobs: one that samples the keys, if there are any, and one or two along the order.
     """
     names = bounds[0].query.partition_by
-    hot = hot_keys(frame, names, tasks) if names else None
-    if names and hot is None:
+    which = _hot_key(frame, names, tasks) if names else sf.lit(0)
+    if which is None:
         return None
-    which = sf.lit(0) if hot is None else hot.which(frame)
-    found = groups(bounds, frame, ticks(bounds[0], frame), which, tasks)
-    return Ranges(found, which) if found else None
+    return cut(bounds, frame, ticks(bounds[0], frame), which, tasks)
+
+
+def _hot_key(frame: Any, names: tuple[str, ...], tasks: int) -> Any:
+    """The number of a row's key among those that may have more rows than the share of a task.
+
+    That is an expression, null for all other keys; None if there is no such key. A window with a
+    key runs in one task a key, so a sample of keys is counted where one may have a million rows: a
+    job that reads the key columns. Frames that Spark knows to be small cost nothing.
+    """
+    if tasks < 2 or _small(frame):
+        return None
+    columns = [_comparable(name, frame) for name in names]
+    if any(each is None for each in columns):
+        return None
+    named = [each.alias(f"k{i}") for i, each in enumerate(columns)]
+    sampled = frame.select(*named).sample(False, HOT_SAMPLE, seed=7)
+    counted = sampled.groupBy(*[f"k{i}" for i in range(len(names))]).agg(
+        sf.count(sf.lit(1)).alias("rows")
+    )
+    found = counted.where(sf.col("rows") >= int(HOT_ROWS * HOT_SAMPLE)).collect()
+    found = sorted(found, key=lambda row: -row["rows"])
+    known = sum(row["rows"] for row in found)
+    keys = [tuple(row)[:-1] for row in found if row["rows"] * tasks > known][:_MOST_HOT]
+    number = sf.lit(None).cast("int")
+    for i, key in reversed(list(enumerate(keys))):
+        is_it = sf.lit(True)
+        for each, value in zip(columns, key, strict=True):
+            is_it = is_it & (each.isNull() if value is None else each.eqNullSafe(sf.lit(value)))
+        number = sf.when(is_it, sf.lit(i)).otherwise(number)
+    return number if keys else None
+
+
+def _small(frame: Any) -> bool:
+    """Whether Spark knows that no key can be hot: a row has a byte at least."""
+    plan = getattr(frame, "_jdf", None)
+    if plan is None:  # Connect does not tell
+        return False
+    size = plan.queryExecution().optimizedPlan().stats().sizeInBytes()
+    return int(str(size)) < HOT_ROWS
+
+
+def _comparable(name: str, frame: Any) -> Any:
+    """A key column as what a literal can stand for exactly; None if nothing can."""
+    kind = frame.schema[name].dataType.typeName()
+    if kind in ("timestamp", "timestamp_ntz", "date"):  # no zone has a say in numbers
+        return as_number(name, kind)
+    known = ("byte", "short", "integer", "long", "float", "double", "decimal", "string", "binary")
+    return column(name) if kind in (*known, "boolean", "char", "varchar") else None
 
 
 def ranged(bounds: Sequence[Bound], frame: Any, schema: Any, ranges: Ranges) -> Any:
     """The results of queries over a DataFrame that is cut into ranges."""
     first = bounds[0]
-    at, names = ticks(first, frame), first.query.partition_by
-    made, which = ranges.groups, ranges.which
-    middle = middles(first, frame, at, which, made)
-    count = sum(group.cuts.ranges for group in made.values())
+    names = first.query.partition_by
+    middle = middles(first, frame, ranges)
     others = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")) if names else 0
     tag = unused("windrow_tag", frame.columns)
     keys = [column(name) for name in names]
     spread = (
-        frame.select("*", sf.explode(_tags(at, which, made, keys, count, others)).alias(tag))
-        .repartitionById(count + others, sf.shiftright(sf.col(tag), 1))
+        frame.select("*", sf.explode(_tags(ranges, keys, others)).alias(tag))
+        .repartitionById(ranges.count + others, sf.shiftright(sf.col(tag), 1))
         .sortWithinPartitions(*keys, *[column(name) for name in first.query.order_by])
     )
     needed = [name for name in read(bounds) if name in frame.columns]
-    groups = tuple(made[i] for i in sorted(made))
-    work = Ranged(tuple(bounds), groups, middle, state_columns(first), tag)
+    work = Ranged(tuple(bounds), ranges.groups, middle, states_of([first]), tag)
     return beside(spread, [*needed, tag], work, schema, filtered=True)
 
 
-def _tags(at: Any, which: Any, made: Any, keys: list[Any], ranges: int, others: int) -> Any:
+def _tags(ranges: Ranges, keys: list[Any], others: int) -> Any:
     """The tags of the copies of a row."""
     by_bin = []
-    for i in sorted(made):
-        first = made[i].range
-        for own, *halos in made[i].cuts.targets():
-            by_bin.append([2 * (first + own), *(2 * (first + p) + 1 for p in halos)])
-    of_groups = sf.get(
-        sf.array(*[sf.array(*map(sf.lit, tags)) for tags in by_bin]),
-        bin_of(at, which, bins_of(made)),
-    )
+    for group in ranges.groups:
+        for own, *halos in group.cuts.targets():
+            tags = [2 * (group.range + own), *(2 * (group.range + p) + 1 for p in halos)]
+            by_bin.append(sf.array(*map(sf.lit, tags)))
+    of_groups = sf.get(sf.array(*by_bin), ranges.bin)
     if not keys:
         return of_groups
-    by_key = sf.array(2 * (sf.lit(ranges) + sf.pmod(sf.hash(*keys), sf.lit(others))))
+    by_key = sf.array(2 * (sf.lit(ranges.count) + sf.pmod(sf.hash(*keys), sf.lit(others))))
     return sf.coalesce(of_groups, by_key)
 
 
@@ -107,20 +136,19 @@ def _tags(at: Any, which: Any, made: Any, keys: list[Any], ranges: int, others: 
 
 
 @dataclass(frozen=True)
-class Ranged:
+class Ranged(Answered):
     """What a worker runs over a range, its halo and its own rows sorted, or over whole keys.
 
-    Only a query alone has aggregates between halo and range: `middle`.
+    Only a query alone has states between halo and range: `middle`.
     """
 
-    bounds: tuple[Bound, ...]
     groups: tuple[Group, ...]
     middle: pa.Table | None
     parts: StateColumns  # as the driver named them, which has the states of the middle made
     tag: str
 
-    def __call__(self, tables: Tables) -> Tables:
-        """The results; those of the halo are not kept."""
+    def walk(self, tables: Tables) -> Tables:
+        """The rows with all of their results beside them, those of the halo too."""
         first = next(tables, None)
         if first is None:
             return
@@ -128,22 +156,13 @@ class Ranged:
         group = next((s for s in self.groups if 0 <= number - s.range < s.cuts.ranges), None)
         rows = chain([first], tables)
         if group is not None and len(group.cuts.middles[number - group.range]):
-            whole = pa.concat_tables(rows).combine_chunks()
-            results: Tables = iter([self._merged(group, number - group.range, whole)])
-            del whole
+            yield self._merged(group, number - group.range, pa.concat_tables(rows).combine_chunks())
         else:
-            every = [replace(b, query=b.query.replace(having=None)) for b in self.bounds]
-            results = walk_together(every, rows)
-        yield from map(self._kept, results)
+            yield from super().walk(rows)
 
-    def _kept(self, made: pa.Table) -> pa.Table:
-        """The results, of which those of own rows that satisfy `having` are kept."""
-        kept = made.column(self.tag).to_numpy() & 1 == 0
-        having = self.bounds[0].query.having
-        if having is not None:
-            kept &= satisfies(having, made)
-        names = [name for bound in self.bounds for name in bound.query.parts]
-        return made.select(names).append_column(KEPT, [kept])
+    def own(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Which results are not of the halo."""
+        return np.asarray(rows.column(self.tag).to_numpy() & 1 == 0)
 
     def _merged(self, group: Group, p: int, rows: pa.Table) -> pa.Table:
         """Windows that begin in the halo and hold all of the middle; null for the halo's own."""
@@ -156,10 +175,10 @@ class Ranged:
         bins = group.cuts.middles[p]
         numbers = self.middle.column(BIN).to_numpy() - group.bin
         between = self.middle.filter(pa.array((numbers >= bins.start) & (numbers < bins.stop)))
-        whole = parts.merge(over_rows(between, [0], [between.num_rows]))
+        whole = parts.merge(_over_rows(between, [0], [between.num_rows]))
         lifted = pa.table(parts.lift(rows.column, n))
         sequence = pa.concat_tables([lifted.slice(0, halo), pa.table(whole), lifted.slice(halo)])
-        made = parts.results(over_rows(sequence.combine_chunks(), lo, hi), bound.types)
+        made = parts.results(_over_rows(sequence.combine_chunks(), lo, hi), bound.types)
         columns = dict(zip(rows.column_names, rows.columns, strict=True))
         for name, array in made.items():
             columns[name] = pa.chunked_array([pa.nulls(halo, array.type), array])
@@ -180,3 +199,10 @@ class Ranged:
         ends = np.array([0, n + 1])
         laid = TableRows(ends, ends, fresh=np.arange(halo + 1, n + 1), weights=weights)
         return window.bounds(laid).windows.bounds()
+
+
+def _over_rows(rows: pa.Table, lo: Any, hi: Any) -> WindowResults:
+    """Windows over the rows of a table as they stand."""
+    place = rows_in_place(rows.num_rows)
+    windows = Windows(place.starts, lo=np.asarray(lo, np.int64), hi=np.asarray(hi, np.int64))
+    return WindowResults(SortedColumns(rows.column, place), windows)

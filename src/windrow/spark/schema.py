@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkTypeError
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema, to_arrow_type
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, InvalidValue, Unsupported, WindrowError
@@ -17,6 +17,7 @@ from windrow.kernels.functions import NotCompilable
 from windrow.queries.query import Query
 from windrow.tables.bind import Bound, bind, compiled_outputs
 from windrow.tables.filters import columns_of
+from windrow.tables.run import QUERY
 from windrow.tables.types import plain
 
 
@@ -32,18 +33,29 @@ class SparkUnsupported(Unsupported, AnalysisException):
     """An Unsupported that also is what Spark raises for a query it cannot analyse."""
 
 
-_STYLED = (SparkInvalidArgument, SparkInvalidValue, SparkUnsupported)
+@contextmanager
+def analysed(frame: Any) -> Iterator[None]:
+    """Raise errors of windrow as AnalysisExceptions that name the frame's columns."""
+    try:
+        yield
+    except WindrowError as error:
+        columns = "".join(f"\n  {f.name}: {f.dataType.simpleString()}" for f in frame.schema.fields)
+        for styled in (SparkInvalidArgument, SparkInvalidValue, SparkUnsupported):
+            if isinstance(error, styled.__mro__[1]):
+                raised: Any = styled.__new__(styled)
+                AnalysisException.__init__(
+                    raised, f"{error}\nThe DataFrame's columns are:{columns}"
+                )
+                raise raised from None
+        raise
 
 
 def bound_to(query: Query, frame: Any) -> Bound:
     """The query bound to a DataFrame, at transform time: no row is read."""
-    try:
-        bound = bind(query, _arrow_schema(frame))
-        _check_types(bound)
-        _check_names(bound, frame)
-        _check_collations(bound, frame)
-    except WindrowError as error:
-        raise analysis_error(error, frame) from None
+    bound = bind(query, _arrow_schema(frame))
+    _check_types(bound)
+    _check_names(bound, frame)
+    _check_collations(bound, frame)
     return bound
 
 
@@ -113,61 +125,41 @@ def _why(bound: Bound, part: Aggregation) -> str:
     raise AssertionError(f"{part!r} compiles")
 
 
-def analysis_error(error: WindrowError, frame: Any) -> WindrowError:
-    """The same error as an AnalysisException, with the frame's columns."""
-    columns = "".join(f"\n  {f.name}: {f.dataType.simpleString()}" for f in frame.schema.fields)
-    for styled in _STYLED:
-        if isinstance(error, styled.__mro__[1]):
-            made: Any = styled.__new__(styled)
-            AnalysisException.__init__(made, f"{error}\nThe DataFrame's columns are:{columns}")
-            styled_error: WindrowError = made
-            return styled_error
-    return error
+def result_schema(bounds: Sequence[Bound], frame: Any, columns: Sequence[str]) -> StructType:
+    """The schema of the results of all queries; `columns` are those that the user's frame has.
 
-
-def result_schema(bound: Bound, frame: Any) -> StructType:
-    """The schema of the result: Spark's own fields for what rides along, and the answers'."""
+    Counts, and where windows start and end, are never null, as in Spark.
+    """
     own = {field.name: field for field in frame.schema.fields}
-    rides = bound.query.partition_by if bound.own_rows else bound.schema.names
-    return StructType(
-        [
-            own[field.name] if field.name in rides else _answer_field(bound, field)
-            for field in bound.output()
-        ]
-    )
+    apart = bool(bounds[0].own_rows) and len(bounds) > 1
+    fields = {QUERY: StructField(QUERY, IntegerType(), False)} if apart else {}
+    for bound in bounds:
+        rides = bound.query.partition_by if bound.own_rows else bound.schema.names
+        for name, kind in ((field.name, field.type) for field in bound.output()):
+            if name in own and name not in columns:
+                continue  # an expression that the aggregations read
+            if name in rides:
+                fields[name] = StructField(name, own[name].dataType, own[name].nullable)
+                continue
+            part = bound.query.parts.get(name)  # null in the rows of other queries
+            null = part is not None and (apart or part.empty is None)
+            fields[name] = StructField(name, from_arrow_type(kind, True), null)
+    return StructType(list(fields.values()))
 
 
-def _answer_field(bound: Bound, field: pa.Field) -> StructField:
-    """Counts, and where windows start and end, are never null, as in Spark."""
-    part = bound.query.parts.get(field.name)
-    always = part is None or part.empty is not None
-    return StructField(field.name, from_arrow_type(field.type, True), nullable=not always)
-
-
-def arrow_result(schema: StructType) -> pa.Schema:
-    """What workers hand back: the result's schema as Arrow has it."""
-    return to_arrow_schema(schema, timezone="UTC")
-
-
-Batches = Iterator[pa.RecordBatch]
-
-
-def in_arrow(frame: Any, work: Callable[[Batches], Batches], schema: StructType) -> Any:
-    """`frame.mapInArrow`, which by itself takes a dot in a column's name for one in a path."""
-    names = frame.columns
-    if not any(mark in name for name in names for mark in ".`"):
-        return frame.mapInArrow(work, schema)
-    numbered = frame.toDF(*[f"c{i}" for i in range(len(names))])
-    return numbered.mapInArrow(Renamed(tuple(names), work), schema)
-
-
-@dataclass(frozen=True)
-class Renamed:
-    """What a worker runs over batches whose columns have lost their names."""
-
-    names: tuple[str, ...]
-    work: Callable[[Batches], Batches]
-
-    def __call__(self, batches: Batches) -> Batches:
-        """The result of the work, batch by batch."""
-        return self.work(batch.rename_columns(list(self.names)) for batch in batches)
+def check_together(bounds: Sequence[Bound], frame: Any) -> None:
+    """Refuse queries that do not look at the same rows in the same order."""
+    if len(bounds) < 2:
+        return
+    who = f"shared queries over a {'stream' if frame.isStreaming else 'DataFrame'}"
+    if len({(b.query.partition_by, b.query.order_by, b.own_rows) for b in bounds}) > 1:
+        raise Unsupported(
+            f"{who} run in one pass, so they need the same partition_by and order_by, and all an "
+            f"answer a row or all hopping windows"
+        )
+    if not bounds[0].own_rows and any(b.filters or not b.query.window.per_row for b in bounds):
+        raise Unsupported(f"{who} need an answer for every row")
+    names = [name for b in bounds for name in b.query.parts]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidArgument(f"the name {name!r} is given to {names.count(name)} results")

@@ -18,14 +18,14 @@ import pyarrow.types as pt
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 
-from windrow.spark.columns import column, ticks, unused
+from windrow.spark.columns import column, ticks, ticks_axis, unused
 from windrow.spark.keys import Walked
-from windrow.spark.schema import arrow_result, in_arrow
+from windrow.spark.workers import arrow_result, in_arrow
 from windrow.tables.bind import Bound
 from windrow.tables.columns import whole
 from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.run import window_columns
-from windrow.tables.states import StateColumns
+from windrow.tables.states import StateColumns, states_of
 from windrow.tables.walk import Walk
 from windrow.windows.sorted_rows import Bounds
 
@@ -33,18 +33,15 @@ SLICE = "windrow_slice"
 
 
 def slices_natively(bound: Bound) -> bool:
-    """Whether Spark can cut rows into the slices of a query and make their states itself."""
-    if not bound.query.window.at_edges or not pt.is_integer(_counted(bound)):
+    """Whether Spark can cut rows into the slices of a query and make their states itself.
+
+    Slices are counted in microseconds, or in the whole numbers of the order column.
+    """
+    if not bound.query.window.at_edges:
         return False
-    return native_states(StateColumns(bound.query.aggregations, _types(bound))) is not None
-
-
-def _counted(bound: Bound) -> pa.DataType:
-    """What slices are counted in: microseconds, or the whole numbers of the order column."""
     kind = bound.at_type
-    if pt.is_timestamp(kind):
-        return pa.int64() if kind.unit != "ns" else pa.null()
-    return kind
+    counted = pt.is_integer(kind) or (pt.is_timestamp(kind) and kind.unit != "ns")
+    return counted and native_states(states_of([bound])) is not None
 
 
 def hopping(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
@@ -53,10 +50,10 @@ def hopping(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
     Slices are cut where a window of any query begins or ends, and aggregated once for all.
     """
     query, at = bounds[0].query, ticks(bounds[0], frame)
-    parts = StateColumns([each for b in bounds for each in b.query.aggregations], _types(bounds[0]))
+    parts = states_of(bounds)
     keys = [column(name) for name in query.partition_by]
     start = unused(SLICE, frame.columns)
-    starts = [_slice_of(at, *_sizes(bound)) for bound in bounds]
+    starts = [_slice_of(at, bound) for bound in bounds]
     sliced = (
         frame.where(at.isNotNull())
         .withColumn(start, sf.greatest(*starts) if len(starts) > 1 else starts[0])
@@ -69,20 +66,10 @@ def hopping(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
     return in_arrow(spread.sortWithinPartitions(*keys, start), work, schema)
 
 
-def _types(bound: Bound) -> dict[str, pa.DataType]:
-    return {field.name: field.type for field in bound.schema}
-
-
-def _sizes(bound: Bound) -> tuple[int, int, int]:
-    """Size, slide and offset in the unit that slices are counted in."""
-    window: Any = bound.query.window
-    axis = replace(bound.axis, tick=1000) if pt.is_timestamp(bound.at_type) else bound.axis
-    size, slide, offset = window.sizes(axis)
-    return size, slide, offset
-
-
-def _slice_of(at: Any, size: int, slide: int, offset: int) -> Any:
+def _slice_of(at: Any, bound: Bound) -> Any:
     """Where the slice of a row starts: at the last start or end of a window before it."""
+    window: Any = bound.query.window
+    size, slide, offset = window.sizes(ticks_axis(bound))
     into = sf.pmod(at - sf.lit(offset), sf.lit(slide))
     start = at - into
     rest = size % slide
@@ -113,10 +100,11 @@ class Merged(Walked):
 
     parts: StateColumns
 
-    def _walk(self, bound: Bound) -> Walk:
+    def walk(self, bound: Bound) -> Walk:
+        """The walk of one query over states."""
         return Walk(bound, results=self._new_columns)
 
-    def _table(self, batch: pa.RecordBatch) -> pa.Table:
+    def table(self, batch: pa.RecordBatch) -> pa.Table:
         """A batch with the slices' starts as times."""
         table, bound = pa.Table.from_batches([batch]), self.bounds[0]
         kind, start = bound.at_type, str(bound.order)
@@ -129,7 +117,4 @@ class Merged(Walked):
         self, bound: Bound, columns: SortedColumns, windows: Bounds
     ) -> dict[str, pa.Array]:
         over = WindowResults(columns, windows.windows)
-        made = window_columns(bound, windows)
-        for name in bound.query.parts:
-            made[name] = self.parts.parts[name].results(over, bound.types[name])
-        return made
+        return {**window_columns(bound, windows), **self.parts.results(over, bound.types)}

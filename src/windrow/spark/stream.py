@@ -11,7 +11,7 @@ rows in a batch, and all that is done with the rows in them is vectorised.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -20,37 +20,24 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
-from pyspark.sql.types import (
-    BinaryType,
-    BooleanType,
-    IntegerType,
-    LongType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import BooleanType, StructField, StructType
 
-from windrow.errors import InvalidArgument, Unsupported
+from windrow.errors import InvalidArgument
 from windrow.queries.streaming import Streaming
 from windrow.spark.columns import column
-from windrow.spark.schema import analysis_error, in_arrow
+from windrow.spark.progress import OBSERVED
+from windrow.spark.schema import check_together, result_schema
 from windrow.spark.stream_processor import BUCKET, PLACE, RESULT, WindowProcessor
+from windrow.spark.workers import Batches, arrow_result, in_arrow
 from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.plan import Plan
 from windrow.tables.bind import Bound
 from windrow.windows.durations import nanoseconds
 
-METRICS = "windrow"  # what the rows that came too late are counted under
 _DELAY = "spark.watermarkDelayMs"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _STATE = "org.apache.spark.sql.execution.streaming.state."
-_PACKETS = StructType(
-    [
-        StructField(BUCKET, IntegerType(), False),
-        StructField(PLACE, LongType(), False),
-        StructField(RESULT, BinaryType(), False),
-    ]
-)
+_PACKETS = f"{BUCKET} int not null, {PLACE} bigint not null, {RESULT} binary not null"
 # Rows are packed so many at a time: a task's packets are few, and none is very large.
 _PACKED = 1 << 18
 
@@ -83,10 +70,10 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
         "EventTime" if plan.timed else "None",
     )
     counted = stepped.observe(
-        METRICS, *[sf.sum(name).alias(name) for name in ("late", "partly_late")]
+        OBSERVED, *[sf.sum(name).alias(name) for name in ("late", "partly_late")]
     ).where(sf.col(RESULT).isNotNull())
     schema = _schema(plan, frame)
-    return counted.mapInArrow(Unpacked(plan, to_arrow_schema(schema, timezone="UTC")), schema)
+    return counted.mapInArrow(Unpacked(plan, arrow_result(schema)), schema)
 
 
 # -- what a stream must have --------------------------------------------------------------------
@@ -100,70 +87,40 @@ def _watermarked(bounds: Sequence[Bound], frame: Any) -> Any:
     name = query.order_by[0]
     field = frame.schema[name]
     if field.dataType.typeName() not in ("timestamp", "timestamp_ntz"):
-        raise analysis_error(
-            InvalidArgument(
-                f"order_by={name!r} is of type {field.dataType.simpleString()}, and a stream is "
-                f"ordered by a timestamp: cast it, or leave order_by out to take rows as they come"
-            ),
-            frame,
+        raise InvalidArgument(
+            f"order_by={name!r} is of type {field.dataType.simpleString()}, and a stream is "
+            f"ordered by a timestamp: cast it, or leave order_by out to take rows as they come"
         )
     wanted = {b.query.lateness for b in bounds} - {None}
     delays = {-(-nanoseconds(each, "lateness") // 10**6) for each in wanted}
     own = field.metadata.get(_DELAY)
     if own is not None:
         if delays - {own}:
-            raise analysis_error(
-                InvalidArgument(
-                    f"lateness={wanted.pop()!r}, and the frame has a watermark of {own} ms along "
-                    f"{name!r} already: leave one of them out"
-                ),
-                frame,
+            raise InvalidArgument(
+                f"lateness={wanted.pop()!r}, and the frame has a watermark of {own} ms along "
+                f"{name!r} already: leave one of them out"
             )
         return frame
     if len(delays) > 1:
-        raise analysis_error(
-            InvalidArgument(f"queries over one stream need the same lateness, got {wanted}"), frame
-        )
+        raise InvalidArgument(f"queries over one stream need the same lateness, got {wanted}")
     if not delays:
-        raise analysis_error(
-            InvalidArgument(
-                f'how late may a row come? Give the query lateness="10 minutes", or the frame '
-                f"withWatermark({name!r}, …)"
-            ),
-            frame,
+        raise InvalidArgument(
+            f'how late may a row come? Give the query lateness="10 minutes", or the frame '
+            f"withWatermark({name!r}, …)"
         )
     return frame.withWatermark(name, f"{delays.pop()} milliseconds")
 
 
 def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
-    first = bounds[0]
-    alike = {(b.query.partition_by, b.query.order_by, b.own_rows) for b in bounds}
-    error: Any = None
-    if len(alike) > 1:
-        error = Unsupported(
-            "queries over one stream need the same partition_by and order_by, and all an answer a "
-            "row or all hopping windows"
-        )
-    elif len(bounds) > 1 and not first.own_rows and any(map(_picks, bounds)):
-        error = Unsupported("queries that share a stream's rows need an answer for every row")
-    names = [name for b in bounds for name in b.query.parts]
-    for name in names:
-        if names.count(name) > 1:
-            error = InvalidArgument(f"the name {name!r} is given to {names.count(name)} results")
-    if asked.mode == "update" and not first.own_rows:
-        error = InvalidArgument(
+    check_together(bounds, frame)
+    if asked.mode == "update" and not bounds[0].own_rows:
+        raise InvalidArgument(
             'mode="update" is for hopping windows, which change while rows come; an answer beside '
             'a row is final: leave the mode "append"'
         )
-    if asked.late is not None and asked.late in (*frame.columns, *names):
-        error = InvalidArgument(f"late={asked.late!r} is the name of another column")
-    if error is not None:
-        raise analysis_error(error, frame)
-
-
-def _picks(bound: Bound) -> bool:
-    """Whether some rows have no answer."""
-    return bound.filters or not bound.query.window.per_row
+    taken = (*frame.columns, *(name for bound in bounds for name in bound.query.parts))
+    if asked.late in taken:
+        raise InvalidArgument(f"late={asked.late!r} is the name of another column")
 
 
 def _use_rocksdb(session: Any) -> None:
@@ -183,18 +140,15 @@ def _hashed(name: str, frame: Any) -> Any:
 
 
 def _schema(plan: Plan, frame: Any) -> StructType:
-    """The schema of the result: Spark's own fields for what rides along, and the answers'."""
-    own = {f.name: f for f in frame.schema.fields}
-    rides = plan.keys if plan.own_rows else plan.columns
-    fields = []
-    for f in plan.result:
-        if f.name in own and (f.name in rides or plan.late is not None):
-            fields.append(StructField(f.name, own[f.name].dataType, True))
-        elif f.name == plan.late:
-            fields.append(StructField(f.name, BooleanType(), False))
-        else:
-            fields.append(StructField(f.name, from_arrow_type(f.type, True), True))
-    return StructType(fields)
+    """The schema of the result, all of which may be null, with the column that marks late rows."""
+    found = result_schema(plan.bounds, frame, plan.columns)
+    schema = StructType([StructField(field.name, field.dataType) for field in found.fields])
+    if plan.late is not None:
+        for name in plan.columns:
+            if name not in found.names:
+                schema.add(name, frame.schema[name].dataType)
+        schema.add(plan.late, BooleanType(), False)
+    return schema
 
 
 # -- in the workers -----------------------------------------------------------------------------
@@ -206,7 +160,7 @@ class Packed:
 
     plan: Plan
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         """A row for each bucket and some hundred thousand rows, and its place among all."""
         task = TaskContext.get()
         place = (0 if task is None else task.partitionId()) << 32
@@ -232,13 +186,12 @@ class Packed:
         begins = np.flatnonzero(np.append(True, np.diff(bucket) != 0)[: bucket.size])
         ends = np.append(begins, bucket.size)
         packets = [encode(rows.slice(a, b - a)) for a, b in pairwise(ends.tolist())]
-        return pa.RecordBatch.from_arrays(
-            [
-                pa.array(bucket[begins], pa.int32()),
-                pa.array(np.full(begins.size, place, np.int64)),
-                pa.array(packets, pa.binary()),
-            ],
-            names=[BUCKET, PLACE, RESULT],
+        return pa.RecordBatch.from_pydict(
+            {
+                BUCKET: pa.array(bucket[begins], pa.int32()),
+                PLACE: pa.array(np.full(begins.size, place, np.int64)),
+                RESULT: pa.array(packets, pa.binary()),
+            }
         )
 
 
@@ -249,7 +202,7 @@ class Unpacked:
     plan: Plan
     schema: pa.Schema
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         """The rows, packet by packet."""
         for batch in batches:
             for packet in batch.column(RESULT):

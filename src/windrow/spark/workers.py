@@ -19,13 +19,14 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from windrow.spark.columns import column, unused
 from windrow.tables.columns import whole
 
 Tables = Iterator[pa.Table]
+Batches = Iterator[pa.RecordBatch]
 # Rows of answers that go back at a time.
 _ROWS = 1 << 16
 KEPT = "windrow_kept"  # whether an answer comes out
@@ -63,6 +64,23 @@ def beside(
             answer = sf.coalesce(answer, sf.lit(0).cast(field.dataType))
         columns.append(answer.alias(field.name))
     return kept.select(*columns)
+
+
+def in_arrow(frame: Any, work: Callable[[Batches], Batches], schema: StructType | str) -> Any:
+    """`frame.mapInArrow`, which by itself takes a dot in a column's name for one in a path."""
+    names = frame.columns
+    if not any(mark in name for name in names for mark in ".`"):
+        return frame.mapInArrow(work, schema)
+
+    def renamed(batches: Batches) -> Batches:
+        return work(batch.rename_columns(names) for batch in batches)
+
+    return frame.toDF(*[f"c{i}" for i in range(len(names))]).mapInArrow(renamed, schema)
+
+
+def arrow_result(schema: StructType) -> pa.Schema:
+    """What workers hand back: the result's schema as Arrow has it."""
+    return to_arrow_schema(schema, timezone="UTC")
 
 
 def _packing(

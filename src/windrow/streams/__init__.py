@@ -1,10 +1,11 @@
 """Windows over rows that keep coming, with their state in a store.
 
-    encoding   tables as bytes
-    log        rows that are kept: one table in memory, sealed chunks in the store
+    step       the rows of a step sorted by key, and its results
+    log        rows that are kept: chunks in the store, all in memory or read as needed
     waiting    rows that came before their turn
-    history    rows that are kept, and the states of many: chunks in the store, read as needed
-    chunks     windows over a history (rows=, range=)
+    header     what the store has of a bucket, and of which query
+    family     queries that keep the same: what a log has of them
+    chunks     windows over chunks of rows and their states (rows=, range=)
     rows       windows over a log of rows (until=, rows= with a slide, what has no short state)
     aggregates windows that only grow (unbounded, on=)
     slices     hopping windows

@@ -15,56 +15,49 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.streams.header import NEVER
-from windrow.streams.joined import Gap, Joined
-from windrow.streams.results import NewResults
+from windrow.streams.family import Family
+from windrow.streams.log import Log
 from windrow.streams.rows import NUMBER
-from windrow.streams.waiting import times
+from windrow.streams.step import NEVER, Gap, Joined, NewResults, integers, lifted
 from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of
-from windrow.tables.keys import newest
 from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import rows_in_place
-from windrow.tables.states import StateColumns
+from windrow.tables.states import states_of
 from windrow.windows.positions import Windows
 
 
-class GrowingWindows:
+class GrowingWindows(Family[Log]):
     """A query whose windows grow: a state for each key, and of how many rows it is."""
 
     def __init__(self, bound: Bound, gap: Gap | None = None) -> None:
-        self.bounds, self._gap = [bound], gap
-        types = {field.name: field.type for field in bound.schema}
-        self._parts = StateColumns(bound.query.aggregations, types)
-        self._keys = list(bound.query.partition_by)
+        super().__init__([bound], gap)
+        self._parts = states_of([bound])
+        # the columns of a row that are kept beside its state
+        self._beside = list(dict.fromkeys([*self.keys, *([gap.time] if gap else [])]))
 
     @property
     def schema(self) -> pa.Schema:
         """What is kept of a key: its state, and of how many rows; 0 for none."""
-        time = [] if self._gap is None else [self.bounds[0].schema.field(self._gap.time)]
+        time = [] if self.gap is None else [self.bounds[0].schema.field(self.gap.time)]
         return pa.schema([*self._parts.fields, pa.field(NUMBER, pa.int64()), *time])
 
-    def live(self, held: pa.Table, now: int | None) -> NDArray[np.bool_]:
-        """Which of the states in the store count: the newest of each key."""
-        return newest([held.column(name) for name in self._keys], held.num_rows)
-
-    def step(
-        self, held: pa.Table, new: pa.Table, now: int | None
-    ) -> tuple[list[NewResults], NDArray[Any], pa.Table]:
-        """The results of the new rows; which states stay as they are, and the new ones."""
+    def step(self, log: Log, new: pa.Table, now: int | None, done: int | None) -> list[NewResults]:
+        """Return the results of the new rows, and keep the states of their keys."""
         (bound,) = self.bounds
-        joined = Joined(self._keys, held, self._lifted(new), self._gap)
+        joined = Joined(
+            self.keys, log.rows, lifted(self._parts, new, self._beside, NUMBER), self.gap
+        )
         at = np.full(joined.size, NEVER)
         if bound.query.window.measured:
-            at[joined.fresh] = times(new, str(bound.order))[joined.new_rows(joined.fresh)]
+            at[joined.fresh] = integers(new, str(bound.order))[joined.new_rows(joined.fresh)]
         weights = joined.sorted(NUMBER)
         rows = joined.rows(bound, at, weights=weights)
         rows = replace(rows, values=_NewValues(bound, joined, new))
         windows = bound.query.window.bounds(rows)
         columns = SortedColumns(joined.table.column, rows)
-        made = self._parts.results(WindowResults(columns, windows.windows), bound.types)
-        result = NewResults(new, joined.new_rows(windows.places(rows)), made)
+        results = self._parts.results(WindowResults(columns, windows.windows), bound.types)
         # of the keys that got rows: what their windows hold now
         touched = np.unique(np.searchsorted(joined.keys, joined.fresh, side="right"))
         end = joined.keys[touched]
@@ -72,21 +65,12 @@ class GrowingWindows:
         first = bound.query.window.keeps(rows, windows)[stretch]
         merged = self._parts.merge(WindowResults(columns, Windows(rows.starts, lo=first, hi=end)))
         counts = np.concatenate([[0], np.cumsum(weights)])
-        own = joined.table.select(self._beside()).take(pa.array(joined.order[end - 1]))
-        beside = dict(zip(own.column_names, own.columns, strict=True))
+        last = pa.array(joined.order[end - 1])
+        beside = {name: joined.table.column(name).take(last) for name in self._beside}
         added = pa.table({**beside, **merged, NUMBER: pa.array(counts[end] - counts[first])})
         stays = ~np.isin(np.searchsorted(joined.keys, np.arange(joined.size), "right"), touched)
-        return [result], np.sort(joined.order[stays]), added.select(held.column_names)
-
-    def _beside(self) -> list[str]:
-        """The columns of a row that are kept beside its state."""
-        return list(dict.fromkeys([*self._keys, *([self._gap.time] if self._gap else [])]))
-
-    def _lifted(self, new: pa.Table) -> pa.Table:
-        """Each new row as the state of itself."""
-        beside = {name: new.column(name) for name in self._beside()}
-        states = self._parts.lift(columns_of(new), new.num_rows)
-        return pa.table({**beside, **states, NUMBER: pa.array(np.ones(new.num_rows, np.int64))})
+        log.replace(np.sort(joined.order[stays]), added, now or 0)
+        return [NewResults(new, joined.new_rows(windows.places(rows)), results)]
 
 
 class _NewValues(RowValues):

@@ -13,21 +13,21 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.streams.chunks import ChunkedWindows
-from windrow.streams.header import NEVER, Header
-from windrow.streams.history import History
+from windrow.streams.family import passing
+from windrow.streams.header import Header
 from windrow.streams.log import Entries, Log
-from windrow.streams.plan import QUERY, Plan
-from windrow.streams.results import NewResults, passing
+from windrow.streams.plan import Plan
 from windrow.streams.slices import SlicedWindows
-from windrow.streams.waiting import Waiting, times
+from windrow.streams.step import NEVER, NewResults, integers
+from windrow.streams.waiting import Waiting
 from windrow.tables.columns import nulls_of, whole
-from windrow.tables.keys import codes
+from windrow.tables.run import QUERY, with_columns
 
 _WAITING = 0  # the number of the log in which rows wait; those of what is kept follow
 
@@ -48,15 +48,12 @@ class Bucket:
         self.plan, self.header = plan, header
         self._waiting = Waiting(entries, _WAITING, plan.rows, plan.time, header.waiting)
         kept = [*plan.families, *plan.latest.values()]
-        chunks = header.logs or [[] for _ in kept]
-        self._logs: list[Log | History] = []
-        for i, (family, held) in enumerate(zip(kept, chunks, strict=True)):
-            if isinstance(family, ChunkedWindows):
-                self._logs.append(family.history(entries, i + 1, plan.key_schema, held))
-                continue
-            log = Log(entries, i + 1, plan.key_schema, family.schema, held)
-            log.restrict(family.live(log.rows, header.done))
-            self._logs.append(log)
+        held = header.logs or [[] for _ in kept]
+        self._logs: list[Any] = [
+            family.open(entries, i + 1, chunks, header.done)
+            for i, (family, chunks) in enumerate(zip(kept, held, strict=True))
+        ]
+        self._latest = dict(zip(plan.latest, self._logs[len(plan.families) :], strict=True))
         self._forget(header.done)
 
     def attach(self, entries: Entries) -> None:
@@ -96,9 +93,8 @@ class Bucket:
         first = self._waiting.first
         found = [] if first is None else [first + 1]
         for family, log in zip(self.plan.families, self._logs, strict=False):
-            if isinstance(family, SlicedWindows) and isinstance(log, Log):
-                closes = family.due(log.rows, self.header.done)
-                found += [] if closes is None else [closes]
+            closes = family.due(log, self.header.done)
+            found += [] if closes is None else [closes]
         if self.plan.idle is not None:
             found += [c.newest + self.plan.idle + 1 for log in self._logs for c in log.chunks]
         done = NEVER if self.header.done is None else self.header.done
@@ -111,7 +107,7 @@ class Bucket:
         nulls = nulls_of(whole(rows.column(self.plan.time)))
         late = np.zeros(rows.num_rows, np.bool_) if nulls is None else nulls
         if now is not None:
-            late = late | (times(rows, self.plan.time) < now)
+            late = late | (integers(rows, self.plan.time) < now)
         return self._without(rows, late, outcome)
 
     def _without(self, rows: pa.Table, late: NDArray[np.bool_], outcome: StepResult) -> pa.Table:
@@ -136,13 +132,13 @@ class Bucket:
         if self.plan.presliced is None:
             if told is not None:
                 rows = self._without(rows, family.too_late(rows, told), outcome)
-            slices = family.sliced(rows)
+            slices, _ = family.slices(rows)
         if told is None:
             return slices
-        over, late = family.lateness(slices, told)
-        outcome.late += late.lost
-        outcome.partly += late.partly
-        return slices.filter(pa.array(~over))
+        is_open, late, partly = family.lateness(slices, told)
+        outcome.late += late
+        outcome.partly += partly
+        return slices.filter(pa.array(is_open))
 
     # -- answers ----------------------------------------------------------------------------
 
@@ -150,61 +146,38 @@ class Bucket:
         """Let rows enter windows, in their order."""
         if now is None and not ready.num_rows:
             return
-        made: list[NewResults] = []
+        found: list[NewResults] = []
         for family, log in zip(self.plan.families, self._logs, strict=False):
-            if isinstance(family, ChunkedWindows):
-                assert isinstance(log, History)
-                made += family.step(log, ready, now)
-                continue
-            assert isinstance(log, Log)
-            if isinstance(family, SlicedWindows):
-                slices = ready if self.plan.at_once else family.sliced(ready)
-                made, kept, added = family.step(log.rows, slices, now, self.header.done)
-            else:
-                answered, kept, added = family.step(log.rows, ready, now)
-                made += answered
-            log.replace(kept, added, now or 0)
-        chosen = [self._chosen(i, answered, now) for i, answered in enumerate(made)]
-        names = self.plan.names()
+            found += family.step(log, ready, now, self.header.done)
+        results = [self._chosen(i, each, now) for i, each in enumerate(found)]
         if self.plan.own_rows:
-            for i, closed in enumerate(chosen):
+            for i, closed in enumerate(results):
                 if closed.rows.size:
-                    outcome.tables.append(self._full(closed.result(names), query=i))
-        elif any(answered.rows.size for answered in chosen):
-            tables = [answered.result(names) for answered in chosen]
-            table = tables[0]
-            for other in tables[1:]:
+                    table = closed.result(list(self.plan.keys))
+                    outcome.tables.append(self._full(table, query=i))
+        elif any(each.rows.size for each in results):
+            names = [name for name in self.plan.rows.names if name in self.plan.columns]
+            table, *others = [each.result(names) for each in results]
+            for other in others:
                 for name in other.column_names[len(names) :]:
                     table = table.append_column(name, other.column(name))
             outcome.tables.append(self._full(table))
 
-    def _chosen(self, i: int, answered: NewResults, now: int | None) -> NewResults:
-        """The answers that come out."""
+    def _chosen(self, i: int, results: NewResults, now: int | None) -> NewResults:
+        """The results that come out."""
         bound = self.plan.bounds[i]
         if not bound.filters:
-            return answered
+            return results
         if i not in self.plan.latest:
-            return answered.chosen(passing(bound, answered))
-        log = self._logs[len(self.plan.families) + list(self.plan.latest).index(i)]
-        assert isinstance(log, Log)
-        news, kept, added = self.plan.latest[i].news(log.rows, answered)
-        log.replace(kept, added, now or 0)
-        return news
+            return results.chosen(passing(bound, results))
+        return self.plan.latest[i].news(self._latest[i], results, now)
 
     def _full(self, table: pa.Table, late: bool = False, query: int = 0) -> pa.Table:
         """Rows with all columns of the result."""
-        n = table.num_rows
-        columns = {}
-        for f in self.plan.result:
-            if f.name == self.plan.late:
-                columns[f.name] = pa.array(np.full(n, late))
-            elif f.name == QUERY and self.plan.own_rows and len(self.plan.bounds) > 1:
-                columns[f.name] = pa.array(np.full(n, query, np.int32))
-            elif f.name in table.column_names:
-                columns[f.name] = table.column(f.name).cast(f.type)
-            else:
-                columns[f.name] = pa.nulls(n, f.type)
-        return pa.table(columns, self.plan.result)
+        values: dict[str, Any] = {} if self.plan.late is None else {self.plan.late: late}
+        if self.plan.told_apart:
+            values[QUERY] = query
+        return with_columns(table, self.plan.result, values)
 
     # -- what is kept -----------------------------------------------------------------------
 
@@ -212,13 +185,9 @@ class Bucket:
         """Forget the keys that have been idle for too long."""
         if self.plan.idle is None or now is None:
             return
-        before = now - self.plan.idle
         for log in self._logs:
-            if isinstance(log, Log) and any(chunk.newest < before for chunk in log.chunks):
-                key = codes([log.rows.column(name) for name in self.plan.keys])[0]
-                stays = np.flatnonzero(~log.idle(before, key))
-                if stays.size < log.rows.num_rows:
-                    log.replace(stays, log.rows.slice(0, 0), now)
+            if isinstance(log, Log):
+                log.forget_idle(now - self.plan.idle, now)
 
     def _sign(self, now: int | None) -> None:
         """The head of what is kept now."""

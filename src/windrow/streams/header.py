@@ -18,8 +18,6 @@ from windrow.stores.encoding import decode, encode
 from windrow.streams.log import Chunk
 from windrow.streams.waiting import WaitingChunk
 
-NEVER = -(2**62)  # a watermark before all times
-
 
 @dataclass
 class Header:

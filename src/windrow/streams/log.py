@@ -1,33 +1,44 @@
-"""Rows that windows to come may hold: one table in memory, sealed chunks in the store.
+"""Rows that windows to come may hold, as chunks in a store that are written once.
 
         store     chunk 3    chunk 4    chunk 5            written once, never changed
                   a a b c    b c        a a b b
         memory      a b c    b c        a a b b            what is still needed of them, in order
 
 A step of the stream writes one chunk of what is new and deletes the chunks of which nothing is
-needed any more, so what it writes has nothing to do with how long the windows are. Only where
-windows leave rows of idle keys behind, chunks of which less than half is needed are written anew,
-and small ones are merged: both cost no more than the rows that came.
+needed any more, so what it writes has nothing to do with how long the windows are. Small chunks are
+merged, and those of which less than half is needed are written anew where windows leave rows of
+idle keys behind: both cost no more than the rows that came.
+
+A `Log` has all of its rows in memory. A `History`, for long windows, reads chunks as needed, and
+has a summary of each:
+
+        rows        ▒▒▒▒▒▒▒▒  ▒▒▒▒▒▒▒▒  ▒▒▒▒▒▒▒▒  ▒▒▒▒▒▒▒▒       read only where windows begin
+        summaries   a⊕ b⊕ c⊕  a⊕ c⊕     a⊕ b⊕     a⊕ b⊕ c⊕       a state for each key
+
+Where a window holds all rows that a key has in a chunk, the state stands for them (paper 001's
+decoupling: elements and partials lie in the store, and few of them are looked at).
 """
 
 from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.kernels.sort import order_rows
 from windrow.stores.encoding.tables import decode, encode
+from windrow.streams.step import COUNT, integers, nullable, sort_by_key, states_by_key
 from windrow.tables.keys import codes
+from windrow.tables.states import StateColumns
 
 # A chunk of so many rows is sealed for good; smaller ones are merged, so many at a time.
 SEALED, _AT_ONCE = 4096, 8
+_WORTH = 4  # rows for each key: with fewer, a summary is no shorter than the rows
 _COUNT = "windrow:count"
 
 
@@ -61,89 +72,81 @@ class Chunk:
     high: int = 0
 
 
-class Log:
-    """The rows that are kept for the keys of a bucket.
+@dataclass(eq=False)
+class Chunks:
+    """Chunks of rows in the store, the rows of a chunk by their keys."""
 
-    `rows` has the key columns and those of `schema`; the rows of a key are in their order.
-    """
+    entries: Entries
+    log: int  # its number among the logs in the store
+    keys: pa.Schema
+    columns: pa.Schema  # the others
+    chunks: list[Chunk] = field(default_factory=list)
 
-    def __init__(
-        self,
-        entries: Entries,
-        log: int,
-        keys: pa.Schema,
-        schema: pa.Schema,
-        chunks: Sequence[Chunk] = (),
-    ) -> None:
-        self.entries, self._log, self._keys, self._schema = entries, log, keys, schema
-        self.chunks = list(chunks)
-        tables = [self._read(chunk) for chunk in self.chunks]
-        whole = pa.schema([*keys, *schema])
-        self.rows = pa.concat_tables([whole.empty_table(), *tables])
-        self._from = np.repeat(
-            np.array([c.number for c in self.chunks], np.int64), [c.rows for c in self.chunks]
-        )
+    def __post_init__(self) -> None:
+        self.keys, self.columns = nullable(self.keys), nullable(self.columns)
+        self.schema = pa.schema([*self.keys, *self.columns])
+        self.chunks = list(self.chunks)
 
-    def replace(self, kept: NDArray[Any], added: pa.Table, now: int) -> None:
-        """Keep these rows only, by their positions, and the ones that are new."""
+    def append(self, rows: pa.Table, now: int) -> Chunk:
+        """Write rows that follow all others as a chunk."""
         number = self.chunks[-1].number + 1 if self.chunks else 0
-        if kept.size < self._from.size:
-            self.rows = self.rows.take(pa.array(kept))
-            self._from = self._from[kept]
-        if added.num_rows:
-            self.rows = pa.concat_tables([self.rows, added.select(self.rows.column_names)])
-            self._from = np.concatenate([self._from, np.full(added.num_rows, number)])
-            chunk = Chunk(number, added.num_rows, now)
-            self.chunks.append(chunk)
-            self._write(chunk, added)
-        self._settle()
+        self.chunks.append(Chunk(number, rows.num_rows, now))
+        self.write(self.chunks[-1], rows.select(self.schema.names))
+        return self.chunks[-1]
 
-    def restrict(self, live: NDArray[np.bool_]) -> None:
-        """Forget rows that were read with their chunks, but are not held."""
-        if not live.all():
-            self.rows, self._from = self.rows.filter(pa.array(live)), self._from[live]
-
-    def idle(self, before: int, key: NDArray[Any] | None) -> NDArray[np.bool_]:
-        """Which rows are of keys that got none since `before`; `key` has the key of each row."""
-        newest = {chunk.number: chunk.newest for chunk in self.chunks}
-        times = np.array([newest[n] for n in self._from.tolist()], np.int64)
-        if key is None:
-            return np.full(times.size, times.max(initial=before) < before)
-        latest = np.full(key.max(initial=0) + 1, np.iinfo(np.int64).min)
-        np.maximum.at(latest, key, times)
-        return np.asarray(latest[key] < before)
-
-    # -- chunks -----------------------------------------------------------------------------
-
-    def _settle(self) -> None:
-        """Delete what is dead, write anew what is mostly dead, merge what is small."""
-        live = dict(zip(*np.unique(self._from, return_counts=True), strict=True))
-        for chunk in [c for c in self.chunks if c.number not in live]:
-            self.entries.remove(self._log, chunk.number)
+    def forget(self, gone: Sequence[Chunk]) -> None:
+        """Delete chunks of which nothing is needed any more."""
+        for chunk in gone:
             self.chunks.remove(chunk)
-        if sum(c.rows for c in self.chunks) > 2 * self._from.size + SEALED:
-            for chunk in self.chunks:
-                if 2 * live[chunk.number] <= chunk.rows:
-                    self._rewrite([chunk])
-        merge_small(self.chunks, self._rewrite)
+            self._remove(chunk)
 
-    def _rewrite(self, chunks: list[Chunk]) -> None:
-        """One chunk in place of neighbours, of their rows that are needed."""
-        first, last = chunks[0], chunks[-1]
-        place = (self._from >= first.number) & (self._from <= last.number)
-        last.rows, last.newest = int(place.sum()), max(c.newest for c in chunks)
-        self._from[place] = last.number
-        self._write(last, self.rows.filter(pa.array(place)))
-        for chunk in chunks[:-1]:
-            self.entries.remove(self._log, chunk.number)
+    def wasteful(self, live: int) -> bool:
+        """Whether more than half of what is stored is needed by no window."""
+        return sum(chunk.rows for chunk in self.chunks) > 2 * live + SEALED
 
-    def _write(self, chunk: Chunk, rows: pa.Table) -> None:
-        """A chunk has each key once, with the number of its rows, and the rows by their keys."""
+    def merge_small(self) -> None:
+        """Merge the newest chunks while they are small and about the same; the last stands."""
+        while len(small := self._small()) >= _AT_ONCE:
+            rows = self._needed(small)
+            for chunk in small[:-1]:
+                self._remove(chunk)
+            small[-1].newest = max(chunk.newest for chunk in small)
+            self.write(small[-1], rows)
+            del self.chunks[-len(small) : -1]
+
+    def _small(self) -> list[Chunk]:
+        """The newest chunks, all of about the same size, that are not sealed."""
+        newest: list[Chunk] = []
+        for chunk in reversed(self.chunks[-_AT_ONCE:]):
+            if chunk.rows >= SEALED or (newest and chunk.rows > _AT_ONCE * newest[0].rows):
+                break
+            newest.insert(0, chunk)
+        return newest
+
+    def _needed(self, chunks: list[Chunk]) -> pa.Table:
+        """The rows of neighbouring chunks that are to become one."""
+        return pa.concat_tables([self.read(chunk) for chunk in chunks])
+
+    def write(self, chunk: Chunk, rows: pa.Table) -> None:
+        """Write a chunk: each key once, with the number of its rows, and the rows by their keys."""
+        chunk.rows = rows.num_rows
         chunk.stamp = int.from_bytes(os.urandom(8)) >> 1
         DECODED.put(chunk.stamp, rows)
-        self.entries.put(self._log, chunk.number, encode(*by_key(rows, self._keys, self._schema)))
+        values = rows.select(self.columns.names)
+        if not len(self.keys):
+            self.entries.put(self.log, self._entry(chunk), encode(values))
+            return
+        sorted_rows = sort_by_key(rows, self.keys.names)
+        counts = np.diff(sorted_rows.starts)
+        first = sorted_rows.rows(sorted_rows.starts[:-1][counts > 0])
+        if sorted_rows.order is not None:
+            values = values.take(pa.array(sorted_rows.order))
+        owners = rows.select(self.keys.names).take(pa.array(first))
+        owners = owners.append_column(_COUNT, pa.array(counts[counts > 0], pa.int32()))
+        self.entries.put(self.log, self._entry(chunk), encode(owners, values))
 
-    def _read(self, chunk: Chunk) -> pa.Table:
+    def read(self, chunk: Chunk) -> pa.Table:
+        """The rows of a chunk."""
         rows = DECODED.get(chunk.stamp)
         if rows is None:
             rows = self._decoded(chunk)
@@ -151,54 +154,130 @@ class Log:
         return rows
 
     def _decoded(self, chunk: Chunk) -> pa.Table:
-        data = self.entries.get(self._log, chunk.number)
+        data = self.entries.get(self.log, self._entry(chunk))
         what = f"chunk {chunk.number} of the stream's state"
-        return rows_again(data, self._keys, self._schema, what)
+        if not len(self.keys):
+            return decode(data, [self.columns], what)[0]
+        counted = self.keys.append(pa.field(_COUNT, pa.int32()))
+        owners, values = decode(data, [counted, self.columns], what)
+        each = np.repeat(np.arange(owners.num_rows), owners.column(_COUNT).to_numpy())
+        full = owners.drop_columns([_COUNT]).take(pa.array(each))
+        return pa.Table.from_arrays([*full.columns, *values.columns], schema=self.schema)
+
+    def _entry(self, chunk: Chunk) -> int:
+        """The number of a chunk in the store."""
+        return chunk.number
+
+    def _remove(self, chunk: Chunk) -> None:
+        self.entries.remove(self.log, self._entry(chunk))
 
 
-def by_key(rows: pa.Table, keys: pa.Schema, schema: pa.Schema) -> list[pa.Table]:
-    """Each key once with the number of its rows, and the rows by their keys; O(rows)."""
-    values = rows.select(schema.names)
-    if not len(keys):
-        return [values]
-    made, count = codes([rows.column(name) for name in keys.names])
-    order, starts = order_rows(made, count, [], rows.num_rows)
-    counts = np.diff(starts)
-    first = starts[:-1][counts > 0]
-    if order is not None:
-        values, first = values.take(pa.array(order)), order[first]
-    owners = rows.select(keys.names).take(pa.array(first))
-    return [owners.append_column(_COUNT, pa.array(counts[counts > 0], pa.int32())), values]
+class Log(Chunks):
+    """The rows that are kept for the keys of a bucket, with `rows` in memory.
+
+    `rows` has the key columns and the others; the rows of a key are in their order.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        tables = [self.read(chunk) for chunk in self.chunks]
+        self.rows = pa.concat_tables([self.schema.empty_table(), *tables])
+        self._from = np.repeat(
+            np.array([c.number for c in self.chunks], np.int64), [c.rows for c in self.chunks]
+        )
+
+    def replace(self, kept: NDArray[Any], added: pa.Table, now: int) -> None:
+        """Keep these rows only, by their positions, and the ones that are new."""
+        if kept.size < self._from.size:
+            self.rows, self._from = self.rows.take(pa.array(kept)), self._from[kept]
+        if added.num_rows:
+            number = self.append(added, now).number
+            self.rows = pa.concat_tables([self.rows, added.select(self.schema.names)])
+            self._from = np.concatenate([self._from, np.full(added.num_rows, number)])
+        live = dict(zip(*np.unique(self._from, return_counts=True), strict=True))
+        self.forget([chunk for chunk in self.chunks if chunk.number not in live])
+        if self.wasteful(self._from.size):
+            for chunk in self.chunks:
+                if 2 * live[chunk.number] <= chunk.rows:
+                    self.write(chunk, self._needed([chunk]))
+        self.merge_small()
+
+    def restrict(self, live: NDArray[np.bool_]) -> None:
+        """Forget rows that were read with their chunks, but are not held."""
+        if not live.all():
+            self.rows, self._from = self.rows.filter(pa.array(live)), self._from[live]
+
+    def forget_idle(self, before: int, now: int) -> None:
+        """Forget the rows of keys that got none since `before`."""
+        if all(chunk.newest >= before for chunk in self.chunks):
+            return
+        newest = {chunk.number: chunk.newest for chunk in self.chunks}
+        times = np.array([newest[n] for n in self._from.tolist()], np.int64)
+        key, count = codes([self.rows.column(name) for name in self.keys.names])
+        key = np.zeros(times.size, np.int64) if key is None else key
+        latest = np.full(count, np.iinfo(np.int64).min)
+        np.maximum.at(latest, key, times)
+        stays = np.flatnonzero(latest[key] >= before)
+        if stays.size < times.size:
+            self.replace(stays, self.rows.slice(0, 0), now)
+
+    def _needed(self, chunks: list[Chunk]) -> pa.Table:
+        """The rows of neighbouring chunks that are still held; they are the last one's now."""
+        place = (self._from >= chunks[0].number) & (self._from <= chunks[-1].number)
+        self._from[place] = chunks[-1].number
+        return self.rows.filter(pa.array(place))
 
 
-def rows_again(data: bytes, keys: pa.Schema, schema: pa.Schema, what: str) -> pa.Table:
-    """The rows that `by_key` made the encoded tables of."""
-    if not len(keys):
-        return decode(data, [schema], what)[0]
-    counted = keys.append(pa.field(_COUNT, pa.int32()))
-    owners, values = decode(data, [counted, schema], what)
-    each = np.repeat(np.arange(owners.num_rows), owners.column(_COUNT).to_numpy())
-    full = owners.drop_columns([_COUNT]).take(pa.array(each))
-    return pa.Table.from_arrays(
-        [*full.columns, *values.columns], schema=pa.schema([*keys, *schema])
-    )
+@dataclass(eq=False)
+class History(Chunks):
+    """Chunks of rows in the order of time, and beside each the states of its keys."""
 
+    parts: StateColumns = field(kw_only=True)
+    time: str | None = field(kw_only=True)  # the column of times, if windows are measured along it
 
-def merge_small(chunks: list[Chunk], merge: Callable[[list[Chunk]], None]) -> None:
-    """Merge the newest chunks while they are small and about the same; the last stands for all."""
-    while len(small := _small(chunks)) >= _AT_ONCE:
-        merge(small)
-        del chunks[-len(small) : -1]
+    def summary(self, chunk: Chunk) -> pa.Table:
+        """How many rows each key has in a chunk, and their state."""
+        found = DECODED.get(~chunk.stamp)
+        if found is None:
+            if chunk.keys:
+                data = self.entries.get(self.log, self._entry(chunk) + 1)
+                what = f"the summary of chunk {chunk.number} of the stream's state"
+                count = pa.field(COUNT, pa.int64())
+                schema = pa.schema([*self.keys, count, *self.parts.fields])
+                (found,) = decode(data, [schema], what)
+            else:
+                found = self._states(self.read(chunk))
+            DECODED.put(~chunk.stamp, found)
+        return found
 
+    def write(self, chunk: Chunk, rows: pa.Table) -> None:
+        """Write a chunk and its summary, if that is much shorter."""
+        if chunk.keys:
+            self._remove_summary(chunk)
+        rows = rows.combine_chunks()
+        if self.time is not None:
+            at = integers(rows, self.time)
+            chunk.low, chunk.high = int(at.min()), int(at.max())
+        super().write(chunk, rows)
+        summary = self._states(rows)
+        chunk.keys = summary.num_rows if summary.num_rows * _WORTH <= rows.num_rows else 0
+        DECODED.put(~chunk.stamp, summary)
+        if chunk.keys:
+            self.entries.put(self.log, self._entry(chunk) + 1, encode(summary))
 
-def _small(chunks: list[Chunk]) -> list[Chunk]:
-    """The newest chunks, all of about the same size, that are not sealed."""
-    newest: list[Chunk] = []
-    for chunk in reversed(chunks[-_AT_ONCE:]):
-        if chunk.rows >= SEALED or (newest and chunk.rows > _AT_ONCE * newest[0].rows):
-            break
-        newest.insert(0, chunk)
-    return newest
+    def _states(self, rows: pa.Table) -> pa.Table:
+        return states_by_key(self.parts, rows, self.keys.names)[0]
+
+    def _entry(self, chunk: Chunk) -> int:
+        return 2 * chunk.number  # its summary follows
+
+    def _remove(self, chunk: Chunk) -> None:
+        super()._remove(chunk)
+        if chunk.keys:
+            self._remove_summary(chunk)
+
+    def _remove_summary(self, chunk: Chunk) -> None:
+        self.entries.remove(self.log, self._entry(chunk) + 1)
 
 
 class Recent:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
 from windrow.kernels.routes import trace
 from windrow.streams.aggregates import GrowingWindows
 from windrow.streams.chunks import ChunkedWindows
-from windrow.streams.joined import Gap
-from windrow.streams.results import Latest
+from windrow.streams.family import Family, Latest
 from windrow.streams.rows import RowWindows
 from windrow.streams.slices import SlicedWindows
+from windrow.streams.step import Gap, nullable
 from windrow.tables.bind import Bound
+from windrow.tables.run import QUERY
 from windrow.windows.base import Kept
-
-QUERY = "query"
-Family = ChunkedWindows | RowWindows | GrowingWindows | SlicedWindows
 
 
 @dataclass(frozen=True)
@@ -52,36 +51,32 @@ class Plan:
         """The column of times."""
         return str(self.bounds[0].order)
 
-    @property
+    @cached_property
     def rows(self) -> pa.Schema:
         """The rows as they come."""
-        return self.bounds[0].schema
-
-    @property
-    def key_schema(self) -> pa.Schema:
-        """The key columns."""
-        return pa.schema([self.rows.field(name) for name in self.keys])
+        return nullable(self.bounds[0].schema)
 
     @cached_property
-    def families(self) -> list[Family]:
+    def families(self) -> list[Family[Any]]:
         """What is kept, for queries that keep the same together."""
         if self.own_rows:
             trace(self.bounds[0].query.window, "slices")
             return [SlicedWindows(self.bounds, self.update)]
-        chunked = [b for b in self.bounds if self._kept(b) == "chunks"]
-        rows = [b for b in self.bounds if self._kept(b) == "rows"]
-        families: list[Family] = []
+        gap = None if self.idle is None or not self.timed else Gap(self.time, self.idle)
+        kept: dict[Kept, list[Bound]] = {}
         for bound in self.bounds:
             trace(bound.query.window, self._kept(bound))
-        if chunked:
-            families.append(ChunkedWindows(chunked))
-        if rows:
-            families.append(RowWindows(rows, self._gap))
+            kept.setdefault(self._kept(bound), []).append(bound)
+        families: list[Family[Any]] = []
+        if "chunks" in kept:
+            families.append(ChunkedWindows(kept["chunks"]))
+        if "rows" in kept:
+            families.append(RowWindows(kept["rows"], gap))
         for bound in self.bounds:
             if self._kept(bound) == "aggregate":
-                families.append(GrowingWindows(bound, self._gap))
+                families.append(GrowingWindows(bound, gap))
             elif self._kept(bound) == "window":
-                families.append(RowWindows([bound], self._gap))
+                families.append(RowWindows([bound], gap))
         return families
 
     def _kept(self, bound: Bound) -> Kept:
@@ -90,15 +85,11 @@ class Plan:
         counted = bound.query.window.counts_rows and self.idle is not None
         return "rows" if kept == "chunks" and counted else kept
 
-    @property
-    def _gap(self) -> Gap | None:
-        return None if self.idle is None or not self.timed else Gap(self.time, self.idle)
-
     @cached_property
     def latest(self) -> dict[int, Latest]:
         """Of the queries that tell only what is new: what they told last."""
-        emits = [bound.query.emit for bound in self.bounds]
-        return {i: Latest(self.bounds[i]) for i, emit in enumerate(emits) if emit == "istream"}
+        bounds = enumerate(self.bounds)
+        return {i: Latest([bound]) for i, bound in bounds if bound.query.emit == "istream"}
 
     @property
     def at_once(self) -> SlicedWindows | None:
@@ -116,32 +107,25 @@ class Plan:
         """What arrives: rows, or slices of them."""
         if self.presliced is None:
             return self.rows
-        return pa.schema([*self.key_schema, *self.presliced.schema])
+        return pa.schema([*(self.rows.field(name) for name in self.keys), *self.presliced.schema])
 
     @cached_property
     def result(self) -> pa.Schema:
         """What comes out."""
-        output = {}
-        if self.own_rows and len(self.bounds) > 1:
-            output[QUERY] = pa.field(QUERY, pa.int32())
+        output = {QUERY: pa.field(QUERY, pa.int32())} if self.told_apart else {}
         for bound in self.bounds:
-            output.update(
-                {f.name: f for f in bound.output() if self.own_rows or f.name in self._shown(bound)}
-            )
+            shown = (*self.columns, *bound.query.parts)
+            output.update({f.name: f for f in bound.output() if self.own_rows or f.name in shown})
         fields = list(output.values())
         if self.late is not None:
             fields += [self.rows.field(n) for n in self.columns if n not in output]
             fields.append(pa.field(self.late, pa.bool_()))
         return pa.schema(fields)
 
-    def _shown(self, bound: Bound) -> tuple[str, ...]:
-        return (*self.columns, *bound.query.parts)
-
-    def names(self) -> list[str]:
-        """The columns of a row that stand beside its answers."""
-        return (
-            list(self.keys) if self.own_rows else [n for n in self.rows.names if n in self.columns]
-        )
+    @property
+    def told_apart(self) -> bool:
+        """Whether a column says which query a row of the result is of."""
+        return self.own_rows and len(self.bounds) > 1
 
     def identity(self, buckets: int) -> tuple[bytes, str]:
         """A digest of all that the state depends on, and the same to be read."""
@@ -149,5 +133,6 @@ class Plan:
         text = "\n".join(
             [*(repr(bound.query) for bound in self.bounds), f"in {buckets} buckets of keys"]
         )
-        whole = "\n".join([text, str(self.rows), *logs, str(self.update)])
+        rows = str(self.bounds[0].schema)
+        whole = "\n".join([text, rows, *logs, str(self.update)])
         return hashlib.sha256(whole.encode()).digest()[:16], text

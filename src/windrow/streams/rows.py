@@ -14,13 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.streams.joined import Gap, Joined
-from windrow.streams.results import NewResults
+from windrow.streams.family import Family
+from windrow.streams.log import Log
+from windrow.streams.step import Gap, Joined, NewResults
 from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of
-from windrow.tables.results import SortedColumns
 from windrow.tables.rows import RowValues
-from windrow.tables.run import new_columns
 from windrow.tables.sort import TableRows
 from windrow.windows.sorted_rows import Bounds, no_windows
 
@@ -30,17 +29,15 @@ NUMBER = "windrow:place"
 LENGTH = "windrow:length"
 
 
-class RowWindows:
+class RowWindows(Family[Log]):
     """Queries whose windows hold rows, over the same rows in the same order.
 
     One with a policy is alone: what is held is its window, and no other's.
     """
 
     def __init__(self, bounds: Sequence[Bound], gap: Gap | None = None) -> None:
-        self.bounds = list(bounds)
         # rows leave windows that are measured along time anyway
-        self._gap = None if all(b.query.window.measured for b in bounds) else gap
-        self._keys = list(bounds[0].query.partition_by)
+        super().__init__(bounds, None if all(b.query.window.measured for b in bounds) else gap)
         self._policed = bounds[0].query.window.kept == "window"
         self._numbered = any(not b.query.window.per_row for b in bounds)
 
@@ -55,63 +52,55 @@ class RowWindows:
                 names.update(dict.fromkeys(bound.query.order_by))
             for part in bound.query.parts.values():
                 names.update(dict.fromkeys(part.columns))
-        if self._gap is not None:
-            names[self._gap.time] = None
+        if self.gap is not None:
+            names[self.gap.time] = None
         kept = self.bounds[0].schema
-        fields = [kept.field(name) for name in names if name not in self._keys]
+        fields = [kept.field(name) for name in names if name not in self.keys]
         if self._numbered or not fields:  # a window of none of the columns still has its rows
             fields.append(pa.field(NUMBER, pa.int64()))
         if self._policed:
             fields.append(pa.field(LENGTH, pa.int64()))
         return pa.schema(fields)
 
-    def live(self, held: pa.Table, now: int | None) -> NDArray[np.bool_]:
+    def live(self, held: pa.Table, done: int | None) -> NDArray[np.bool_]:
         """Which of the rows in the store count: chunks have others too, until they go.
 
         Those are older than any window reaches, so only a policy must be told.
         """
         if not self._policed:
             return np.ones(held.num_rows, np.bool_)
-        joined = Joined(self._keys, held, held.slice(0, 0), self._gap)
+        joined = Joined(self.keys, held, held.slice(0, 0), self.gap)
         (bound,) = self.bounds
         live = np.empty(joined.size, np.bool_)
         rows = self._rows(bound, joined, None)
         live[joined.order] = self._stays(bound, joined, rows, no_windows(rows))
         return live
 
-    def step(
-        self, held: pa.Table, new: pa.Table, now: int | None
-    ) -> tuple[list[NewResults], NDArray[Any], pa.Table]:
-        """The results of the new rows; which of the held rows stay, and what joins them.
-
-        No row to come is from before `now`. O(held + new).
-        """
+    def step(self, log: Log, new: pa.Table, now: int | None, done: int | None) -> list[NewResults]:
+        """Return the results of the new rows, which join the others. O(held + new)."""
+        held = log.rows
         blank = pa.array(np.full(new.num_rows, -1, np.int64))
         for name in (NUMBER, LENGTH):
             if name in held.column_names:
                 new = new.append_column(name, blank)
-        joined = Joined(self._keys, held, new, self._gap)
+        joined = Joined(self.keys, held, new, self.gap)
         stays = np.zeros(joined.size, np.bool_)
         results = []
         for bound in self.bounds:
             rows = self._rows(bound, joined, now)
-            windows = bound.query.window.bounds(rows)
-            identity = (*self._keys, *(n for n in bound.query.order_by if n in held.column_names))
-            columns = SortedColumns(columns_of(joined.table), rows, identity)
-            made = new_columns(bound, columns, windows)
-            places = windows.places(rows)
-            results.append(NewResults(new, joined.new_rows(places), made))
+            found, windows = self.over_rows(bound, joined, rows, new)
+            results.append(found)
             if self._policed:
                 lo, hi = windows.windows.bounds()
-                new = _with(new, LENGTH, joined.new_rows(places), hi - lo)
+                new = _with(new, LENGTH, found.rows, hi - lo)
             stays |= self._stays(bound, joined, rows, windows)
         if NUMBER in held.column_names:
             numbers = self._rows(self.bounds[0], joined, None).numbers()[joined.fresh]
             new = _with(new, NUMBER, joined.new_rows(joined.fresh), numbers)
         chosen = np.sort(joined.order[stays])
         kept = chosen[chosen < joined.held]
-        added = new.take(pa.array(chosen[kept.size :] - joined.held))
-        return results, kept, added.select(held.column_names)
+        log.replace(kept, new.take(pa.array(chosen[kept.size :] - joined.held)), now or 0)
+        return results
 
     def _rows(self, bound: Bound, joined: Joined, now: int | None) -> TableRows:
         """The sorted rows, with what is known of those that were here before."""

@@ -20,17 +20,10 @@ from numpy.typing import NDArray
 
 from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.log import Entries
-from windrow.tables.columns import numbers, whole
+from windrow.streams.step import integers
 
 # A chunk has so many rows at most: what a later watermark needs is read, and not much more.
 MOST = 1 << 15
-
-
-def times(rows: pa.Table, name: str) -> NDArray[np.int64]:
-    """A column of times as whole numbers of its unit; none is null."""
-    made = numbers(whole(rows.column(name)))
-    assert made is not None
-    return made.astype(np.int64, copy=False)
 
 
 @dataclass
@@ -61,7 +54,7 @@ class Waiting:
 
     def add(self, rows: pa.Table) -> None:
         """Let rows wait for their turn."""
-        at = times(rows, self._time)
+        at = integers(rows, self._time)
         order = np.argsort(at, kind="stable")
         rows, at = rows.take(pa.array(order)), at[order]
         for begin in range(0, rows.num_rows, MOST):
@@ -100,5 +93,5 @@ class Waiting:
             data = self.entries.get(self._log, piece.number)
             what = f"waiting chunk {piece.number} of the stream's state"
             (rows,) = decode(data, [self._schema], what)
-            self._held[piece.number] = rows, times(rows, self._time)
+            self._held[piece.number] = rows, integers(rows, self._time)
         return self._held[piece.number]

@@ -10,7 +10,7 @@ and the frame's own library picks them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,6 +36,8 @@ from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows, sort_rows
 from windrow.windows.positions import Windows
 from windrow.windows.sorted_rows import Bounds
+
+QUERY = "query"  # whose result a row is, where several queries have rows of their own
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,20 @@ def window_columns(bound: Bound, windows: Bounds) -> dict[str, pa.Array]:
         name: from_numbers(values, None, bound.at_type)
         for name, values in zip(bound.own_rows, windows.ends or (), strict=True)
     }
+
+
+def with_columns(table: pa.Table, schema: pa.Schema, values: Mapping[str, Any]) -> pa.Table:
+    """All columns of a schema: a value for all rows, the table's own column, or else nulls."""
+    columns = []
+    for field in schema:
+        if field.name in values:
+            value = pa.scalar(values[field.name], field.type)
+            columns.append(pa.repeat(value, table.num_rows))
+        elif field.name in table.column_names:
+            columns.append(table.column(field.name).cast(field.type))
+        else:
+            columns.append(pa.nulls(table.num_rows, field.type))
+    return pa.table(columns, schema=schema)
 
 
 # -- from the order of the windows to that of the result ----------------------------------------

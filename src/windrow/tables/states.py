@@ -26,6 +26,7 @@ import pyarrow.types as pt
 from windrow.aggregations.base import Aggregation
 from windrow.errors import Unsupported
 from windrow.queries.plan import form_of
+from windrow.tables.bind import Bound
 from windrow.tables.results import (
     SortedColumns,
     WindowResults,
@@ -88,8 +89,8 @@ class StateColumns:
     def results(
         self, over: WindowResults, kinds: Mapping[str, pa.DataType | None]
     ) -> dict[str, pa.Array]:
-        """The answers, of the types `kinds`, for windows over rows of partial columns."""
-        return {name: part.results(over, kinds[name]) for name, part in self.parts.items()}
+        """The answers that `kinds` has the types of, for windows over rows of partial columns."""
+        return {name: self.parts[name].results(over, kind) for name, kind in kinds.items()}
 
     def _columns(self, over: WindowResults, merging: bool) -> dict[str, pa.Array]:
         made: dict[str, pa.Array] = {}
@@ -98,6 +99,12 @@ class StateColumns:
                 arrays = part.merge(over) if merging else part.make(over)
                 made.update(zip(part.names, arrays, strict=True))
         return {field.name: made[field.name] for field in self.fields}
+
+
+def states_of(bounds: Sequence[Bound]) -> StateColumns:
+    """The partial aggregates of queries over the same frame."""
+    types = {field.name: field.type for bound in bounds for field in bound.schema}
+    return StateColumns([each for b in bounds for each in b.query.aggregations], types)
 
 
 def part_of(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> Part:

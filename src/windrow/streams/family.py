@@ -1,0 +1,122 @@
+"""What is kept for queries that keep the same, and the results that a step makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.streams.log import Chunk, Chunks, Entries, Log
+from windrow.streams.step import Gap, Joined, NewResults
+from windrow.tables.bind import Bound
+from windrow.tables.columns import whole
+from windrow.tables.filters import columns_of, news, satisfies
+from windrow.tables.keys import codes, newest
+from windrow.tables.results import SortedColumns
+from windrow.tables.run import new_columns
+from windrow.tables.sort import TableRows
+from windrow.windows.sorted_rows import Bounds
+
+KeptIn = TypeVar("KeptIn", bound=Chunks)
+_TOLD = "windrow:told"
+
+
+class Family(Generic[KeptIn]):
+    """Queries over the same rows, whose state is kept together in one log."""
+
+    def __init__(self, bounds: Sequence[Bound], gap: Gap | None = None) -> None:
+        self.bounds, self.gap = list(bounds), gap
+        self.keys = list(bounds[0].query.partition_by)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that are kept, besides the key's."""
+        raise NotImplementedError
+
+    def open(self, entries: Entries, log: int, chunks: list[Chunk], done: int | None) -> KeptIn:
+        """What is kept, as the store has it."""
+        found: Any = Log(entries, log, self.key_schema, self.schema, chunks)
+        found.restrict(self.live(found.rows, done))
+        return found  # type: ignore[no-any-return]
+
+    @property
+    def key_schema(self) -> pa.Schema:
+        """The key columns."""
+        return pa.schema([self.bounds[0].schema.field(name) for name in self.keys])
+
+    def live(self, held: pa.Table, done: int | None) -> NDArray[np.bool_]:
+        """Which of the rows in the store count: the newest of each key."""
+        return newest([held.column(name) for name in self.keys], held.num_rows)
+
+    def step(
+        self, log: KeptIn, new: pa.Table, now: int | None, done: int | None
+    ) -> list[NewResults]:
+        """Return the results of the new rows, or by `now`, and keep what windows to come need.
+
+        No row to come is from before `now`; windows that ended by `done` were answered before.
+        """
+        raise NotImplementedError
+
+    def due(self, log: KeptIn, done: int | None) -> int | None:
+        """The watermark at which there are results without new rows."""
+        return None
+
+    def over_rows(
+        self, bound: Bound, joined: Joined, rows: TableRows, new: pa.Table
+    ) -> tuple[NewResults, Bounds]:
+        """The results over the rows themselves, and their windows."""
+        windows = bound.query.window.bounds(rows)
+        named = (*self.keys, *bound.query.order_by)
+        identity = [name for name in named if name in joined.table.column_names]
+        columns = SortedColumns(columns_of(joined.table), rows, identity)
+        results = new_columns(bound, columns, windows)
+        return NewResults(new, joined.new_rows(windows.places(rows)), results), windows
+
+
+def passing(bound: Bound, results: NewResults) -> NDArray[np.bool_]:
+    """Which results satisfy the query's `having`."""
+    if bound.query.having is None:
+        return np.ones(results.rows.size, np.bool_)
+    table = results.table.take(pa.array(results.rows))
+    for name, array in results.columns.items():
+        table = table.append_column(name, array)
+    return satisfies(bound.query.having, table)
+
+
+class Latest(Family[Log]):
+    """The last result of each key, for a query that gives only what is new (istream).
+
+    A result that follows one that `having` held back is new, so such a key holds none.
+    """
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The results, and whether they came out."""
+        (bound,) = self.bounds
+        fields = [pa.field(name, bound.types[name]) for name in bound.query.parts]
+        return pa.schema([*fields, pa.field(_TOLD, pa.bool_())])
+
+    def news(self, log: Log, results: NewResults, now: int | None) -> NewResults:
+        """The results that are new; the last of each key is held from now on."""
+        (bound,) = self.bounds
+        held, names = log.rows, list(bound.query.parts)
+        n = held.num_rows
+        came = passing(bound, results)
+        columns = {**{name: results.columns[name] for name in names}, _TOLD: pa.array(came)}
+        given = replace(results, columns=columns, by_row=False).result(self.keys)
+        both = pa.concat_tables([held, given.select(held.column_names)]).combine_chunks()
+        key = codes([both.column(name) for name in self.keys])[0]
+        key = np.zeros(both.num_rows, np.int64) if key is None else key
+        passed = whole(both.column(_TOLD)).to_numpy(zero_copy_only=False)
+        order = np.argsort(key, kind="stable")
+        sorted_results = {name: whole(both.column(name)).take(pa.array(order)) for name in names}
+        new = np.empty(both.num_rows, np.bool_)
+        new[order] = news(key[order], passed[order], sorted_results)
+        last = np.flatnonzero(self.live(both, None))
+        kept = last[last < n]
+        log.replace(kept, both.take(pa.array(last[kept.size :])), now or 0)
+        return results.chosen(new[n:] & came)
