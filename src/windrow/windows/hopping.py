@@ -70,7 +70,7 @@ class Hopping(Measured):
         """The windows that hold a row, of rows that have an order."""
         import numpy as np
 
-        from windrow.windows.hop_bounds import hop_bounds
+        from windrow.windows.bounds import hop_bounds
         from windrow.windows.positions import Windows
         from windrow.windows.sorted_rows import PLACED, Bounds
 
