@@ -196,11 +196,12 @@ def _kind_of(part: Aggregation, text: str, kinds: Mapping[str, Kind] | None) -> 
 
 def _on_spark(query: Query, kinds: Mapping[str, Kind] | None, native: bool) -> SparkPlan:
     window, parts = query.window, query.parts.values()
-    if window.at_edges and native and all(p.commutative and p.spark_fields for p in parts):
+    if window.kept == "slices" and native and all(p.commutative and p.spark_fields for p in parts):
         return "slices"
     order = "time" if kinds is None else kinds.get((*query.order_by, "")[0], "other")
     along = len(query.order_by) <= 1 and order in (*_NUMBERS, "time")
-    if window.cuts_into_ranges and query.emit == "rstream" and along:
+    known = window.per_row and bool(window.measured or window.counts_rows)  # from the last row
+    if known and query.emit == "rstream" and along:
         return "ranges"
     return "keys" if query.partition_by else "one task"
 

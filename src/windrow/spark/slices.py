@@ -34,7 +34,7 @@ SLICE = "windrow_slice"
 
 def slices_natively(bound: Bound) -> bool:
     """Whether Spark can cut rows into the slices of a query and make their states itself."""
-    if not bound.query.window.at_edges or not pt.is_integer(_counted(bound)):
+    if bound.query.window.kept != "slices" or not pt.is_integer(_counted(bound)):
         return False
     return native_states(StateColumns(bound.query.aggregations, _types(bound))) is not None
 

@@ -150,6 +150,10 @@ class SortedRows:
         first: Positions = self.starts[1:] - np.diff(within[self.starts])
         return first
 
+    def windows(self, lo: Positions, hi: Positions, beside: Chosen) -> Bounds:
+        """The windows [lo, hi), with a result beside each of these rows."""
+        return Bounds(Windows(self.starts, lo=lo, hi=hi), beside)
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -197,4 +201,4 @@ def _positions(chosen: Chosen, n: int) -> Positions:
 def no_windows(rows: SortedRows) -> Bounds:
     """No window at all over some rows."""
     nothing = np.empty(0, np.int64)
-    return Bounds(Windows(rows.starts, lo=nothing, hi=nothing), nothing)
+    return rows.windows(nothing, nothing, nothing)
