@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.errors import InvalidArgument, did_you_mean
+from windrow.queries.engines import engine_of
+from windrow.queries.expressions import normal
+from windrow.queries.syntax import NAME
 from windrow.windows.base import Window, named
 from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
 
 EMIT = ("rstream", "istream")
-_NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +77,7 @@ class Query:
         Per-row windows add a column for each aggregation to the rows, in the order they came in;
         the others give a row for each closed window.
         """
-        return import_module("windrow.queries.engines").run(self, frame)
+        return engine_of(frame).run(self, frame)
 
     def explain(self, frame: Any = None) -> str:
         """What will run: the window, its slices, each aggregation's algorithm, state, and why.
@@ -87,9 +87,7 @@ class Query:
         from windrow.queries.explain import explain
         from windrow.queries.plan import plan_of
 
-        if frame is None:
-            return explain(plan_of(self))
-        return explain(import_module("windrow.queries.engines").plan(self, frame))
+        return explain(plan_of(self) if frame is None else engine_of(frame).plan(self, frame))
 
     def sql(self) -> str:
         """The query as a text of CQL; `windrow.sql` reads it back."""
@@ -126,12 +124,11 @@ class Query:
         return given
 
     def __repr__(self) -> str:
-        given = self.arguments()
         words = [
             f"{name}={named(value) if callable(value) else repr(value)}"
-            for name, value in given.items()
+            for name, value in self.arguments().items()
         ]
-        reserved = {n for n, _ in self.aggregations if n in _RESERVED or not _NAME.fullmatch(n)}
+        reserved = {n for n, _ in self.aggregations if n in _RESERVED or not NAME.fullmatch(n)}
         if reserved:
             words.insert(0, repr({n: a for n, a in self.aggregations if n in reserved}))
         words += [f"{n}={a!r}" for n, a in self.aggregations if n not in reserved]
@@ -201,8 +198,8 @@ def sliding(
         (*(also or {}).items(), *aggregations.items()),
         _names("partition_by", partition_by),
         order,
-        _condition("where", where),
-        _condition("having", having),
+        None if where is None else normal(where, "where"),
+        None if having is None else normal(having, "having"),
         emit,
         lateness,
     )
@@ -234,11 +231,3 @@ def _names(argument: str, value: Any) -> tuple[str, ...]:
         if names.count(name) > 1:
             raise InvalidArgument(f"{argument} names {name!r} {names.count(name)} times")
     return names
-
-
-def _condition(argument: str, value: Any) -> str | None:
-    if value is None:
-        return None
-    from windrow.queries.expressions import normal
-
-    return normal(value, argument)
