@@ -95,10 +95,6 @@ class Plan:
         """How rows are cut into slices, where windows begin and end at their edges only."""
         return None if self.query.window.per_row else self.query.window.slicing()
 
-    def result(self, name: str) -> ResultPlan:
-        """The plan of one result."""
-        return next(result for result in self.results if result.name == name)
-
 
 def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool = True) -> Plan:
     """The plan of a query over columns of such kinds; without them, over columns of floats.
@@ -107,7 +103,7 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
 
     >>> from windrow import Max, sliding
     >>> plan = plan_of(sliding(order_by="ts", range="1 hour", slide="1 minute", peak=Max("load")))
-    >>> plan.spark, plan.stream, plan.result("peak").route().name
+    >>> plan.spark, plan.stream, plan.results[0].route().name
     ('slices', 'slices', 'maxima')
     """
     window = query.window

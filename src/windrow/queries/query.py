@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, check_aggregation
-from windrow.errors import InvalidArgument, did_you_mean
-from windrow.queries.engines import engine_of
+from windrow.errors import InvalidArgument, Unsupported, did_you_mean
 from windrow.queries.expressions import normal
 from windrow.queries.syntax import NAME
 from windrow.windows.base import Window, named
@@ -16,6 +16,13 @@ from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
 
 EMIT = ("rstream", "istream")
+# Of each library of frames: the extra that installs what it needs, and the module that runs it.
+_ENGINES = {
+    "pandas": ("pandas", "windrow.tables.pandas"),
+    "polars": ("polars", "windrow.tables.polars"),
+    "pyarrow": ("arrow", "windrow.tables.arrow"),
+    "pyspark": ("spark", "windrow.spark"),
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -231,3 +238,20 @@ def _names(argument: str, value: Any) -> tuple[str, ...]:
         if names.count(name) > 1:
             raise InvalidArgument(f"{argument} names {name!r} {names.count(name)} times")
     return names
+
+
+def engine_of(frame: Any) -> Any:
+    """The module that answers over such frames: it has `run`, `run_shared` and `plan`."""
+    homes = [cls.__module__.split(".")[0] for cls in type(frame).__mro__]
+    home = next((name for name in homes if name in _ENGINES), None)
+    if home is None:
+        raise InvalidArgument(
+            f"a query takes a pandas, Polars, Arrow or Spark frame, not {type(frame).__name__}"
+        )
+    extra, module = _ENGINES[home]
+    try:
+        return import_module(module)
+    except ImportError as missing:
+        raise Unsupported(
+            f"{home} frames need {missing.name} as well: pip install 'windrow[{extra}]'"
+        ) from missing

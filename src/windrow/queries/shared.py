@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from windrow.errors import InvalidArgument, Unsupported
-from windrow.queries.engines import engine_of
-from windrow.queries.query import Query
+from windrow.queries.query import Query, engine_of
 from windrow.windows.sharing import SharedWindows
 
 

@@ -27,7 +27,7 @@ from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.run import window_columns
 from windrow.tables.states import StateColumns
 from windrow.tables.walk import Walk
-from windrow.windows.sorted_rows import Bounds
+from windrow.windows.positions import Bounds
 
 SLICE = "windrow_slice"
 

@@ -22,7 +22,7 @@ from windrow.tables.results import SortedColumns
 from windrow.tables.rows import RowValues
 from windrow.tables.run import new_columns
 from windrow.tables.sort import TableRows
-from windrow.windows.sorted_rows import Bounds, no_windows
+from windrow.windows.positions import Bounds, no_windows
 
 # How many rows of its key came up to a row, itself included.
 NUMBER = "windrow:place"

@@ -31,7 +31,7 @@ from windrow.tables.pool import Pool
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows, sort_rows
-from windrow.windows.sorted_rows import Bounds
+from windrow.windows.positions import Bounds
 
 
 @dataclass(frozen=True)

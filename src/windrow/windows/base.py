@@ -16,15 +16,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from windrow.errors import Unsupported
+from windrow.errors import InvalidArgument, Unsupported
 from windrow.windows.sizes import Axis
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from windrow.windows.positions import Bounds, SortedRows
     from windrow.windows.slicing import Slicing
-    from windrow.windows.sorted_rows import Bounds, SortedRows
 
 # What a stream keeps of a key for windows to come: an aggregate of each slice; one aggregate of all
 # rows so far; chunks of rows and their aggregates; the rows that windows to come may hold, or the
@@ -94,3 +94,11 @@ class Window:
 def named(function: Any) -> str:
     """A function by its name, anything else as it prints."""
     return getattr(function, "__qualname__", None) or str(function)
+
+
+def slide_too_large(slide: Any, argument: str, size: Any) -> InvalidArgument:
+    """The error for windows that leave rows between them out."""
+    return InvalidArgument(
+        f"slide={slide!r} is larger than {argument}={size!r}, so rows between the windows would be "
+        f"lost; take a slide of at most {size!r}"
+    )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.errors import InvalidArgument
-from windrow.windows.base import Kept
-from windrow.windows.sizes import NOW, UNBOUNDED, Axis, in_cql, is_number, measure, signed
+from windrow.windows.base import Kept, slide_too_large
+from windrow.windows.sizes import NOW, UNBOUNDED, Axis, in_cql, measure, signed
 from windrow.windows.slicing import Slicing, slices
 from windrow.windows.span import Measured
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.windows.arrays import Positions
-    from windrow.windows.sorted_rows import Bounds, SortedRows
+    from windrow.windows.positions import Bounds, SortedRows
 
 # Units that starts can be told in, in nanoseconds, the coarsest first.
 _TICKS = (10**9, 10**6, 10**3, 1)
@@ -38,19 +38,10 @@ class Hopping(Measured):
         super().__post_init__()
         if self.size in (UNBOUNDED, NOW):
             raise InvalidArgument(f"range={self.range!r} goes with neither closed= nor slide=")
-        is_time, size = self.measure()
-        for name in ("slide", "offset"):
-            value = getattr(self, name)
-            if value is not None and is_number(value) == is_time:
-                raise InvalidArgument(
-                    f"{name}={value!r} must be {'a duration' if is_time else 'a number'}, as "
-                    f"{self.measured}={self.size!r} is"
-                )
-        if measure("slide", self.slide)[1] > size:
-            raise InvalidArgument(
-                f"slide={self.slide!r} is larger than {self.measured}={self.size!r}, so rows "
-                f"between the windows would be lost; take a slide of at most {self.size!r}"
-            )
+        self.check_like("slide", self.slide)
+        self.check_like("offset", self.offset)
+        if measure("slide", self.slide)[1] > self.measure()[1]:
+            raise slide_too_large(self.slide, self.measured, self.size)
         signed("offset", self.offset)
 
     def bounds(self, rows: SortedRows) -> Bounds:
@@ -58,8 +49,7 @@ class Hopping(Measured):
         import numpy as np
 
         from windrow.windows.bounds import hop_bounds
-        from windrow.windows.positions import Windows
-        from windrow.windows.sorted_rows import PLACED, Bounds
+        from windrow.windows.positions import PLACED, Bounds, Windows
 
         assert rows.at is not None and rows.axis is not None
         size, slide, offset = self.sizes(rows.axis)

@@ -11,7 +11,7 @@ from windrow.windows.base import Kept, Window, named
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.sorted_rows import Bounds, SortedRows
+    from windrow.windows.positions import Bounds, SortedRows
 
 
 @dataclass(frozen=True)

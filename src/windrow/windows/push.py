@@ -316,12 +316,8 @@ class _WithinSpan(_LastRows):
         super().__init__(extent, swag, lateness)
         self._size = math.inf if extent.range == UNBOUNDED else 0
         if extent.bounded:
-            is_time, self._size = extent.measure()
-            if lateness is not None and is_number(lateness) == is_time:
-                raise InvalidArgument(
-                    f"lateness={lateness!r} must be {'a duration' if is_time else 'a number'}, as "
-                    f"{extent.measured}={extent.size!r} is"
-                )
+            self._size = extent.measure()[1]
+            extent.check_like("lateness", lateness)
         self._from_start = extent.closed in ("both", "left")
         self._to_end = extent.includes_now
         self._times: deque[Any] = deque()  # of the values in the structure

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from windrow.errors import InvalidArgument, whole_number
-from windrow.windows.base import Kept, Window
+from windrow.errors import whole_number
+from windrow.windows.base import Kept, Window, slide_too_large
 from windrow.windows.sizes import UNBOUNDED
 from windrow.windows.slicing import Slicing, slices
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.sorted_rows import Bounds, SortedRows
+    from windrow.windows.positions import Bounds, SortedRows
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,12 @@ class Rows(Window):
             return
         whole_number("slide", self.slide, least=1)
         if self.rows is not None and self.slide > self.rows:
-            raise InvalidArgument(
-                f"slide={self.slide} is larger than rows={self.rows}, so rows between the windows "
-                f"would be lost; take a slide of at most {self.rows}"
-            )
+            raise slide_too_large(self.slide, "rows", self.rows)
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The last rows up to each row, or up to each that completes a slide."""
         if self.slide is None and isinstance(rows.fresh, slice) and rows.weights is None:
-            from windrow.windows.positions import Windows
-            from windrow.windows.sorted_rows import Bounds
+            from windrow.windows.positions import Bounds, Windows
 
             size = self.rows or max(1, rows.size)
             windows = Windows(rows.starts, rows=size, first=rows.fresh.start or 0)

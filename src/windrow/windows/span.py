@@ -11,7 +11,7 @@ from windrow.windows.sizes import NOW, UNBOUNDED, Axis, in_cql, is_number, measu
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.sorted_rows import Bounds, SortedRows
+    from windrow.windows.positions import Bounds, SortedRows
 
 CLOSED = ("both", "right", "left", "neither")
 _CLOSED_AT_START = {"right": "both", "neither": "left"}
@@ -43,6 +43,15 @@ class Measured(Window):
     def measure(self) -> tuple[bool, int | float]:
         """Whether the size is one of time, and the size."""
         return measure(self.measured, self.size)
+
+    def check_like(self, name: str, value: Any) -> None:
+        """Refuse another argument that is a number where the size is one of time, or reversed."""
+        is_time, _ = self.measure()
+        if value is not None and is_number(value) == is_time:
+            raise InvalidArgument(
+                f"{name}={value!r} must be {'a duration' if is_time else 'a number'}, as "
+                f"{self.measured}={self.size!r} is"
+            )
 
     def check_axis(self, axis: Axis) -> None:
         if self.delta is not None and axis.tick is not None:

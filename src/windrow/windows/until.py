@@ -36,7 +36,7 @@ from windrow.windows.base import Kept, Window, named
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.sorted_rows import Bounds, SortedRows
+    from windrow.windows.positions import Bounds, SortedRows
 
 Policy = Callable[[Any, Any], object]
 

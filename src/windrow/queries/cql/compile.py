@@ -58,14 +58,14 @@ class _Compiler:
 
     def query(self) -> Query:
         """The query, its parts checked one after the other."""
-        window = self._window()
-        partition = self._partition(window)
-        results = self._results(window, partition)
+        self.window = self._window()
+        self.partition = self._partition()
+        results = self._results()
         where, having = (self.select.args.get(name) for name in ("where", "having"))
         return Query(
-            window,
+            self.window,
             tuple(results.items()),
-            partition,
+            self.partition,
             self.order,
             None if where is None else self._expression(where.this),
             None if having is None else self._having(having, results),
@@ -129,7 +129,7 @@ class _Compiler:
         size = next((word for word in (UNBOUNDED, NOW) if word in said), said.get("range"))
         return window_of("CQL", range=size, **beside)
 
-    def _partition(self, window: Window) -> tuple[str, ...]:
+    def _partition(self) -> tuple[str, ...]:
         """The columns of PARTITION BY; GROUP BY says the same where a window is a range."""
         keys: tuple[str, ...] = self.said.get("partition", ())
         group = self.select.args.get("group")
@@ -145,14 +145,14 @@ class _Compiler:
         if keys and set(keys) != set(grouped):
             hint = "leave GROUP BY out: the answers are those of each partition"
             raise self.wrong(group, "GROUP BY differs from PARTITION BY", hint)
-        if not keys and (window.conditions() or window.reach_rows is not None):
+        if not keys and (self.window.conditions() or self.window.reach_rows is not None):
             hint = f"write [PARTITION BY {', '.join(grouped)} …] for a window in each group"
             raise self.wrong(group, "GROUP BY goes with RANGE windows only", hint)
         return keys or tuple(dict.fromkeys(grouped))
 
     # -- results ----------------------------------------------------------------------------
 
-    def _results(self, window: Window, partition: tuple[str, ...]) -> dict[str, Aggregation]:
+    def _results(self) -> dict[str, Aggregation]:
         results: dict[str, Aggregation] = {}
         for item in self.select.expressions:
             node, alias = (item.this, item.alias) if isinstance(item, exp.Alias) else (item, "")
@@ -163,14 +163,14 @@ class _Compiler:
                 hint = "name the aggregations that are asked for"
                 raise self.wrong(node, "* is not supported", hint)
             if isinstance(node, exp.Column):
-                self._check_key(self._own(node).name, alias, item, window, partition)
+                self._check_key(self._own(node).name, alias, item)
                 continue
             part, name = self._aggregation(node)
             name = alias or name
             if name in results:
                 problem = f"the name {name!r} is given to 2 results"
                 raise self.wrong(item, problem, "name it with AS")
-            if name in partition:
+            if name in self.partition:
                 raise self.wrong(item, f"the result {name!r} has the name of a partition column")
             results[name] = part
         if not results:
@@ -178,16 +178,14 @@ class _Compiler:
             raise self.wrong(self.parts.words[0], "SELECT needs an aggregation", hint)
         return results
 
-    def _check_key(
-        self, name: str, alias: str, item: Any, window: Window, partition: tuple[str, ...]
-    ) -> None:
+    def _check_key(self, name: str, alias: str, item: Any) -> None:
         """Refuse a plain column that the answers do not have."""
-        if name in partition or name in window.columns:
+        if name in self.partition or name in self.window.columns:
             if alias and alias != name:
                 raise self.wrong(item, f"{name} keeps its name", "rename it in the answers")
             return
         hint = f"aggregate it, as in LAST({name}), or PARTITION BY it"
-        if window.per_row:
+        if self.window.per_row:
             hint = "leave it out: every row keeps its columns"
         raise self.wrong(item, f"{name} is neither an aggregation nor a partition column", hint)
 
