@@ -11,7 +11,7 @@ from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.errors import InvalidArgument, Unsupported, did_you_mean
 from windrow.queries.expressions import normal
 from windrow.queries.syntax import NAME
-from windrow.windows.base import Window, named
+from windrow.windows.base import Window, written
 from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
 
@@ -131,10 +131,7 @@ class Query:
         return given
 
     def __repr__(self) -> str:
-        words = [
-            f"{name}={named(value) if callable(value) else repr(value)}"
-            for name, value in self.arguments().items()
-        ]
+        words = written(self.arguments())
         reserved = {n for n, _ in self.aggregations if n in _RESERVED or not NAME.fullmatch(n)}
         if reserved:
             words.insert(0, repr({n: a for n, a in self.aggregations if n in reserved}))
@@ -188,7 +185,7 @@ def sliding(
         when=ArgMax('load', 'ts'),
     )
     """
-    _check_named(aggregations, also)
+    _check_named(aggregations)
     window = window_of(
         "sliding",
         rows=rows, range=range, delta=delta, until=until, on=on,
@@ -215,7 +212,7 @@ def sliding(
 _RESERVED = frozenset(sliding.__kwdefaults__ or {})
 
 
-def _check_named(aggregations: Mapping[str, Any], also: Mapping[str, Aggregation] | None) -> None:
+def _check_named(aggregations: Mapping[str, Any]) -> None:
     """Refuse a mistyped argument, which would else be taken for a result's name."""
     for name, value in aggregations.items():
         if not isinstance(value, Aggregation):
@@ -225,15 +222,12 @@ def _check_named(aggregations: Mapping[str, Any], also: Mapping[str, Aggregation
                 f"{name}={value!r} is neither an aggregation nor an argument of sliding; "
                 f"{did_you_mean(name, sorted(_RESERVED))}"
             )
-        if also and name in also:
-            raise InvalidArgument(f"the name {name!r} is given to 2 results")
 
 
 def _names(argument: str, value: Any) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else tuple(value or ())
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise InvalidArgument(f"{argument}={value!r} must be the name of a column, or several")
+    if not all(isinstance(name, str) and name for name in names):
+        raise InvalidArgument(f"{argument}={value!r} must be the name of a column, or several")
     for name in names:
         if names.count(name) > 1:
             raise InvalidArgument(f"{argument} names {name!r} {names.count(name)} times")

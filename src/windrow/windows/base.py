@@ -13,6 +13,7 @@ what a stream keeps of them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -94,6 +95,11 @@ class Window:
 def named(function: Any) -> str:
     """A function by its name, anything else as it prints."""
     return getattr(function, "__qualname__", None) or str(function)
+
+
+def written(arguments: Mapping[str, Any]) -> list[str]:
+    """Keyword arguments as a call has them, functions by their names."""
+    return [f"{k}={named(v) if callable(v) else repr(v)}" for k, v in arguments.items()]
 
 
 def slide_too_large(slide: Any, argument: str, size: Any) -> InvalidArgument:

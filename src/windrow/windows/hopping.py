@@ -40,7 +40,7 @@ class Hopping(Measured):
             raise InvalidArgument(f"range={self.range!r} goes with neither closed= nor slide=")
         self.check_like("slide", self.slide)
         self.check_like("offset", self.offset)
-        if measure("slide", self.slide)[1] > self.measure()[1]:
+        if measure("slide", self.slide) > self.measure():
             raise slide_too_large(self.slide, self.measured, self.size)
         signed("offset", self.offset)
 
@@ -117,8 +117,8 @@ class Hopping(Measured):
 
     def _sizes(self) -> tuple[int | float, int | float, int | float]:
         """Size, slide and offset in nanoseconds, or as the numbers that they are."""
-        slide, offset = measure("slide", self.slide)[1], signed("offset", self.offset)
-        return self.measure()[1], slide, offset
+        slide, offset = measure("slide", self.slide), signed("offset", self.offset)
+        return self.measure(), slide, offset
 
     def start_axis(self, axis: Axis) -> Axis:
         given = self._sizes()

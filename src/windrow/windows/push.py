@@ -166,13 +166,9 @@ class Window(ABC):
         return f"{self.extent}\n{self._swag.explain()}"
 
     def __repr__(self) -> str:
-        arguments = [
-            f"{name}={base.named(value) if callable(value) else repr(value)}"
-            for name, value in self._arguments().items()
-        ]
         return (
-            f"<window of {self._swag.aggregation!r}, {', '.join(arguments)}, by "
-            f"{self._swag.algorithm}: {len(self)} value(s)>"
+            f"<window of {self._swag.aggregation!r}, {', '.join(base.written(self._arguments()))}, "
+            f"by {self._swag.algorithm}: {len(self)} value(s)>"
         )
 
     def _arguments(self) -> dict[str, Any]:
@@ -225,7 +221,7 @@ class _LastRows(Window):
     def __init__(self, extent: base.Window, swag: Aggregator, lateness: Any) -> None:
         super().__init__(extent, swag)
         self._lateness = {} if lateness is None else {"lateness": lateness}
-        self._tolerance = math.inf if lateness is None else measure("lateness", lateness)[1]
+        self._tolerance = math.inf if lateness is None else measure("lateness", lateness)
         self._measures = {
             name: value for name, value in self._arguments().items() if name in _MEASURES
         }
@@ -316,7 +312,7 @@ class _WithinSpan(_LastRows):
         super().__init__(extent, swag, lateness)
         self._size = math.inf if extent.range == UNBOUNDED else 0
         if extent.bounded:
-            self._size = extent.measure()[1]
+            self._size = extent.measure()
             extent.check_like("lateness", lateness)
         self._from_start = extent.closed in ("both", "left")
         self._to_end = extent.includes_now

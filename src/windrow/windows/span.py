@@ -40,17 +40,17 @@ class Measured(Window):
         """The size as it was written."""
         return self.range if self.delta is None else self.delta
 
-    def measure(self) -> tuple[bool, int | float]:
-        """Whether the size is one of time, and the size."""
+    def measure(self) -> int | float:
+        """The size: a duration in nanoseconds, or the number that it is."""
         return measure(self.measured, self.size)
 
     def check_like(self, name: str, value: Any) -> None:
         """Refuse another argument that is a number where the size is one of time, or reversed."""
-        is_time, _ = self.measure()
-        if value is not None and is_number(value) == is_time:
+        self.measure()
+        if value is not None and is_number(value) != is_number(self.size):
+            kind = "a number" if is_number(self.size) else "a duration"
             raise InvalidArgument(
-                f"{name}={value!r} must be {'a duration' if is_time else 'a number'}, as "
-                f"{self.measured}={self.size!r} is"
+                f"{name}={value!r} must be {kind}, as {self.measured}={self.size!r} is"
             )
 
     def check_axis(self, axis: Axis) -> None:
@@ -132,7 +132,7 @@ class Span(Measured):
         return None if self.range == UNBOUNDED else self._units(axis)[0]
 
     def _units(self, axis: Axis) -> tuple[int | float, int | float]:
-        return axis.units(self.measure()[1] if self.bounded else 0)
+        return axis.units(self.measure() if self.bounded else 0)
 
     def cql(self) -> list[str]:
         if self.range == NOW:
