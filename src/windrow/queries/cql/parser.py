@@ -148,24 +148,20 @@ def _check_one_name(words: Words, start: int, end: int, text: str) -> None:
 def _without_bracket(words: Words, text: str) -> tuple[Words, Words | None]:
     """The words without the window, and the window's, its brackets included."""
     start, stop = _clause(words, (TokenType.FROM,)), _clause(words, _AFTER_FROM)
-    inside: Words | None = None
-    left: Words = []
-    i = 0
-    while i < len(words):
-        word = words[i]
-        if word.token_type != TokenType.L_BRACKET:
-            left.append(word)
-            i += 1
+    found: tuple[int, int] | None = None
+    for i, word in enumerate(words):
+        if word.token_type != TokenType.L_BRACKET or (found and i < found[1]):
             continue
         if not start + 1 < i < stop:
             hint = "the window goes after the name of the stream: FROM calls [RANGE 1 HOUR]"
             raise wrong(text, word, "a bracket is not expected here", hint)
-        end = _closing(words, i)
-        if inside is not None:
+        if found:
             raise wrong(text, word, "a second window is not supported", ONE_STREAM)
-        inside = words[i : end + 1]
-        i = end + 1
-    return left, inside
+        found = i, _closing(words, i) + 1
+    if found is None:
+        return words, None
+    begin, end = found
+    return words[:begin] + words[end:], words[begin:end]
 
 
 # -- calls -----------------------------------------------------------------------------------
