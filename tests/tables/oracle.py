@@ -8,7 +8,8 @@ from typing import Any
 
 from windrow import Query
 from windrow.aggregations.base import Aggregation
-from windrow.windows.kinds import NOW, UNBOUNDED, On, Rows, Span, Until
+from windrow.windows.kinds import On, Rows, Span, Until
+from windrow.windows.sizes import NOW, UNBOUNDED
 
 Row = dict[str, Any]
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from tests.kernels.test_aggregate import segments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows import arrays
-from windrow.windows.bounds import segment_bounds
-from windrow.windows.hop_bounds import hop_bounds
+from windrow.windows.bounds import hop_bounds, segment_bounds
 
 NAN = math.nan
 

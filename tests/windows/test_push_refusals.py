@@ -271,8 +271,8 @@ def test_auto_says_what_runs_and_why() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "give one of rows=, range=, delta=, until=, on=; got none"),
-        ({"rows": 3, "range": 5}, "got rows= and range="),
+        ({}, "give one of rows=, range=, delta=, until= and on=; got none"),
+        ({"rows": 3, "range": 5}, "got rows=3 and range=5"),
         ({"rows": 0}, "rows must be 1 or more, got 0"),
         ({"rows": 2.5}, "rows must be a whole number, got 2.5"),
         ({"range": 0}, "range=0 must be larger than 0"),
@@ -281,7 +281,10 @@ def test_auto_says_what_runs_and_why() -> None:
         ({"range": "soon"}, "range='soon' is not a duration"),
         ({"delta": "1 hour"}, "delta='1 hour' must be a number; for a duration give range="),
         ({"range": 3, "closed": "open"}, "closed='open' is unknown"),
-        ({"rows": 3, "closed": "left"}, "closed='left' goes with range= or delta=, not with rows="),
+        (
+            {"rows": 3, "closed": "left"},
+            "closed='left' means nothing with rows=, only with range= or delta=",
+        ),
         ({"until": 3}, r"until=3 must be a function of \(total, old\)"),
         ({"on": "end"}, "on='end' must be a function of a value"),
         ({"on": bool, "lateness": 3}, "lateness=3 goes with times, and on= has none"),

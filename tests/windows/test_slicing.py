@@ -10,17 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.errors import InvalidArgument
-from windrow.windows.slicing import (
-    STRATEGIES,
-    Cutty,
-    Pairs,
-    Panes,
-    Slicing,
-    choose_slicing,
-    composite_slide,
-    shared_edges,
-    slices,
-)
+from windrow.windows.sharing import SharedPlan
+from windrow.windows.slicing import STRATEGIES, Slicing, choose_slicing, slices
 
 sizes = st.integers(1, 30)
 offsets = st.integers(-40, 40)
@@ -47,9 +38,9 @@ def cuts(query: Slicing, begin: int, end: int) -> list[int]:
 def expected_cuts(query: Slicing, begin: int, end: int) -> set[int]:
     """The cuts within (begin, end] by what each strategy promises."""
     starts, ends = boundaries(query, begin + 1, end)
-    if isinstance(query, Cutty):
+    if query.strategy == "cutty":
         return starts
-    if isinstance(query, Pairs):
+    if query.strategy == "pairs":
         return starts | ends
     step = math.gcd(query.range, query.slide)
     return {p for p in range(begin + 1, end + 1) if (p - query.offset) % step == 0}
@@ -114,7 +105,7 @@ def test_counts_as_section_2_1_prints_them(range_: int, slide: int) -> None:
 
 def test_figure_1_uses_a_pane_in_as_many_windows_as_it_has_panes() -> None:
     """Figure 1 is not in the text; F1 … F4 use P5, F1 is of P2 … P5: range 4, slide 1."""
-    panes = Panes(range=4, slide=1)
+    panes = slices(4, 1, "panes")
     assert panes.slices_per_window == 4
     using = [end for end in range(5, 20) if end - 4 < 5 <= end]
     assert len(using) == 4
@@ -132,22 +123,21 @@ def test_billions_of_panes_take_no_memory() -> None:
 
 
 def test_example_1_of_section_2_3() -> None:
-    first, second = slices(6, 2), slices(8, 4)
-    assert composite_slide([first, second]) == 4
-    assert list(shared_edges([first, second])) == [2, 4]
-    assert (first.slices_per_window, second.slices_per_window) == (3, 2)
+    plan = SharedPlan([(6, 2), (8, 4)])
+    assert plan.composite == 4
+    assert [edge.at for edge in plan.steps()] == [2, 4]
+    assert [query.slices_per_window for query in plan.queries] == [3, 2]
 
 
 @every_strategy
 @given(queries=st.lists(st.tuples(sizes, st.integers(1, 8), offsets), min_size=1, max_size=4))
-def test_shared_edges_are_those_of_all_queries(
+def test_shared_cuts_are_those_of_all_queries(
     strategy: str, queries: list[tuple[int, int, int]]
 ) -> None:
-    slicings = [slices(range_, slide, strategy, offset) for range_, slide, offset in queries]
-    end = math.lcm(*(slide for _, slide, _ in queries))
-    assert composite_slide(slicings) == end
-    union = {edge for query in slicings for edge in expected_cuts(query, 0, end)}
-    assert list(shared_edges(slicings)) == sorted(union)
+    plan = SharedPlan(queries, strategy)
+    assert plan.composite == math.lcm(*(slide for _, slide, _ in queries))
+    union = {edge for query in plan.queries for edge in expected_cuts(query, 0, plan.composite)}
+    assert [edge.at for edge in plan.steps() if edge.cut] == sorted(union)
 
 
 # -- choice and refusal ----------------------------------------------------------------------
@@ -160,8 +150,8 @@ def test_auto_says_why() -> None:
     )
     name, why = choose_slicing(60, 7)
     assert name == "cutty" and "no multiple" in why
-    assert slices(60, 7) == Cutty(60, 7)
-    assert slices(60, 10) == Panes(60, 10)
+    assert slices(60, 7) == slices(60, 7, "cutty")
+    assert slices(60, 10) == slices(60, 10, "panes")
 
 
 @pytest.mark.parametrize(

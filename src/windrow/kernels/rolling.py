@@ -26,8 +26,8 @@ from windrow.kernels.tail import Tail
 from windrow.windows.arrays import ordinary
 from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
+from windrow.windows.positions import SortedRows
 from windrow.windows.sizes import Axis, is_number
-from windrow.windows.sorted_rows import SortedRows
 from windrow.windows.span import CLOSED
 
 Roller = Tail | Loop | Interpreted

@@ -14,11 +14,6 @@ from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
 from windrow.queries.syntax import NAME, library, place, tokens, tree
 from windrow.windows.durations import nanoseconds
 
-FUNCTIONS = (
-    *("ABS", "CASE", "CAST", "CEIL", "COALESCE", "CONCAT", "DAY", "EXP", "EXTRACT", "FLOOR"),
-    *("GREATEST", "HOUR", "IF", "LEAST", "LENGTH", "LN", "LOWER", "MINUTE", "MONTH", "NULLIF"),
-    *("POWER", "QUARTER", "ROUND", "SECOND", "SQRT", "UPPER", "YEAR"),
-)
 FIELDS = ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 TYPES = (
     *("BIGINT", "BOOLEAN", "DATE", "DECIMAL", "DOUBLE", "FLOAT", "INT", "SMALLINT", "TEXT"),
@@ -27,28 +22,34 @@ TYPES = (
 
 # The nodes of a tree, by their key in sqlglot, and the arguments of each that engines understand.
 _ONE, _TWO, _MANY = ("this",), ("this", "expression"), ("this", "expressions")
-_NODES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("column", "boolean", "null", "paren", "neg", "not", "var"), _ONE),
-    **dict.fromkeys(("add", "sub", "mul", "mod", "eq", "neq", "lt", "lte", "gt", "gte"), _TWO),
-    **dict.fromkeys(("and", "or", "is", "like", "extract", "nullif", "pow"), _TWO),
+_CALLS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("abs", "ceil", "exp", "floor", "length", "ln", "lower", "sqrt"), _ONE),
     **dict.fromkeys(("upper", *(field.lower() for field in FIELDS)), _ONE),
-    **dict.fromkeys(("in", "coalesce"), _MANY),
+    **dict.fromkeys(("extract", "nullif", "pow"), _TWO),
     **dict.fromkeys(("greatest", "least"), (*_MANY, "ignore_nulls")),
+    "coalesce": _MANY,
+    "concat": ("expressions", "safe", "coalesce"),
+    "case": ("this", "ifs", "default"),
+    "if": ("this", "true", "false"),
+    "cast": ("this", "to"),
+    "round": ("this", "decimals"),
+}
+_NODES: dict[str, tuple[str, ...]] = {
+    **_CALLS,
+    **dict.fromkeys(("column", "boolean", "null", "paren", "neg", "not", "var"), _ONE),
+    **dict.fromkeys(("add", "sub", "mul", "mod", "eq", "neq", "lt", "lte", "gt", "gte"), _TWO),
+    **dict.fromkeys(("and", "or", "is", "like"), _TWO),
+    "in": _MANY,
     "identifier": ("this", "quoted"),
     "literal": ("this", "is_string"),
     "div": (*_TWO, "typed", "safe"),
     "dpipe": (*_TWO, "safe"),
-    "concat": ("expressions", "safe", "coalesce"),
     "between": ("this", "low", "high"),
-    "case": ("this", "ifs", "default"),
-    "if": ("this", "true", "false"),
-    "cast": ("this", "to"),
     "datatype": (*_MANY, "nested"),
     "datatypeparam": _ONE,
     "interval": ("this", "unit"),
-    "round": ("this", "decimals"),
 }
+FUNCTIONS = tuple(sorted("POWER" if key == "pow" else key.upper() for key in _CALLS))
 _WORDS = frozenset({"true", "false", "null"})
 
 

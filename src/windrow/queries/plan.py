@@ -95,10 +95,6 @@ class Plan:
         """How rows are cut into slices, where windows begin and end at their edges only."""
         return None if self.query.window.per_row else self.query.window.slicing()
 
-    def result(self, name: str) -> ResultPlan:
-        """The plan of one result."""
-        return next(result for result in self.results if result.name == name)
-
 
 def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool = True) -> Plan:
     """The plan of a query over columns of such kinds; without them, over columns of floats.
@@ -107,7 +103,7 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
 
     >>> from windrow import Max, sliding
     >>> plan = plan_of(sliding(order_by="ts", range="1 hour", slide="1 minute", peak=Max("load")))
-    >>> plan.spark, plan.stream, plan.result("peak").route().name
+    >>> plan.spark, plan.stream, plan.results[0].route().name
     ('slices', 'slices', 'maxima')
     """
     window = query.window
@@ -196,11 +192,12 @@ def _kind_of(part: Aggregation, text: str, kinds: Mapping[str, Kind] | None) -> 
 
 def _on_spark(query: Query, kinds: Mapping[str, Kind] | None, native: bool) -> SparkPlan:
     window, parts = query.window, query.parts.values()
-    if window.at_edges and native and all(p.commutative and p.spark_fields for p in parts):
+    if window.kept == "slices" and native and all(p.commutative and p.spark_fields for p in parts):
         return "slices"
     order = "time" if kinds is None else kinds.get((*query.order_by, "")[0], "other")
     along = len(query.order_by) <= 1 and order in (*_NUMBERS, "time")
-    if window.cuts_into_ranges and query.emit == "rstream" and along:
+    known = window.per_row and bool(window.measured or window.counts_rows)  # from the last row
+    if known and query.emit == "rstream" and along:
         return "ranges"
     return "keys" if query.partition_by else "one task"
 

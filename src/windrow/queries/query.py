@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, check_aggregation
-from windrow.errors import InvalidArgument, did_you_mean
-from windrow.windows.base import Window, named
+from windrow.errors import InvalidArgument, Unsupported, did_you_mean
+from windrow.queries.expressions import normal
+from windrow.queries.syntax import NAME
+from windrow.windows.base import Window, written
 from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
 
 EMIT = ("rstream", "istream")
-_NAME = re.compile(r"[^\W\d]\w*")
+# Of each library of frames: the extra that installs what it needs, and the module that runs it.
+_ENGINES = {
+    "pandas": ("pandas", "windrow.tables.pandas"),
+    "polars": ("polars", "windrow.tables.polars"),
+    "pyarrow": ("arrow", "windrow.tables.arrow"),
+    "pyspark": ("spark", "windrow.spark"),
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +84,7 @@ class Query:
         Per-row windows add a column for each aggregation to the rows, in the order they came in;
         the others give a row for each closed window.
         """
-        return import_module("windrow.queries.engines").run(self, frame)
+        return engine_of(frame).run(self, frame)
 
     def explain(self, frame: Any = None) -> str:
         """What will run: the window, its slices, each aggregation's algorithm, state, and why.
@@ -87,9 +94,7 @@ class Query:
         from windrow.queries.explain import explain
         from windrow.queries.plan import plan_of
 
-        if frame is None:
-            return explain(plan_of(self))
-        return explain(import_module("windrow.queries.engines").plan(self, frame))
+        return explain(plan_of(self) if frame is None else engine_of(frame).plan(self, frame))
 
     def sql(self) -> str:
         """The query as a text of CQL; `windrow.sql` reads it back."""
@@ -126,12 +131,8 @@ class Query:
         return given
 
     def __repr__(self) -> str:
-        given = self.arguments()
-        words = [
-            f"{name}={named(value) if callable(value) else repr(value)}"
-            for name, value in given.items()
-        ]
-        reserved = {n for n, _ in self.aggregations if n in _RESERVED or not _NAME.fullmatch(n)}
+        words = written(self.arguments())
+        reserved = {n for n, _ in self.aggregations if n in _RESERVED or not NAME.fullmatch(n)}
         if reserved:
             words.insert(0, repr({n: a for n, a in self.aggregations if n in reserved}))
         words += [f"{n}={a!r}" for n, a in self.aggregations if n not in reserved]
@@ -184,7 +185,7 @@ def sliding(
         when=ArgMax('load', 'ts'),
     )
     """
-    _check_named(aggregations, also)
+    _check_named(aggregations)
     window = window_of(
         "sliding",
         rows=rows, range=range, delta=delta, until=until, on=on,
@@ -201,8 +202,8 @@ def sliding(
         (*(also or {}).items(), *aggregations.items()),
         _names("partition_by", partition_by),
         order,
-        _condition("where", where),
-        _condition("having", having),
+        None if where is None else normal(where, "where"),
+        None if having is None else normal(having, "having"),
         emit,
         lateness,
     )
@@ -211,7 +212,7 @@ def sliding(
 _RESERVED = frozenset(sliding.__kwdefaults__ or {})
 
 
-def _check_named(aggregations: Mapping[str, Any], also: Mapping[str, Aggregation] | None) -> None:
+def _check_named(aggregations: Mapping[str, Any]) -> None:
     """Refuse a mistyped argument, which would else be taken for a result's name."""
     for name, value in aggregations.items():
         if not isinstance(value, Aggregation):
@@ -221,24 +222,30 @@ def _check_named(aggregations: Mapping[str, Any], also: Mapping[str, Aggregation
                 f"{name}={value!r} is neither an aggregation nor an argument of sliding; "
                 f"{did_you_mean(name, sorted(_RESERVED))}"
             )
-        if also and name in also:
-            raise InvalidArgument(f"the name {name!r} is given to 2 results")
 
 
 def _names(argument: str, value: Any) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else tuple(value or ())
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise InvalidArgument(f"{argument}={value!r} must be the name of a column, or several")
+    if not all(isinstance(name, str) and name for name in names):
+        raise InvalidArgument(f"{argument}={value!r} must be the name of a column, or several")
     for name in names:
         if names.count(name) > 1:
             raise InvalidArgument(f"{argument} names {name!r} {names.count(name)} times")
     return names
 
 
-def _condition(argument: str, value: Any) -> str | None:
-    if value is None:
-        return None
-    from windrow.queries.expressions import normal
-
-    return normal(value, argument)
+def engine_of(frame: Any) -> Any:
+    """The module that answers over such frames: it has `run`, `run_shared` and `plan`."""
+    homes = [cls.__module__.split(".")[0] for cls in type(frame).__mro__]
+    home = next((name for name in homes if name in _ENGINES), None)
+    if home is None:
+        raise InvalidArgument(
+            f"a query takes a pandas, Polars, Arrow or Spark frame, not {type(frame).__name__}"
+        )
+    extra, module = _ENGINES[home]
+    try:
+        return import_module(module)
+    except ImportError as missing:
+        raise Unsupported(
+            f"{home} frames need {missing.name} as well: pip install 'windrow[{extra}]'"
+        ) from missing

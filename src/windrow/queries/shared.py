@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from windrow.errors import InvalidArgument, Unsupported
-from windrow.queries.query import Query
-from windrow.windows.sharing import SharedPlan, SharedWindows
+from windrow.queries.query import Query, engine_of
+from windrow.windows.sharing import SharedWindows
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Shared:
 
     def __call__(self, frame: Any) -> Any:
         """The answers of each query over `frame`."""
-        return import_module("windrow.queries.engines").run_shared(self, frame)
+        return engine_of(frame).run_shared(self, frame)
 
     def __iter__(self) -> Iterator[Query]:
         return iter(self.queries)
@@ -86,15 +85,11 @@ def shared(*queries: Query) -> Shared:
     return Shared(queries)
 
 
-def _window(query: Query) -> tuple[int, ...]:
+def _window(query: Query) -> tuple[int, int, int]:
     """A query's window as (range, slide, offset) in rows or nanoseconds."""
-    window = query.window
     if query.partition_by or query.where or query.having or query.emit != "rstream":
         raise Unsupported("a stream of events has neither keys, where, having nor istream")
-    cut = window.slicing()
-    if cut is not None:
-        return cut.range, cut.slide, cut.offset
-    raise Unsupported(f"{window} has no slices of a fixed length")
-
-
-__all__ = ["Shared", "SharedPlan", "shared"]
+    cut = query.window.slicing()
+    if cut is None:
+        raise Unsupported(f"{query.window} has no slices of a fixed length")
+    return cut.range, cut.slide, cut.offset

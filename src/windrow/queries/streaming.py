@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
 from typing import Any
 
@@ -16,9 +16,23 @@ BUCKETS = 16
 
 @dataclass(frozen=True)
 class Streaming:
-    """A query with what only a stream needs to know; ``df.transform`` takes it as it is."""
+    """A query with what only a stream needs to know, for ``df.transform``.
+
+    - `mode`: "append" tells a window once, when it is final; "update" tells hopping windows in
+      every batch that changes them.
+    - `late`: the name of a column that is true for rows that came too late. They then come out
+      too, without answers, to be put where they belong.
+    - `idle`: after how long without rows a key is forgotten ("7 days").
+    - `buckets`: how many groups the keys are put into, which is how many tasks can work at a time.
+      It belongs to the checkpoint.
+
+    >>> from windrow import Max, sliding
+    >>> streaming(sliding(order_by="ts", range="1 hour", peak=Max("load")), idle="7 days").idle
+    '7 days'
+    """
 
     query: Query | Shared
+    _: KW_ONLY
     mode: str = "append"
     late: str | None = None
     idle: Any = None
@@ -41,26 +55,4 @@ class Streaming:
         return import_module("windrow.spark").run_stream(self, frame)
 
 
-def streaming(
-    query: Query | Shared,
-    *,
-    mode: str = "append",
-    late: str | None = None,
-    idle: Any = None,
-    buckets: int = BUCKETS,
-) -> Streaming:
-    """A query with what only a stream needs to know, for ``df.transform``.
-
-    - `mode`: "append" tells a window once, when it is final; "update" tells hopping windows in
-      every batch that changes them.
-    - `late`: the name of a column that is true for rows that came too late. They then come out
-      too, without answers, to be put where they belong.
-    - `idle`: after how long without rows a key is forgotten ("7 days").
-    - `buckets`: how many groups the keys are put into, which is how many tasks can work at a time.
-      It belongs to the checkpoint.
-
-    >>> from windrow import Max, sliding
-    >>> streaming(sliding(order_by="ts", range="1 hour", peak=Max("load")), idle="7 days").idle
-    '7 days'
-    """
-    return Streaming(query, mode, late, idle, buckets)
+streaming = Streaming

@@ -27,7 +27,7 @@ from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.run import window_columns
 from windrow.tables.states import StateColumns, states_of
 from windrow.tables.walk import Walk
-from windrow.windows.sorted_rows import Bounds
+from windrow.windows.positions import Bounds
 
 SLICE = "windrow_slice"
 
@@ -37,7 +37,7 @@ def slices_natively(bound: Bound) -> bool:
 
     Slices are counted in microseconds, or in the whole numbers of the order column.
     """
-    if not bound.query.window.at_edges:
+    if bound.query.window.kept != "slices":
         return False
     kind = bound.at_type
     counted = pt.is_integer(kind) or (pt.is_timestamp(kind) and kind.unit != "ns")

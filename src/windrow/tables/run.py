@@ -34,8 +34,7 @@ from windrow.tables.filters import columns_of, satisfies, wanted
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows, sort_rows
-from windrow.windows.positions import Windows
-from windrow.windows.sorted_rows import Bounds
+from windrow.windows.positions import Bounds, Windows
 
 QUERY = "query"  # whose result a row is, where several queries have rows of their own
 

@@ -13,7 +13,7 @@ from windrow.kernels.sort import gather, order_rows
 from windrow.tables.bind import Bound
 from windrow.tables.columns import decoded, nulls_of, numbers, ranks
 from windrow.tables.keys import codes, runs
-from windrow.windows.sorted_rows import NAN, NULL, PLACED, SortedRows
+from windrow.windows.positions import NAN, NULL, PLACED, SortedRows
 
 
 @dataclass(frozen=True)

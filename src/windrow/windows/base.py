@@ -17,14 +17,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from windrow.errors import InvalidArgument, Unsupported
 from windrow.windows.sizes import Axis
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from windrow.windows.positions import Bounds, SortedRows
     from windrow.windows.slicing import Slicing
-    from windrow.windows.sorted_rows import Bounds, SortedRows
 
 # What a stream keeps of a key for windows to come: an aggregate of each slice; one aggregate of all
 # rows so far; chunks of rows and their aggregates; the rows that windows to come may hold, or the
@@ -42,13 +43,11 @@ class Window:
     measured: ClassVar[str] = ""  # the argument that measures along the order column, if one does
     counts_rows: ClassVar[bool] = False  # whether the order only says which rows are the last
     reads_rows: ClassVar[bool] = False  # whether a function of the user's looks at whole rows
-    at_edges: ClassVar[bool] = False  # whether windows begin and end at the edges of slices only
+    per_row: ClassVar[bool] = True  # whether every row has a result
+    reach_rows: ClassVar[int | None] = None  # how many rows a window holds at most, if it counts
     kept: ClassVar[Kept] = "rows"
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Window:
-        """The window that these arguments of `sliding` ask for."""
-        return cls(**arguments)
+    # what the slices are where `slicing` has no rule for them
+    slices_in_words: ClassVar[str] = "1 a row: a window may begin at any of them"
 
     # -- over which rows --------------------------------------------------------------------
 
@@ -62,33 +61,13 @@ class Window:
 
     # -- what plans are chosen by -----------------------------------------------------------
 
-    @property
-    def per_row(self) -> bool:
-        """Whether every row has a result."""
-        return True
-
-    @property
-    def reach_rows(self) -> int | None:
-        """How many rows a window holds at most, the last one included; None: no such number."""
-        return None
-
     def reach(self, axis: Axis) -> int | float | None:
         """How far windows reach back along the order; None: no such number."""
         return None
 
-    @property
-    def cuts_into_ranges(self) -> bool:
-        """Whether rows can be cut along the order, as each window is known from its last row."""
-        return False
-
     def slicing(self) -> Slicing | None:
         """Where rows are cut, so that overlapping windows share what they aggregate."""
         return None
-
-    @property
-    def slices_in_words(self) -> str:
-        """What the slices are where `slicing` has no rule for them."""
-        return "1 a row: a window may begin at any of them"
 
     def conditions(self) -> dict[str, str]:
         """The expressions over rows that decide about windows, by their arguments."""
@@ -109,9 +88,23 @@ class Window:
 
     def cql(self) -> list[str]:
         """The clauses of CQL that say the same; an `Unsupported` error if there are none."""
-        raise NotImplementedError
+        ((name, function),) = self.arguments().items()
+        raise Unsupported(f"{name}={named(function)} is a function, which CQL has no words for")
 
 
 def named(function: Any) -> str:
     """A function by its name, anything else as it prints."""
     return getattr(function, "__qualname__", None) or str(function)
+
+
+def written(arguments: Mapping[str, Any]) -> list[str]:
+    """Keyword arguments as a call has them, functions by their names."""
+    return [f"{k}={named(v) if callable(v) else repr(v)}" for k, v in arguments.items()]
+
+
+def slide_too_large(slide: Any, argument: str, size: Any) -> InvalidArgument:
+    """The error for windows that leave rows between them out."""
+    return InvalidArgument(
+        f"slide={slide!r} is larger than {argument}={size!r}, so rows between the windows would be "
+        f"lost; take a slide of at most {size!r}"
+    )

@@ -1,4 +1,4 @@
-"""The windows of rows that are ordered by time: where each begins and ends."""
+"""Where windows of sorted rows begin and end: the compiled loops, and what calls them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 from numba import boolean, float64, int64, njit, types, void
+from numba.extending import overload
 from numpy.typing import NDArray
 
-from windrow.windows.arrays import in_threads, ordinary, stretches
+from windrow.errors import InvalidArgument, InvalidValue
+from windrow.windows.arrays import Positions, in_threads, ordinary, stretches
 
 Array = np.ndarray[Any, Any]
 
@@ -16,165 +18,121 @@ _FIRST = -(2**63)
 _TOGETHER = 16
 # From here on it is faster to walk.
 _FAR = 64
+# Starts further out than this many slides are no longer told apart by a float.
+_FURTHEST = 2**52
 
 
-# A window's oldest time, and whether another one is older. A window that reaches further back than
-# int64 does begins with the first of all times.
+# -- the rows within a size of the current one ---------------------------------------------------
 
 
-@njit(int64(int64, int64, boolean), cache=True, nogil=True)
-def _oldest_int(t: int, size: int, from_start: bool) -> int:
-    if t < _FIRST + size:
-        return _FIRST
-    return t - size if from_start else t - size + 1
+@njit(nogil=True)
+def _oldest(t: Any, size: Any, first: Any) -> Any:
+    """The oldest time of the window at t; `first` where int64 does not reach so far back."""
+    return first if t < first + size else t - size
 
 
-@njit(float64(float64, float64, boolean), cache=True, nogil=True)
-def _oldest_float(t: float, size: float, from_start: bool) -> float:
-    return t - size
-
-
-@njit(boolean(int64, int64, boolean), cache=True, nogil=True)
-def _older_int(time: int, oldest: int, from_start: bool) -> bool:
-    return time < oldest
-
-
-@njit(boolean(float64, float64, boolean), cache=True, nogil=True)
-def _older_float(time: float, oldest: float, from_start: bool) -> bool:
+def _older(time: Any, oldest: Any, from_start: bool) -> bool:
+    """Whether a time lies before a window; those of whole numbers are closed at their start."""
     return (time < oldest) | ((time == oldest) & (not from_start))
 
 
-def _filling(oldest_of: Any, older: Any) -> Any:
-    """The loop for one type of times, to be compiled into its caller.
+@overload(_older, strict=False)
+def _compiled_older(time: Any, oldest: Any, from_start: Any) -> Any:
+    if isinstance(time, types.Integer):
+        return lambda time, oldest, from_start: time < oldest
+    return _older
+
+
+@njit(nogil=True)
+def _fill_ends(
+    at: Array, begin: int, stop: int, first: int, end: int, to_end: bool, hi: Array
+) -> None:
+    past = begin
+    if to_end:
+        for i in range(begin, stop):
+            if i == past:
+                past += 1
+                while past < end and at[past] == at[i]:
+                    past += 1
+            hi[i] = past
+    else:
+        past = first + np.searchsorted(at[first:begin], at[begin], side="left")
+        hi[begin] = past
+        for i in range(begin + 1, stop):
+            past = past if at[i] == at[i - 1] else i
+            hi[i] = past
+
+
+@njit(
+    [
+        void(t[::1], int64[::1], int64, int64, t, t, boolean, boolean, int64[::1], int64[::1])
+        for t in (int64, float64)
+    ],
+    cache=True,
+    nogil=True,
+)
+def _fill(
+    at: Array,
+    starts: Array,
+    begin: int,
+    stop: int,
+    size: Any,
+    earliest: Any,
+    from_start: bool,
+    to_end: bool,
+    lo: Array,
+    hi: Array,
+) -> None:
+    """Write the bounds of the rows `begin` … `stop` − 1.
 
     The beginnings of 16 windows are found together. How far the last of them is from the first
     bounds the others, and counting the times in between that are too old is a vector operation,
     where walking would ask for each of them whether it is (15 ns a row at random times, not 8).
     """
-
-    @njit(nogil=True)
-    def ends(
-        at: Array, begin: int, stop: int, first: int, end: int, to_end: bool, hi: Array
-    ) -> None:
-        past = begin
-        if to_end:
-            for i in range(begin, stop):
-                if i == past:
-                    past += 1
-                    while past < end and at[past] == at[i]:
-                        past += 1
-                hi[i] = past
-        else:
-            past = first + np.searchsorted(at[first:begin], at[begin], side="left")
-            hi[begin] = past
-            for i in range(begin + 1, stop):
-                past = past if at[i] == at[i - 1] else i
-                hi[i] = past
-
-    @njit(nogil=True)
-    def fill(
-        at: Array,
-        starts: Array,
-        begin: int,
-        stop: int,
-        size: Any,
-        from_start: bool,
-        to_end: bool,
-        lo: Array,
-        hi: Array,
-    ) -> None:
-        s = np.searchsorted(starts, begin, side="right") - 1
-        i = begin
-        while i < stop:
-            while starts[s + 1] <= i:
-                s += 1
-            first = starts[s]
-            last = min(stop, starts[s + 1])
-            ends(at, i, last, first, starts[s + 1], to_end, hi)
-            above = i
-            oldest = oldest_of(at[i], size, from_start)
-            while first < above:  # in the midst of a segment
-                middle = (first + above) // 2
-                if older(at[middle], oldest, from_start):
-                    first = middle + 1
-                else:
-                    above = middle
-            while i < last:
-                j = min(i + _TOGETHER, last)
-                oldest = oldest_of(at[j - 1], size, from_start)
+    s = np.searchsorted(starts, begin, side="right") - 1
+    i = begin
+    while i < stop:
+        while starts[s + 1] <= i:
+            s += 1
+        first = starts[s]
+        last = min(stop, starts[s + 1])
+        _fill_ends(at, i, last, first, starts[s + 1], to_end, hi)
+        above = i
+        oldest = _oldest(at[i], size, earliest)
+        while first < above:  # in the midst of a segment
+            middle = (first + above) // 2
+            if _older(at[middle], oldest, from_start):
+                first = middle + 1
+            else:
+                above = middle
+        while i < last:
+            j = min(i + _TOGETHER, last)
+            oldest = _oldest(at[j - 1], size, earliest)
+            above = first
+            while above < j and _older(at[above], oldest, from_start):
+                above += _TOGETHER
+            between = at[first : min(above, j)]
+            if between.size <= _FAR:
+                for k in range(i, j):
+                    oldest = _oldest(at[k], size, earliest)
+                    gone = 0
+                    for p in range(between.size):
+                        gone += _older(between[p], oldest, from_start)
+                    lo[k] = min(first + gone, hi[k])
+            else:
                 above = first
-                while above < j and older(at[above], oldest, from_start):
-                    above += _TOGETHER
-                between = at[first : min(above, j)]
-                if between.size <= _FAR:
-                    for k in range(i, j):
-                        oldest = oldest_of(at[k], size, from_start)
-                        gone = 0
-                        for p in range(between.size):
-                            gone += older(between[p], oldest, from_start)
-                        lo[k] = min(first + gone, hi[k])
-                else:
-                    above = first
-                    for k in range(i, j):
-                        oldest = oldest_of(at[k], size, from_start)
-                        while above < k and older(at[above], oldest, from_start):
-                            above += 1
-                        lo[k] = min(above, hi[k])
-                first = lo[j - 1]
-                i = j
-
-    return fill
-
-
-_fill_int = _filling(_oldest_int, _older_int)
-_fill_float = _filling(_oldest_float, _older_float)
-
-
-@njit(
-    void(
-        int64[::1], int64[::1], int64, int64, int64, boolean, boolean, int64[::1], int64[::1]
-    ),
-    cache=True,
-    nogil=True,
-)  # fmt: skip
-def _bounds_int(
-    at: Array,
-    starts: Array,
-    begin: int,
-    stop: int,
-    size: int,
-    from_start: bool,
-    to_end: bool,
-    lo: Array,
-    hi: Array,
-) -> None:
-    _fill_int(at, starts, begin, stop, size, from_start, to_end, lo, hi)
-
-
-@njit(
-    void(
-        float64[::1], int64[::1], int64, int64, float64, boolean, boolean, int64[::1], int64[::1]
-    ),
-    cache=True,
-    nogil=True,
-)  # fmt: skip
-def _bounds_float(
-    at: Array,
-    starts: Array,
-    begin: int,
-    stop: int,
-    size: float,
-    from_start: bool,
-    to_end: bool,
-    lo: Array,
-    hi: Array,
-) -> None:
-    _fill_float(at, starts, begin, stop, size, from_start, to_end, lo, hi)
+                for k in range(i, j):
+                    oldest = _oldest(at[k], size, earliest)
+                    while above < k and _older(at[above], oldest, from_start):
+                        above += 1
+                    lo[k] = min(above, hi[k])
+            first = lo[j - 1]
+            i = j
 
 
 def segment_bounds(
-    at: NDArray[Any], starts: NDArray[np.int64], size: Any, closed: str, *, threads: int = 1
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    at: NDArray[Any], starts: Positions, size: Any, closed: str, *, threads: int = 1
+) -> tuple[Positions, Positions]:
     """The window of row i as positions lo[i] … hi[i] − 1, within its own segment. O(n).
 
     Times are int64 or float64, in order within each segment. Rows of equal time see each other
@@ -185,19 +143,155 @@ def segment_bounds(
     """
     at, starts = ordinary(at), ordinary(starts)
     lo, hi = np.empty(at.size, np.int64), np.empty(at.size, np.int64)
-    compute = _bounds_int if at.dtype == np.int64 else _bounds_float
-    ends = closed in ("both", "left"), closed in ("both", "right")
+    from_start, to_end = closed in ("both", "left"), closed in ("both", "right")
+    earliest: Any = -np.inf
+    reach, closed_start = size, from_start
+    if at.dtype == np.int64:  # between two whole numbers there is none
+        earliest = _FIRST
+        reach, closed_start = (size if from_start else max(size - 1, 0)), True
 
     def fill(rows: tuple[int, int]) -> None:
-        compute(at, starts, *rows, size, *ends, lo, hi)
+        _fill(at, starts, *rows, reach, earliest, closed_start, to_end, lo, hi)
 
     in_threads(fill, stretches(at.size, threads))
-    if size == 0 and not ends[0]:  # open at its only time, which might have none behind it
+    if size == 0 and not from_start:  # open at its only time, which might have none behind it
         lo[:] = hi
     return lo, hi
 
 
-# -- windows that are given by their bounds ------------------------------------------------------
+# -- hopping windows -----------------------------------------------------------------------------
+#
+# A row at t lies in the windows [start, start + size) whose start is in (t − size, t]:
+#
+#         start k          k+1          k+2                starts are k·slide + offset
+#         ├────────────────┼───────────►
+#                          ├──────t─────────┼───►
+#         oldest k that reaches t  …  newest k that begins at t or before
+#
+# Both ends rise with t, so a segment's windows come in order: a pass over the rows counts them, and
+# a second one with a pointer to either end of the window writes them. O(rows + windows).
+
+
+def _around(t: Any, size: Any, slide: Any, offset: Any) -> tuple[int, int]:
+    """The numbers of the oldest and of the newest window that hold t; none if they cross."""
+    newest = int(np.floor((t - offset) / slide))
+    oldest = int(np.floor((t - size - offset) / slide)) + 1
+    # A window is what its bounds are as floats, and the division may be off by one.
+    while newest * slide + offset > t:
+        newest -= 1
+    while (newest + 1) * slide + offset <= t:
+        newest += 1
+    while oldest * slide + offset + size <= t:
+        oldest += 1
+    while (oldest - 1) * slide + offset + size > t:
+        oldest -= 1
+    return oldest, newest
+
+
+@overload(_around, strict=False)
+def _compiled_around(t: Any, size: Any, slide: Any, offset: Any) -> Any:
+    if isinstance(t, types.Integer):
+        return lambda t, size, slide, offset: (
+            (t - size - offset) // slide + 1,
+            (t - offset) // slide,
+        )
+    return _around
+
+
+@njit(
+    [
+        int64(t[::1], int64[::1], t, t, t, int64[::1], int64[::1], t[::1], int64[::1])
+        for t in (int64, float64)
+    ],
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
+def _hop(
+    at: Array,
+    starts: Array,
+    size: Any,
+    slide: Any,
+    offset: Any,
+    lo: Array,
+    hi: Array,
+    opens: Array,
+    segment: Array,
+) -> int:
+    """Return how many windows hold a row, and write them where there is room for them."""
+    w = done = 0
+    for s in range(starts.size - 1):
+        first = past = starts[s]
+        opening = slide  # the start of the first window that no row has reached
+        for i in range(starts[s], starts[s + 1]):
+            if i > starts[s] and at[i] < opening:
+                continue
+            oldest, newest = _around(at[i], size, slide, offset)
+            if i > starts[s]:
+                oldest = max(oldest, done + 1)
+            done = newest
+            opening = (newest + 1) * slide + offset
+            if not lo.size:
+                w += max(newest - oldest + 1, 0)
+                continue
+            for k in range(oldest, newest + 1):
+                start = k * slide + offset
+                while first < starts[s + 1] and at[first] < start:
+                    first += 1
+                while past < starts[s + 1] and at[past] < start + size:
+                    past += 1
+                lo[w] = first
+                hi[w] = past
+                opens[w] = start
+                segment[w] = s
+                w += 1
+    return w
+
+
+def hop_bounds(
+    at: NDArray[Any], starts: Positions, size: Any, slide: Any, offset: Any = 0
+) -> tuple[Positions, Positions, NDArray[Any], Positions]:
+    """The windows [start, start + size) that hold a row, start = k·slide + offset for a whole k.
+
+    Gives the positions [lo, hi) of each window's rows, its start in the type of `at`, and its
+    segment, ordered by segment and start. Times are int64 or float64, in order within a segment.
+    O(rows + windows); a row lies in about size / slide of them.
+
+    >>> lo, hi, start, segment = hop_bounds(np.array([-1, 3, 9]), np.array([0, 2, 3]), 4, 2)
+    >>> start.tolist(), segment.tolist()
+    ([-4, -2, 0, 2, 6, 8], [0, 0, 0, 0, 1, 1])
+    >>> lo.tolist(), hi.tolist()
+    ([0, 0, 1, 1, 2, 2], [1, 1, 2, 2, 3, 3])
+    """
+    for name, value in (("range", size), ("slide", slide)):
+        if not value > 0:
+            raise InvalidArgument(f"{name}={value!r} must be larger than 0")
+    at, starts = ordinary(at), ordinary(starts)
+    if at.size:
+        _check_reach(at, size, slide)
+    m = 0
+    for _ in range(2):  # the windows are counted, then written
+        lo, hi, segment = (np.empty(m, np.int64) for _ in range(3))
+        opens = np.empty(m, at.dtype)
+        m = _hop(at, starts, size, slide, offset % slide, lo, hi, opens, segment)
+    return lo, hi, opens, segment
+
+
+def _check_reach(at: NDArray[Any], size: Any, slide: Any) -> None:
+    """Refuse times whose windows have bounds that the type cannot tell."""
+    least, most = at.min().item(), at.max().item()
+    if at.dtype == np.int64:
+        fits = least - size - slide >= -(2**63) and most + size + slide < 2**63
+    else:
+        fits = max(abs(least), abs(most)) + size < _FURTHEST * slide  # false for NaN and infinity
+    if not fits:
+        raise InvalidValue(
+            f"times from {least} to {most}: windows of range={size} and slide={slide} have bounds "
+            f"outside of what {at.dtype} holds exactly"
+        )
+
+
+# -- the last rows, and phases of Two-Stacks ----------------------------------------------------
 
 
 @njit(void(int64[::1], int64, int64, int64[::1], int64[::1]), cache=True, nogil=True)

@@ -29,19 +29,7 @@ _WORDS = {
     **dict.fromkeys(("day", "days"), "d"),
     **dict.fromkeys(("week", "weeks"), "w"),
 }
-_CALENDAR = {
-    "mo",
-    "mon",
-    "month",
-    "months",
-    "y",
-    "yr",
-    "yrs",
-    "year",
-    "years",
-    "quarter",
-    "quarters",
-}
+_CALENDAR = re.compile(r"mon?|months?|y|yrs?|years?|quarters?")
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ]+)\s*")
 
 
@@ -74,7 +62,7 @@ def _parse(text: str, name: str) -> int:
         if part is None:
             break
         unit = part[2].lower()
-        if unit in _CALENDAR:
+        if _CALENDAR.fullmatch(unit):
             raise InvalidArgument(
                 f"{name}={text!r}: months and years differ in length; give days, as in '30 days'"
             )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.errors import InvalidArgument
-from windrow.windows.base import Kept
-from windrow.windows.sizes import NOW, UNBOUNDED, Axis, in_cql, is_number, measure, signed
+from windrow.windows.base import Kept, slide_too_large
+from windrow.windows.sizes import NOW, UNBOUNDED, Axis, in_cql, measure, signed
 from windrow.windows.slicing import Slicing, slices
 from windrow.windows.span import Measured
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.windows.arrays import Positions
-    from windrow.windows.sorted_rows import Bounds, SortedRows
+    from windrow.windows.positions import Bounds, SortedRows
 
 # Units that starts can be told in, in nanoseconds, the coarsest first.
 _TICKS = (10**9, 10**6, 10**3, 1)
@@ -32,47 +31,25 @@ class Hopping(Measured):
 
     columns: ClassVar[tuple[str, ...]] = ("window_start", "window_end")
     kept: ClassVar[Kept] = "slices"
-    at_edges: ClassVar[bool] = True
+    per_row: ClassVar[bool] = False
+    slices_in_words: ClassVar[str] = "cut where windows begin and end"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.size in (UNBOUNDED, NOW):
             raise InvalidArgument(f"range={self.range!r} goes with neither closed= nor slide=")
-        is_time, size = self.measure()
-        for name in ("slide", "offset"):
-            value = getattr(self, name)
-            if value is not None and is_number(value) == is_time:
-                raise InvalidArgument(
-                    f"{name}={value!r} must be {'a duration' if is_time else 'a number'}, as "
-                    f"{self.measured}={self.size!r} is"
-                )
-        if self._step() > size:
-            raise InvalidArgument(
-                f"slide={self.slide!r} is larger than {self.measured}={self.size!r}, so rows "
-                f"between the windows would be lost; take a slide of at most {self.size!r}"
-            )
+        self.check_like("slide", self.slide)
+        self.check_like("offset", self.offset)
+        if measure("slide", self.slide) > self.measure():
+            raise slide_too_large(self.slide, self.measured, self.size)
         signed("offset", self.offset)
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Hopping:
-        """The windows of a range and a slide."""
-        given = dict(arguments)
-        closed = given.pop("closed", "both")
-        if closed != "both":
-            size = "range" if given.get("delta") is None else "delta"
-            raise InvalidArgument(
-                f"closed={closed!r} goes with one answer a row; hopping windows are "
-                f"[start, start + {size}), so leave closed= or slide= out"
-            )
-        return cls(**given)
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The windows that hold a row, of rows that have an order."""
         import numpy as np
 
-        from windrow.windows.hop_bounds import hop_bounds
-        from windrow.windows.positions import Windows
-        from windrow.windows.sorted_rows import PLACED, Bounds
+        from windrow.windows.bounds import hop_bounds
+        from windrow.windows.positions import PLACED, Bounds, Windows
 
         assert rows.at is not None and rows.axis is not None
         size, slide, offset = self.sizes(rows.axis)
@@ -94,7 +71,7 @@ class Hopping(Measured):
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows of windows that end behind `now`: none of them begins a size before it."""
         assert rows.axis is not None
-        return rows.since(None if rows.now is None else rows.now - self.sizes(rows.axis)[0])
+        return rows.since(None if rows.now is None else rows.now - self.reach(rows.axis))
 
     # -- slices -----------------------------------------------------------------------------
 
@@ -111,51 +88,40 @@ class Hopping(Measured):
 
     def last_end(self, at: NDArray[np.int64], axis: Axis) -> NDArray[np.int64]:
         """The end of the last window that begins at or before each time."""
-        import numpy as np
-
         size, slide, offset = self.sizes(axis)
-        return np.asarray(at - (at - offset) % slide + size)
+        end: NDArray[np.int64] = at - (at - offset) % slide + size
+        return end
 
     def first_end(self, at: NDArray[np.int64], axis: Axis) -> NDArray[np.int64]:
         """The end of the first window that ends behind each time."""
-        import numpy as np
-
         size, slide, offset = self.sizes(axis)
-        return np.asarray(at + slide - (at - offset - size) % slide)
+        end: NDArray[np.int64] = at + slide - (at - offset - size) % slide
+        return end
 
     def slicing(self) -> Slicing | None:
-        """How the slices of a window lie; None where sizes are no whole numbers."""
-        size, slide = self.measure()[1], self._step()
-        shift = signed("offset", self.offset)
-        if any(x != int(x) for x in (size, slide, shift)):
-            return None
-        return slices(int(size), int(slide), offset=int(size + shift) % int(slide))
-
-    @property
-    def slices_in_words(self) -> str:
-        """Fractions have no greatest common divisor."""
-        return "cut where windows begin and end"
+        size, slide, offset = map(int, self._sizes())
+        if (size, slide, offset) != self._sizes():
+            return None  # fractions have no greatest common divisor
+        return slices(size, slide, offset=(size + offset) % slide)
 
     # -- sizes ------------------------------------------------------------------------------
 
-    @property
-    def per_row(self) -> bool:
-        """Results are rows of their own."""
-        return False
-
     def reach(self, axis: Axis) -> int | float | None:
-        """The size along a column."""
-        return axis.units(self.measure()[1])[0]
+        size: int | float = self.sizes(axis)[0]
+        return size
 
     def sizes(self, axis: Axis) -> tuple[Any, Any, Any]:
         """Size, slide and offset in the unit of `axis`, which `start_axis` gave."""
-        given = (self.measure()[1], self._step(), signed("offset", self.offset))
-        size, slide, offset = (axis.units(each)[0] for each in given)
+        size, slide, offset = (axis.units(each)[0] for each in self._sizes())
         return size, slide, offset
 
+    def _sizes(self) -> tuple[int | float, int | float, int | float]:
+        """Size, slide and offset in nanoseconds, or as the numbers that they are."""
+        slide, offset = measure("slide", self.slide), signed("offset", self.offset)
+        return self.measure(), slide, offset
+
     def start_axis(self, axis: Axis) -> Axis:
-        """What starts are told in: as the order column, or finer if the sizes ask for it."""
-        given = (self.measure()[1], self._step(), signed("offset", self.offset))
+        given = self._sizes()
         if axis.tick is None:
             fractions = any(float(size) != int(size) for size in given)
             return Axis(None, True, axis.name, "double") if fractions else axis
@@ -164,13 +130,9 @@ class Hopping(Measured):
         )
         return Axis(tick, False, axis.name, axis.type)
 
-    def _step(self) -> int | float:
-        return measure("slide", self.slide)[1]
-
     # -- how it prints ----------------------------------------------------------------------
 
     def cql(self) -> list[str]:
-        """RANGE or DELTA, SLIDE and OFFSET."""
         words = [f"{self.measured.upper()} {in_cql(self.size)}", f"SLIDE {in_cql(self.slide)}"]
         return words if self.offset is None else [*words, f"OFFSET {in_cql(self.offset)}"]
 

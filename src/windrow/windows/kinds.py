@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 from windrow.errors import InvalidArgument
-from windrow.windows.base import Window, named
+from windrow.windows.base import Window
 from windrow.windows.hopping import Hopping
 from windrow.windows.on import On
 from windrow.windows.rows import Rows
-from windrow.windows.sizes import NOW, UNBOUNDED, is_number, measure
+from windrow.windows.sizes import UNBOUNDED
 from windrow.windows.span import Span
 from windrow.windows.until import Until
 
@@ -24,20 +24,15 @@ from windrow.windows.until import Until
 KINDS: dict[str, type[Window]] = {
     "rows": Rows, "range": Span, "delta": Span, "until": Until, "on": On,
 }  # fmt: skip
-_DEFAULTS = {"closed": "both"}
 
 
-def window_of(asker: str, **arguments: Any) -> Window:
+def window_of(asker: str, closed: str = "both", **arguments: Any) -> Window:
     """The window that arguments of `sliding` ask for; errors begin with `asker`.
 
     >>> window_of("sliding", rows=3, range=None), window_of("sliding", range=4, slide=2)
     (Rows(rows=3, slide=None), Hopping(range=4, delta=None, slide=2, offset=None))
     """
-    given = {
-        name: value
-        for name, value in arguments.items()
-        if value is not None and (name not in _DEFAULTS or value != _DEFAULTS[name])
-    }
+    given = {name: value for name, value in arguments.items() if value is not None}
     sizes = [name for name in KINDS if name in given]
     if len(sizes) != 1:
         names = [f"{name}=" for name in KINDS if name in arguments]
@@ -45,25 +40,25 @@ def window_of(asker: str, **arguments: Any) -> Window:
             f"{asker}: give one of {', '.join(names[:-1])} and {names[-1]}; got "
             + (" and ".join(f"{name}={given[name]!r}" for name in sizes) or "none")
         )
-    kind = KINDS[sizes[0]]
+    size = sizes[0]
+    kind = KINDS[size]
+    if closed != "both":
+        given["closed"] = closed
     for name, value in given.items():
         if name not in kind.takes:
-            raise InvalidArgument(f"{name}={value!r} means nothing with {sizes[0]}=")
-    return kind.of(given)
-
-
-__all__ = [
-    "KINDS",
-    "NOW",
-    "UNBOUNDED",
-    "Hopping",
-    "On",
-    "Rows",
-    "Span",
-    "Until",
-    "Window",
-    "is_number",
-    "measure",
-    "named",
-    "window_of",
-]
+            goes = " or ".join(f"{other}=" for other in KINDS if name in KINDS[other].takes)
+            raise InvalidArgument(f"{name}={value!r} means nothing with {size}=, only with {goes}")
+    if kind is Span and "slide" in given:
+        if "closed" in given:
+            raise InvalidArgument(
+                f"closed={closed!r} goes with one answer a row; hopping windows are "
+                f"[start, start + {size}), so leave closed= or slide= out"
+            )
+        return Hopping(**given)
+    offset = given.pop("offset", None)
+    if given.get("rows") == UNBOUNDED:
+        given["rows"] = None
+    window = kind(**given)
+    if offset is not None:
+        raise InvalidArgument(f"offset={offset!r} goes with slide= only")
+    return window

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from windrow.errors import InvalidArgument, Unsupported
+from windrow.errors import InvalidArgument
 from windrow.windows.base import Kept, Window, named
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.sorted_rows import Bounds, SortedRows
+    from windrow.windows.positions import Bounds, SortedRows
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,9 @@ class On(Window):
     on: Callable[[Any], bool] | str
 
     takes: ClassVar[tuple[str, ...]] = ("on",)
+    per_row: ClassVar[bool] = False
     kept: ClassVar[Kept] = "aggregate"
+    slices_in_words: ClassVar[str] = "1 a window: a window begins where the one before ends"
 
     def __post_init__(self) -> None:
         if not (callable(self.on) or (isinstance(self.on, str) and self.on.strip())):
@@ -34,17 +36,15 @@ class On(Window):
         """The rows from behind the last punctuation of the same key up to the next."""
         import numpy as np
 
-        from windrow.windows.positions import Windows
-        from windrow.windows.sorted_rows import Bounds
-
-        closing = self._closing(rows)
+        assert rows.values is not None
+        closing = np.flatnonzero(rows.values.satisfying(self.on))
         behind = np.concatenate([[0], closing[:-1] + 1]) if closing.size else closing
         fresh = np.zeros(rows.size, np.bool_)
         fresh[rows.fresh] = True
         chosen = fresh[closing]
         lo = np.maximum(behind, rows.begins(closing))[chosen]
         closing = closing[chosen]
-        return Bounds(Windows(rows.starts, lo=lo, hi=closing + 1), closing)
+        return rows.windows(lo, closing + 1, closing)
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows behind the last punctuation."""
@@ -56,36 +56,12 @@ class On(Window):
         np.maximum.at(keep, stretch, closing + 1)
         return keep
 
-    def _closing(self, rows: SortedRows) -> Positions:
-        import numpy as np
-
-        assert rows.values is not None
-        return np.flatnonzero(rows.values.satisfying(self.on))
-
-    @property
-    def per_row(self) -> bool:
-        """Only the rows that close a window have a result."""
-        return False
-
     @property
     def reads_rows(self) -> bool:  # type: ignore[override]
-        """Whether it is a function of rows."""
         return callable(self.on)
 
-    @property
-    def slices_in_words(self) -> str:
-        """A window is a slice."""
-        return "1 a window: a window begins where the one before ends"
-
     def conditions(self) -> dict[str, str]:
-        """The condition, if it is an expression."""
         return {"on": self.on} if isinstance(self.on, str) else {}
-
-    def cql(self) -> list[str]:
-        """ON, with the condition as it is written."""
-        if not isinstance(self.on, str):
-            raise Unsupported(f"on={named(self.on)} is a function, which CQL has no words for")
-        return [f"ON {self.on}"]
 
     def __str__(self) -> str:
         return f"the rows up to each that satisfies {named(self.on)}"

@@ -19,18 +19,24 @@ from typing import Any
 from windrow.aggregations.base import Aggregation, check_aggregation, is_null
 from windrow.aggregations.ordering import plain
 from windrow.aggregations.together import Together
-from windrow.algorithms import ALGORITHMS, aggregator, algorithm_class
+from windrow.algorithms import ALGORITHMS, aggregator, algorithm_class, choose
 from windrow.algorithms.base import Aggregator
 from windrow.errors import InvalidArgument, InvalidValue, whole_number
-from windrow.windows import kinds
+from windrow.windows import base
 from windrow.windows.durations import NANOSECONDS
-from windrow.windows.until import leaving
+from windrow.windows.kinds import window_of
+from windrow.windows.on import On
+from windrow.windows.rows import Rows
+from windrow.windows.sizes import NOW, UNBOUNDED, is_number, measure
+from windrow.windows.span import Span
+from windrow.windows.until import Until, leaving
 
 NO_TIMES = "no times"
 NUMBERS = "numbers"
 WITH_ZONE = "times with a zone"
 WITHOUT_ZONE = "times without a zone"
 _EPOCH = datetime.datetime(1970, 1, 1)
+_MEASURES = ("range", "delta", "lateness")  # the arguments that times are compared with
 _UTC_EPOCH = _EPOCH.replace(tzinfo=datetime.UTC)
 
 
@@ -74,37 +80,64 @@ def window(
     7 0
     7 1
     """
-    sizes = {"rows": rows, "range": range, "delta": delta, "until": until, "on": on}
-    given = [name for name, value in sizes.items() if value is not None]
-    if len(given) != 1:
-        got = " and ".join(f"{name}=" for name in given) or "none"
-        raise InvalidArgument(f"window: give one of rows=, range=, delta=, until=, on=; got {got}")
-    name = given[0]
-    if name in ("until", "on") and lateness is not None:
+    extent = window_of(
+        "window",
+        rows=None if rows is None else whole_number("rows", rows, least=1),
+        range=plain(range),
+        delta=plain(delta),
+        until=until,
+        on=on,
+        closed=closed,
+    )
+    if isinstance(extent, Until | On) and lateness is not None:
+        (name,) = extent.arguments()
         raise InvalidArgument(f"lateness={lateness!r} goes with times, and {name}= has none")
-    if name not in ("range", "delta") and closed != "both":
-        raise InvalidArgument(f"closed={closed!r} goes with range= or delta=, not with {name}=")
     if isinstance(aggregation, Mapping):
         aggregation = Together(**aggregation)
     check_aggregation(aggregation, "window")
-    if until is not None:
-        return _UntilPolicy(kinds.Until(until), _for_policy(aggregation, algorithm))
-    if on is not None:
+    if isinstance(extent, Until):
+        auto = "amta", "what a policy sends away is found by a search down its trees"
+        return _UntilPolicy(extent, _aggregator(aggregation, algorithm, auto, "until"))
+    if isinstance(extent, On):
         if not callable(on):
             raise InvalidArgument(f"on={on!r} must be a function of a value, true where it ends")
-        return _Punctuated(kinds.On(on), _for_punctuation(aggregation, algorithm))
-    lateness = plain(lateness)
-    swag = _for_times(aggregation, algorithm, lateness)
-    if rows is not None:
-        return _LastRows(kinds.Rows(whole_number("rows", rows, least=1)), swag, lateness)
-    span = kinds.Span(range=plain(range), delta=plain(delta), closed=closed)
-    return _WithinSpan(span, swag, lateness)
+        auto = choose(aggregation)
+        if aggregation.bounded:
+            auto = "two_stacks", "nothing leaves before the window closes: 1 ⊕ a value"
+        return _Punctuated(extent, _aggregator(aggregation, algorithm, auto))
+    late = lateness is not None
+    auto = choose(aggregation, out_of_order=late)
+    swag = _aggregator(aggregation, algorithm, auto, "lateness" if late else "")
+    if isinstance(extent, Span):
+        return _WithinSpan(extent, swag, plain(lateness))
+    return _LastRows(extent, swag, plain(lateness))
+
+
+# What an argument of `window` needs of the algorithm.
+_ABILITIES = {"lateness": "out_of_order", "until": "prefix_search"}
+
+
+def _aggregator(
+    aggregation: Aggregation, algorithm: str, auto: tuple[str, str], argument: str = ""
+) -> Aggregator:
+    """Return an aggregator; `auto` is the algorithm of that name, and why it is taken."""
+    if algorithm == "auto":
+        swag = aggregator(aggregation, auto[0])
+        swag.why = auto[1]
+        return swag
+    ability = _ABILITIES.get(argument)
+    if ability and not getattr(algorithm_class(algorithm), ability):
+        able = [name for name in ALGORITHMS if getattr(algorithm_class(name), ability)]
+        raise InvalidArgument(
+            f"algorithm={algorithm!r} does not go with {argument}=; take {', '.join(able)} or auto"
+        )
+    return aggregator(aggregation, algorithm)
 
 
 class Window(ABC):
     """A window that values are pushed through; `windrow.window` makes one."""
 
-    def __init__(self, extent: kinds.Window, swag: Aggregator) -> None:
+    def __init__(self, extent: base.Window, swag: Aggregator) -> None:
         self.extent = extent
         self.late = 0  # how many values came too late and were dropped
         self._swag = swag
@@ -133,13 +166,9 @@ class Window(ABC):
         return f"{self.extent}\n{self._swag.explain()}"
 
     def __repr__(self) -> str:
-        arguments = [
-            f"{name}={kinds.named(value) if callable(value) else repr(value)}"
-            for name, value in self._arguments().items()
-        ]
         return (
-            f"<window of {self._swag.aggregation!r}, {', '.join(arguments)}, by "
-            f"{self._swag.algorithm}: {len(self)} value(s)>"
+            f"<window of {self._swag.aggregation!r}, {', '.join(base.written(self._arguments()))}, "
+            f"by {self._swag.algorithm}: {len(self)} value(s)>"
         )
 
     def _arguments(self) -> dict[str, Any]:
@@ -152,7 +181,7 @@ class Window(ABC):
 class _UntilPolicy(Window):
     """What a policy over aggregates leaves of the oldest values."""
 
-    extent: kinds.Until
+    extent: Until
 
     def push(self, value: Any, at: Any = None) -> Any:
         """Insert `value`, evict what the policy sends away, and return the result.
@@ -169,7 +198,7 @@ class _UntilPolicy(Window):
 class _Punctuated(Window):
     """The values since the last one that closed a window."""
 
-    extent: kinds.On
+    extent: On
 
     def push(self, value: Any, at: Any = None) -> Any:
         """Insert `value`; return the result if it closes the window, else None. O(1) ⊕."""
@@ -179,23 +208,23 @@ class _Punctuated(Window):
             self._swag.insert(value)
             return None
         result = self._swag.query_with(value)
-        self._swag = _empty_like(self._swag)
+        old = self._swag
+        self._swag = _aggregator(old.aggregation, "auto", (old.algorithm, old.why))
         return result
 
 
-class _Timed(Window):
-    """A window whose values may come with times, and late.
+class _LastRows(Window):
+    """The last values: by time where they have times, else by arrival; and they may be late."""
 
-    `measures` are the sizes, by the name of their argument, that the times are compared with.
-    """
+    extent: Rows | Span
 
-    def __init__(
-        self, extent: kinds.Window, swag: Aggregator, lateness: Any, measures: dict[str, Any]
-    ) -> None:
+    def __init__(self, extent: base.Window, swag: Aggregator, lateness: Any) -> None:
         super().__init__(extent, swag)
         self._lateness = {} if lateness is None else {"lateness": lateness}
-        self._tolerance = math.inf if lateness is None else kinds.measure("lateness", lateness)[1]
-        self._measures = {**measures, **self._lateness}
+        self._tolerance = math.inf if lateness is None else measure("lateness", lateness)
+        self._measures = {
+            name: value for name, value in self._arguments().items() if name in _MEASURES
+        }
         self._kind: str | None = None  # of the times so far
         self._newest: Any = None
         self._newest_at: Any = None  # the same as it was given
@@ -227,13 +256,25 @@ class _Timed(Window):
             late = "late values go to their place"
         return f"{self.extent}; {late}\n{self._swag.explain()}"
 
-    @abstractmethod
     def _append(self, value: Any, t: Any) -> None:
         """Insert a value that is not late and slide; sets `_newest` when the value is in."""
+        self._put(value, t)
+        self._newest = t
+        self._slide()
 
-    @abstractmethod
     def _insert_late(self, value: Any, t: Any) -> None:
         """Insert a late value at its place, if the window reaches so far back."""
+        self._put(value, t)
+        self._slide()
+
+    def _put(self, value: Any, t: Any) -> None:
+        """Insert into the structure; only one that is out of order needs the times."""
+        self._swag.insert(value, at=t if self._swag.out_of_order else None)
+
+    def _slide(self) -> None:
+        """Evict what is no longer in the window."""
+        assert isinstance(self.extent, Rows) and self.extent.rows is not None
+        self._swag.evict(max(0, len(self._swag) - self.extent.rows))
 
     def _checked_time(self, at: Any) -> tuple[str, Any]:
         """Return the kind of `at` and its number; raise unless it goes with the others."""
@@ -241,9 +282,9 @@ class _Timed(Window):
         for name, size in self._measures.items():
             if at is None:
                 raise InvalidArgument(f"push: {name}= needs each value's time: push(value, at=…)")
-            boundless = size in (kinds.UNBOUNDED, kinds.NOW)
-            if not boundless and kinds.is_number(size) != (kind == NUMBERS):
-                wanted = "a number" if kinds.is_number(size) else "a time"
+            boundless = size in (UNBOUNDED, NOW)
+            if not boundless and is_number(size) != (kind == NUMBERS):
+                wanted = "a number" if is_number(size) else "a time"
                 raise InvalidValue(f"push: {name}={size!r}, so at must be {wanted}, got {at!r}")
         if self._kind not in (None, kind):
             raise InvalidValue(
@@ -251,37 +292,11 @@ class _Timed(Window):
             )
         return kind, t
 
-    def _put(self, value: Any, t: Any) -> None:
-        """Insert into the structure; only one that is out of order needs the times."""
-        self._swag.insert(value, at=t if self._swag.out_of_order else None)
-
     def _arguments(self) -> dict[str, Any]:
         return {**super()._arguments(), **self._lateness}
 
 
-class _LastRows(_Timed):
-    """The last values: by time where they have times, else by arrival."""
-
-    extent: kinds.Rows
-
-    def __init__(self, extent: kinds.Rows, swag: Aggregator, lateness: Any) -> None:
-        super().__init__(extent, swag, lateness, {})
-
-    def _append(self, value: Any, t: Any) -> None:
-        self._put(value, t)
-        self._newest = t
-        self._slide()
-
-    def _insert_late(self, value: Any, t: Any) -> None:
-        self._put(value, t)
-        self._slide()
-
-    def _slide(self) -> None:
-        assert self.extent.rows is not None
-        self._swag.evict(max(0, len(self._swag) - self.extent.rows))
-
-
-class _WithinSpan(_Timed):
+class _WithinSpan(_LastRows):
     """The values whose times lie within a size before the newest.
 
     Where the window is open at its end (`closed` left or neither), the values of the newest time
@@ -291,52 +306,46 @@ class _WithinSpan(_Timed):
                   [ the structure, `_times` ) │ `_waiting`
     """
 
-    extent: kinds.Span
+    extent: Span
 
-    def __init__(self, extent: kinds.Span, swag: Aggregator, lateness: Any) -> None:
-        super().__init__(extent, swag, lateness, {extent.measured: extent.size})
-        self._size = math.inf if extent.range == kinds.UNBOUNDED else 0
+    def __init__(self, extent: Span, swag: Aggregator, lateness: Any) -> None:
+        super().__init__(extent, swag, lateness)
+        self._size = math.inf if extent.range == UNBOUNDED else 0
         if extent.bounded:
-            is_time, self._size = extent.measure()
-            if lateness is not None and kinds.is_number(lateness) == is_time:
-                raise InvalidArgument(
-                    f"lateness={lateness!r} must be {'a duration' if is_time else 'a number'}, as "
-                    f"{extent.measured}={extent.size!r} is"
-                )
+            self._size = extent.measure()
+            extent.check_like("lateness", lateness)
         self._from_start = extent.closed in ("both", "left")
-        self._to_end = extent.closed in ("both", "right")
+        self._to_end = extent.includes_now
         self._times: deque[Any] = deque()  # of the values in the structure
         self._waiting: deque[Any] = deque()
-        self._waiting_swag = _empty_like(swag, "recalculate")  # refuses what does not go with them
+        self._waiting_swag = self._no_values()  # refuses what does not go with them
+
+    def _no_values(self) -> Aggregator:
+        return aggregator(self._swag.aggregation, "recalculate")
 
     def _append(self, value: Any, t: Any) -> None:
         if self._to_end:
-            self._put(value, t)
-            self._times.append(t)
-            self._newest = t
-        else:
-            self._append_waiting(value, t)
-        self._slide()
-
-    def _append_waiting(self, value: Any, t: Any) -> None:
-        """Let a value of the newest time wait; a newer time lets in those that waited."""
+            super()._append(value, t)
+            return
         self._swag.admit(value)
         self._waiting_swag.admit(value)
-        if t != self._newest:
+        if t != self._newest:  # it lets in those that waited
             while self._waiting:
                 self._put(self._waiting[0], self._newest)
-                self._times.append(self._newest)
                 self._waiting.popleft()
-            self._waiting_swag = _empty_like(self._waiting_swag)
+            self._waiting_swag = self._no_values()
         self._waiting.append(value)
         self._waiting_swag.insert(value)
         self._newest = t
+        self._slide()
 
     def _insert_late(self, value: Any, t: Any) -> None:
-        if self._is_outside(t):
-            return
-        self._waiting_swag.admit(value)
-        self._put(value, t)
+        if not self._is_outside(t):
+            self._waiting_swag.admit(value)
+            self._put(value, t)
+
+    def _put(self, value: Any, t: Any) -> None:
+        super()._put(value, t)
         place = len(self._times)
         while place and t < self._times[place - 1]:
             place -= 1
@@ -360,7 +369,7 @@ class _WithinSpan(_Timed):
         assert times == sorted(times) and not any(map(self._is_outside, times)), times
         assert len(self._waiting) == len(self._waiting_swag), self._waiting
         assert bool(self._waiting) == (not self._to_end and self._newest is not None)
-        assert self._to_end or all(t < self._newest for t in times), (times, self._newest)
+        assert self._to_end or all(t < self._newest for t in times), times
 
 
 def _distance(at: Any, newest: Any, size: Any) -> int:
@@ -388,7 +397,7 @@ def _instant(at: Any) -> tuple[str, int | float]:
         small = since.microseconds * 1000 + getattr(since, "nanoseconds", 0)  # pandas has them
         return WITH_ZONE if zoned else WITHOUT_ZONE, seconds * NANOSECONDS["s"] + small
     at = plain(at)
-    if kinds.is_number(at) and math.isfinite(at):
+    if is_number(at) and math.isfinite(at):
         return NUMBERS, at
     if type(at).__name__ == "datetime64" and at == at:  # NaT differs from itself
         return WITHOUT_ZONE, _numpy_instant(at)
@@ -414,51 +423,6 @@ def _refuse_time(at: Any, name: str) -> None:
         raise InvalidArgument(
             f"push: at={at!r} goes with rows=, range= or delta=; {name}= takes values in the order "
             f"of their arrival, and a time it needs is a part of the value"
-        )
-
-
-def _empty_like(swag: Aggregator, algorithm: str = "") -> Aggregator:
-    """Return an empty aggregator of the same aggregation, by the same algorithm or another."""
-    empty = aggregator(swag.aggregation, algorithm or swag.algorithm)
-    empty.why = swag.why
-    return empty
-
-
-def _for_times(aggregation: Aggregation, algorithm: str, lateness: Any) -> Aggregator:
-    """Return the aggregator of a window of values with times, which may be late."""
-    if lateness is None:
-        return aggregator(aggregation, algorithm)
-    if algorithm != "auto":
-        _check_ability("out_of_order", "lateness", algorithm)
-        return aggregator(aggregation, algorithm)
-    return aggregator(aggregation, out_of_order=True)
-
-
-def _for_policy(aggregation: Aggregation, algorithm: str) -> Aggregator:
-    """Return the aggregator of a window that a policy cuts."""
-    if algorithm != "auto":
-        _check_ability("prefix_search", "until", algorithm)
-        return aggregator(aggregation, algorithm)
-    swag = aggregator(aggregation, "amta")
-    swag.why = "what a policy sends away is found by a search down its trees"
-    return swag
-
-
-def _for_punctuation(aggregation: Aggregation, algorithm: str) -> Aggregator:
-    """Return the aggregator of a window from which nothing leaves before it closes."""
-    if algorithm != "auto" or not aggregation.bounded:
-        return aggregator(aggregation, algorithm)
-    swag = aggregator(aggregation, "two_stacks")
-    swag.why = "nothing leaves before the window closes: 1 ⊕ a value"
-    return swag
-
-
-def _check_ability(ability: str, argument: str, algorithm: str) -> None:
-    """Raise unless the algorithm of this name has the ability that an argument needs."""
-    if not getattr(algorithm_class(algorithm), ability):
-        able = [name for name in ALGORITHMS if getattr(algorithm_class(name), ability)]
-        raise InvalidArgument(
-            f"algorithm={algorithm!r} does not go with {argument}=; take {', '.join(able)} or auto"
         )
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from windrow.errors import InvalidArgument, whole_number
-from windrow.windows.base import Kept, Window
+from windrow.errors import whole_number
+from windrow.windows.base import Kept, Window, slide_too_large
 from windrow.windows.sizes import UNBOUNDED
 from windrow.windows.slicing import Slicing, slices
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.sorted_rows import Bounds, SortedRows
+    from windrow.windows.positions import Bounds, SortedRows
 
 
 @dataclass(frozen=True)
@@ -33,31 +32,20 @@ class Rows(Window):
             return
         whole_number("slide", self.slide, least=1)
         if self.rows is not None and self.slide > self.rows:
-            raise InvalidArgument(
-                f"slide={self.slide} is larger than rows={self.rows}, so rows between the windows "
-                f"would be lost; take a slide of at most {self.rows}"
-            )
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Rows:
-        """The window of `rows=`, which may be "unbounded"."""
-        rows = arguments["rows"]
-        return cls(None if rows == UNBOUNDED else rows, arguments.get("slide"))
+            raise slide_too_large(self.slide, "rows", self.rows)
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The last rows up to each row, or up to each that completes a slide."""
-        from windrow.windows.positions import Windows
-        from windrow.windows.sorted_rows import Bounds
-
         if self.slide is None and isinstance(rows.fresh, slice) and rows.weights is None:
+            from windrow.windows.positions import Bounds, Windows
+
             size = self.rows or max(1, rows.size)
             windows = Windows(rows.starts, rows=size, first=rows.fresh.start or 0)
             return Bounds(windows, rows.fresh)
         last = rows.positions(rows.fresh)
         if self.slide is not None:
             last = last[rows.numbers()[last] % self.slide == 0]
-        windows = Windows(rows.starts, lo=rows.last_rows(last, self.rows), hi=last + 1)
-        return Bounds(windows, last)
+        return rows.windows(rows.last_rows(last, self.rows), last + 1, last)
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """All but one of the last rows, as the next row is the first of the next window."""
@@ -68,8 +56,7 @@ class Rows(Window):
         return np.maximum(rows.starts[:-1], rows.last_rows(rows.starts[1:] - 1, self.rows - 1))
 
     @property
-    def per_row(self) -> bool:
-        """Whether no slide was given."""
+    def per_row(self) -> bool:  # type: ignore[override]
         return self.slide is None
 
     @property
@@ -80,34 +67,22 @@ class Rows(Window):
         return "chunks" if self.per_row else "rows"
 
     @property
-    def reach_rows(self) -> int | None:
-        """How many rows a window holds."""
+    def reach_rows(self) -> int | None:  # type: ignore[override]
         return self.rows
 
-    @property
-    def cuts_into_ranges(self) -> bool:
-        """Whether every row has a window."""
-        return self.per_row
-
     def slicing(self) -> Slicing | None:
-        """One cut where windows begin, if they slide by several rows."""
-        if self.rows is None:
-            return None
-        return slices(self.rows, self.slide or 1)
+        return None if self.rows is None else slices(self.rows, self.slide or 1)
 
     @property
-    def slices_in_words(self) -> str:
-        """All rows so far are slices of a slide."""
+    def slices_in_words(self) -> str:  # type: ignore[override]
         if self.per_row:
-            return super().slices_in_words
+            return Window.slices_in_words
         return f"of {self.slide} rows; a window is all of them so far"
 
     def arguments(self) -> dict[str, Any]:
-        """The keyword arguments of `sliding`: None rows are unbounded."""
         return {**super().arguments(), "rows": UNBOUNDED if self.rows is None else self.rows}
 
     def cql(self) -> list[str]:
-        """ROWS and SLIDE."""
         size = "UNBOUNDED" if self.rows is None else str(self.rows)
         return [f"ROWS {size}", *([] if self.slide is None else [f"SLIDE {self.slide}"])]
 

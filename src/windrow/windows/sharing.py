@@ -12,11 +12,11 @@ window first, since the shorter ones then find its work done.
 
 from __future__ import annotations
 
-import functools
 import itertools
+import math
 import operator
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from windrow.aggregations.base import Aggregation, State
@@ -25,7 +25,7 @@ from windrow.aggregations.together import Record
 from windrow.algorithms.base import NOTHING
 from windrow.algorithms.flatfit import FlatFit
 from windrow.errors import InvalidArgument
-from windrow.windows.slicing import Slicing, choose_slicing, composite_slide, slices
+from windrow.windows.slicing import Slicing, choose_slicing, slices
 
 
 class Due(NamedTuple):
@@ -64,7 +64,7 @@ class SharedPlan:
         if not windows:
             raise InvalidArgument("windows: a shared plan needs at least one (range, slide)")
         self.queries: tuple[Slicing, ...] = tuple(_slicing(w, strategy) for w in windows)
-        self.composite = composite_slide(self.queries)
+        self.composite = math.lcm(*(query.slide for query in self.queries))
         self.longest = max(query.range for query in self.queries)
         self._reach = max(self.longest, *(query.slide for query in self.queries))
         self._by_length = sorted(enumerate(self.queries), key=lambda iq: -iq[1].range)
@@ -74,39 +74,30 @@ class SharedPlan:
 
         O(queries) each; the first one costs as much for each slice of the longest window.
         """
-        latest = after - self._reach  # the last cut, once there is one
-        cuts: deque[int] = deque()
-        ordinals: dict[int, int] = {}  # a cut's number; later windows begin at one of these
-        while (cut := self._next_cut(latest)) <= after:
-            latest = cut
-            cuts.append(cut)
-            ordinals[cut] = len(ordinals)
-        count = len(cuts) - 1
-        at = after
+        latest, at, count = after - self._reach, after, -1
+        numbers: OrderedDict[int, int] = OrderedDict()  # of the cuts that later windows begin at
         while True:
-            cut = self._next_cut(latest)
-            at = min(cut, min(query.next_answer(at) for query in self.queries))
-            length = at - latest
-            if at == cut:
-                latest = cut
-                count += 1
-                cuts.append(cut)
-                ordinals[cut] = count
+            cut = min(query.next_cut(latest) for query in self.queries)
+            here = min(cut, *(query.next_answer(at) for query in self.queries))
+            length = here - latest
+            if here == cut:
+                latest, count = cut, count + 1
+                numbers[cut] = count
+            if here <= after:
+                continue
+            at = here
             due = tuple(
-                Due(i, count - ordinals[at - query.range])
+                Due(i, count - numbers[at - query.range])
                 for i, query in self._by_length
                 if (at - query.offset) % query.slide == 0
             )
-            while cuts and cuts[0] <= at - self.longest:
-                del ordinals[cuts.popleft()]
-            yield Edge(at, length, at == cut, due, max(len(cuts) - 1, 0))
+            while numbers and next(iter(numbers)) <= at - self.longest:
+                numbers.popitem(last=False)
+            yield Edge(at, length, at == cut, due, max(len(numbers) - 1, 0))
 
     def steps(self) -> Iterator[Edge]:
         """The edges of one composite slide; they repeat behind it."""
         return itertools.takewhile(lambda edge: edge.at <= self.composite, self.edges())
-
-    def _next_cut(self, position: int) -> int:
-        return min(query.next_cut(position) for query in self.queries)
 
     def explain(self) -> str:
         """The slices, and what sharing them saves. O(edges of a composite slide).
@@ -175,7 +166,7 @@ class SharedWindows:
         self, windows: Sequence[tuple[int, ...]], aggregations: Any, strategy: str = "auto"
     ) -> None:
         self.plan = SharedPlan(windows, strategy)
-        self._lowerings, asked = _lowerings(aggregations, len(self.plan.queries))
+        self._places, asked = _places(aggregations, len(self.plan.queries))
         self.partials = SharedStates(*asked)
         self._slices = Slices(self.partials)
         self._growing: State = NOTHING
@@ -193,36 +184,35 @@ class SharedWindows:
         or before `at`. Some 3 ⊕ an answer, amortised.
         """
         timed = at is not None
-        if self._timed is not None and timed != self._timed:
+        if self._timed not in (None, timed):
             raise InvalidArgument("push: give at= with every value or with none")
         place = self._time(at) if timed else self._position
         families = self._slices.fitting(value, self._growing)
-        state = self.partials.lift(value)
-        self._usable()
-        self._timed = timed
-        if self._edges is None:
-            self._begin(place)
-        self._broken = True
-        answers = self._until(place)
-        self._growing = self._slices.plus(self._growing, state)
-        self._newest = place
-        self._slices.families = families
-        if not timed:
-            answers = self._until(place + 1)
-        self._broken = False
-        return answers
+        return self._moved(place, timed, self.partials.lift(value), families)
 
     def advance(self, to: int) -> list[Answer]:
         """The answers up to the time `to`: no value before it will come."""
         if self._timed is False:
             raise InvalidArgument("advance: these windows count values, so only push moves them")
-        to = self._time(to)
-        self._usable()
-        self._timed = True
+        return self._moved(self._time(to), timed=True)
+
+    def _moved(
+        self, place: int, timed: bool, state: State = NOTHING, families: Any = None
+    ) -> list[Answer]:
+        """Answer up to `place` and add the value there, if there is one."""
+        if self._broken:
+            raise InvalidArgument("an earlier push failed half-way; start again with a new one")
+        self._timed = timed
         if self._edges is None:
-            self._begin(to)
+            self._begin(place)
         self._broken = True
-        answers = self._until(to)
+        answers = self._until(place)
+        if state is not NOTHING:
+            self._growing = self._slices.plus(self._growing, state)
+            self._newest = place
+            self._slices.families = families
+            if not timed:
+                answers = self._until(place + 1)
         self._broken = False
         return answers
 
@@ -237,13 +227,9 @@ class SharedWindows:
             )
         return place
 
-    def _usable(self) -> None:
-        if self._broken:
-            raise InvalidArgument("an earlier push failed half-way; start again with a new one")
-
     def _begin(self, place: int) -> None:
         """Let the slices begin at `place`: no value lies before."""
-        self._slices.clear()
+        self._slices.keep(0)
         self._growing = NOTHING
         self._edges = self.plan.edges(after=place)
         self._edge = next(self._edges)
@@ -269,9 +255,15 @@ class SharedWindows:
         for query, count in edge.due:
             state = self._slices.plus(self._slices.newest(count), self._growing)
             if state is not NOTHING:
-                answers.append(Answer(query, edge.at, self._lowerings[query](self.partials, state)))
+                answers.append(Answer(query, edge.at, self._result(query, state)))
         self._slices.keep(edge.held)
         return answers
+
+    def _result(self, query: int, state: State) -> Any:
+        places = self._places[query]
+        if isinstance(places, int):
+            return self.partials.result_of(places, state)
+        return Record((name, self.partials.result_of(i, state)) for name, i in places.items())
 
     def explain(self) -> str:
         """The plan, and the states that the aggregations share."""
@@ -296,9 +288,8 @@ class Slices(FlatFit):
 
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
-        self._combine = functools.partial(_plus, aggregation.combine)
-        self.plus = self._combine
-        self.families = self._families
+        self._combine = self.plus = self._plus
+        self.families: Any = None
 
     def fitting(self, value: Any, growing: State) -> Any:
         """The families once `value` is in; an error if it does not fit to what is held."""
@@ -333,27 +324,13 @@ class Slices(FlatFit):
         if len(self) > count:
             self._evict(len(self) - count)
 
-    def clear(self) -> None:
-        """Forget all."""
-        self.keep(0)
-
     def _check(self) -> None:
         for position in range(self._head, self._end):
             assert position < self._pointers[position % len(self._pointers)] <= self._end
 
 
-def _plus(combine: Callable[[State, State], State], a: State, b: State) -> State:
-    """a ⊕ b, where a slice without values is no operand."""
-    if a is NOTHING:
-        return b
-    return a if b is NOTHING else combine(a, b)
-
-
-_Lowering = Callable[[SharedStates, State], Any]
-
-
-def _lowerings(aggregations: Any, count: int) -> tuple[list[_Lowering], list[Aggregation]]:
-    """For each query what makes its answer of a state, and all aggregations that they ask for."""
+def _places(aggregations: Any, count: int) -> tuple[list[int | dict[str, int]], list[Aggregation]]:
+    """All aggregations that the queries ask for, and each query's among them, by names if any."""
     if isinstance(aggregations, Aggregation | Mapping):
         aggregations = [aggregations] * count
     if len(aggregations) != count:
@@ -362,22 +339,13 @@ def _lowerings(aggregations: Any, count: int) -> tuple[list[_Lowering], list[Agg
             f"for all"
         )
     asked: list[Aggregation] = []
-    lowerings: list[_Lowering] = []
+    places: list[int | dict[str, int]] = []
     for wanted in aggregations:
         parts = getattr(wanted, "parts", None) or wanted
         if isinstance(parts, Mapping):
-            places = range(len(asked), len(asked) + len(parts))
+            places.append({name: len(asked) + i for i, name in enumerate(parts)})
             asked += parts.values()
-            lowerings.append(functools.partial(_record, dict(zip(parts, places, strict=True))))
         else:
-            lowerings.append(functools.partial(_one, len(asked)))
+            places.append(len(asked))
             asked.append(parts)
-    return lowerings, asked
-
-
-def _record(places: dict[str, int], partials: SharedStates, state: State) -> Record:
-    return Record((name, partials.result_of(i, state)) for name, i in places.items())
-
-
-def _one(place: int, partials: SharedStates, state: State) -> Any:
-    return partials.result_of(place, state)
+    return places, asked

@@ -77,17 +77,17 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def measure(name: str, value: Any) -> tuple[bool, int | float]:
-    """Whether a size is one of time, and the size: in nanoseconds, or as the number that it is.
+def measure(name: str, value: Any) -> int | float:
+    """A size: a duration in nanoseconds, or the number that it is.
 
     >>> measure("range", "90s"), measure("delta", 2.5)
-    ((True, 90000000000), (False, 2.5))
+    (90000000000, 2.5)
     """
     if not is_number(value):
-        return True, nanoseconds(value, name)
+        return nanoseconds(value, name)
     if not (value > 0 and math.isfinite(value)):
         raise InvalidArgument(f"{name}={value!r} must be larger than 0")
-    return False, value
+    return value  # type: ignore[no-any-return]
 
 
 def signed(name: str, value: Any) -> int | float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,9 +11,10 @@ from windrow.windows.sizes import NOW, UNBOUNDED, Axis, in_cql, is_number, measu
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.sorted_rows import Bounds, SortedRows
+    from windrow.windows.positions import Bounds, SortedRows
 
 CLOSED = ("both", "right", "left", "neither")
+_CLOSED_AT_START = {"right": "both", "neither": "left"}
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,20 @@ class Measured(Window):
         """The size as it was written."""
         return self.range if self.delta is None else self.delta
 
-    def measure(self) -> tuple[bool, int | float]:
-        """Whether the size is one of time, and the size."""
+    def measure(self) -> int | float:
+        """The size: a duration in nanoseconds, or the number that it is."""
         return measure(self.measured, self.size)
 
+    def check_like(self, name: str, value: Any) -> None:
+        """Refuse another argument that is a number where the size is one of time, or reversed."""
+        self.measure()
+        if value is not None and is_number(value) != is_number(self.size):
+            kind = "a number" if is_number(self.size) else "a duration"
+            raise InvalidArgument(
+                f"{name}={value!r} must be {kind}, as {self.measured}={self.size!r} is"
+            )
+
     def check_axis(self, axis: Axis) -> None:
-        """Refuse times for a delta, and sizes that are not in the unit of the column."""
         if self.delta is not None and axis.tick is not None:
             raise InvalidValue(
                 f"delta={self.delta!r} measures along numbers, and {axis.name!r} is of type "
@@ -79,36 +87,21 @@ class Span(Measured):
         elif self.closed != "both":
             raise InvalidArgument(f"range={self.range!r} goes with neither closed= nor slide=")
 
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Window:
-        """The window of a range; with a slide it hops."""
-        from windrow.windows.hopping import Hopping
-
-        given = dict(arguments)
-        slide, offset = given.pop("slide", None), given.pop("offset", None)
-        if slide is not None:
-            return Hopping.of(arguments)
-        span = cls(**given)
-        if offset is not None:
-            raise InvalidArgument(f"offset={offset!r} goes with slide= only")
-        return span
-
     def bounds(self, rows: SortedRows) -> Bounds:
         """The rows within the size before each row; those of equal order see each other."""
         import numpy as np
 
         from windrow.windows.bounds import segment_bounds
-        from windrow.windows.positions import Windows
-        from windrow.windows.sorted_rows import Bounds
 
         assert rows.at is not None and rows.axis is not None
-        size, from_start = self._reach(rows.axis)
-        closed = _CLOSED[from_start, self.includes_now]
+        size, rest = self._units(rows.axis)
+        # between two ticks there is nothing: a size of one and a half is one, its end included
+        closed = _CLOSED_AT_START.get(self.closed, self.closed) if rest else self.closed
         lo, hi = segment_bounds(rows.at, rows.starts, size, closed, threads=rows.threads)
         if self.range == UNBOUNDED:
             lo = np.repeat(rows.keys[:-1], np.diff(rows.keys))
         beside = rows.settled() if self.includes_now else rows.fresh
-        return Bounds(Windows(rows.starts, lo=lo[beside], hi=hi[beside]), beside)
+        return rows.windows(lo[beside], hi[beside], beside)
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows that lie within the size before all rows to come."""
@@ -136,27 +129,12 @@ class Span(Measured):
         return "aggregate" if self.range == UNBOUNDED else "chunks"
 
     def reach(self, axis: Axis) -> int | float | None:
-        """The size along a column; None for all rows so far."""
-        return None if self.range == UNBOUNDED else self._reach(axis)[0]
+        return None if self.range == UNBOUNDED else self._units(axis)[0]
 
-    def _reach(self, axis: Axis) -> tuple[int | float, bool]:
-        """The size along a column, and whether its far end belongs to the window.
-
-        Between two ticks there is nothing, so a size of one and a half has the reach of one, its
-        end included.
-        """
-        if not self.bounded:
-            return (0.0 if axis.floating else 0), True
-        size, rest = axis.units(self.measure()[1])
-        return size, rest > 0 or self.closed in ("both", "left")
-
-    @property
-    def cuts_into_ranges(self) -> bool:
-        """Always: a window is known from its row's order."""
-        return True
+    def _units(self, axis: Axis) -> tuple[int | float, int | float]:
+        return axis.units(self.measure() if self.bounded else 0)
 
     def cql(self) -> list[str]:
-        """RANGE or DELTA, and CLOSED."""
         if self.range == NOW:
             return ["NOW"]
         size = "UNBOUNDED" if self.range == UNBOUNDED else in_cql(self.size)
@@ -170,11 +148,3 @@ class Span(Measured):
             return "the rows of equal order, an answer a row"
         left = "[" if self.closed in ("both", "left") else "("
         return f"{left}t − {self.size}, t{']' if self.includes_now else ')'}, an answer a row"
-
-
-_CLOSED = {
-    (True, True): "both",
-    (True, False): "left",
-    (False, True): "right",
-    (False, False): "neither",
-}

@@ -31,12 +31,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from windrow.aggregations.together import Record, Together
 from windrow.algorithms.amta import Amta
 from windrow.algorithms.base import Aggregator
-from windrow.errors import InvalidArgument, Unsupported, WindrowError, did_you_mean
+from windrow.errors import InvalidArgument, WindrowError, did_you_mean
 from windrow.windows.base import Kept, Window, named
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.sorted_rows import Bounds, SortedRows
+    from windrow.windows.positions import Bounds, SortedRows
 
 Policy = Callable[[Any, Any], object]
 
@@ -65,9 +65,6 @@ class Until(Window):
         """
         import numpy as np
 
-        from windrow.windows.positions import Windows
-        from windrow.windows.sorted_rows import Bounds
-
         assert rows.values is not None
         together = Together(**rows.values.parts)
         swag, head = Amta(together), 0
@@ -84,9 +81,7 @@ class Until(Window):
             else:
                 head += self._slide(swag, rows, position)
             lo[position] = head
-        beside = rows.fresh
-        hi = rows.positions(beside) + 1
-        return Bounds(Windows(rows.starts, lo=lo[beside], hi=hi), beside)
+        return rows.windows(lo[rows.fresh], rows.positions(rows.fresh) + 1, rows.fresh)
 
     def _slide(self, swag: Aggregator, rows: SortedRows, position: int) -> int:
         """Take the row at a position in, let the oldest go, and say how many went."""
@@ -119,13 +114,8 @@ class Until(Window):
         return keep
 
     @property
-    def slices_in_words(self) -> str:
-        """What the policy sends away is searched for, not looked at row by row."""
+    def slices_in_words(self) -> str:  # type: ignore[override]
         return f"none: where {named(self.until)} ends is searched for in a tree, O(log n) ⊕ a row"
-
-    def cql(self) -> list[str]:
-        """A policy is a function."""
-        raise Unsupported(f"until={named(self.until)} is a function, which CQL has no words for")
 
     def __str__(self) -> str:
         return f"the newest rows, without the oldest for which {named(self.until)}, an answer a row"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from windrow.errors import InvalidArgument, did_you_mean
+from windrow.queries.cql.printer import to_sql
 from windrow.queries.query import Query
 from windrow.queries.syntax import missing
 
@@ -26,21 +27,6 @@ def sql(text: str, /, **frames: Any) -> Any:
         raise missing(error) from None
     query = compiled(text)
     return query(_frame_of(query, frames)) if frames else query
-
-
-def to_sql(query: Query) -> str:
-    """The query as a text of CQL, which `sql` reads back.
-
-    >>> from windrow.aggregations import Max
-    >>> from windrow.queries.query import sliding
-    >>> print(to_sql(sliding(rows=3, where="load > 0", peak=Max("load"))))
-    SELECT MAX(load) AS peak
-    FROM stream [ROWS 3]
-    WHERE load > 0
-    """
-    from windrow.queries.cql.printer import printed
-
-    return printed(query)
 
 
 def _frame_of(query: Query, frames: dict[str, Any]) -> Any:

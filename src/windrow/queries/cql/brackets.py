@@ -19,6 +19,7 @@ import lark
 
 from windrow.errors import QuerySyntaxError, did_you_mean
 from windrow.queries.cql.errors import wrong
+from windrow.windows.sizes import NOW, UNBOUNDED
 
 _GRAMMAR = r"""
 bracket: clause+
@@ -40,20 +41,6 @@ names: NAME ("," NAME)*
 size: [SIGN] _INTERVAL? part+
 part: (NUMBER | STRING) UNIT?
 
-_PARTITION: /PARTITION\b/i
-_BY: /BY\b/i
-_ORDER: /ORDER\b/i
-_ROWS: /ROWS\b/i
-_RANGE: /RANGE\b/i
-_DELTA: /DELTA\b/i
-UNBOUNDED: /UNBOUNDED\b/i
-NOW: /NOW\b/i
-_SLIDE: /SLIDE\b/i
-_OFFSET: /OFFSET\b/i
-_CLOSED: /CLOSED\b/i
-_LATENESS: /LATENESS\b/i
-_INTERVAL: /INTERVAL\b/i
-_ON: /ON\b/i
 SIDE: /(LEFT|RIGHT|BOTH|NEITHER)\b/i
 CONDITION: /[\s\S]+/
 NAME: /[^\W\d]\w*/ | /"(?:[^"]|"")*"/
@@ -112,6 +99,9 @@ def read(text: str, start: int, stop: int) -> dict[str, Clause]:
 def _parser() -> lark.Lark:
     keywords = "|".join(words.split()[0] for words in _WORDS)
     grammar = _GRAMMAR.replace("KEYWORDS", keywords)
+    for word in (*keywords.split("|"), "BY", "INTERVAL"):
+        silent = "" if word.lower() in (UNBOUNDED, NOW) else "_"  # lark leaves such words out
+        grammar += f"{silent}{word}: /{word}\\b/i\n"
     return lark.Lark(grammar, start="bracket", parser="lalr", propagate_positions=True)
 
 

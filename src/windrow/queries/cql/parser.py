@@ -10,6 +10,7 @@ its place in the text:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from sqlglot import Token, TokenType
@@ -79,25 +80,22 @@ def _check_closed(words: Words, text: str) -> None:
         raise wrong(text, opened[-1], f"{opened[-1].text!r} is never closed")
 
 
+def _depths(words: Words) -> list[int]:
+    """How many parentheses and brackets are open behind each word."""
+    kinds = (word.token_type for word in words)
+    return list(accumulate((kind in _OPENING) - (kind in _CLOSING) for kind in kinds))
+
+
 def _closing(words: Words, opening: int) -> int:
     """The index of what closes the parenthesis or bracket at `opening`."""
-    depth = 0
-    for i in range(opening, len(words)):
-        kind = words[i].token_type
-        depth += (kind in _OPENING) - (kind in _CLOSING)
-        if not depth:
-            break
-    return i
+    return opening + _depths(words[opening:]).index(0)
 
 
 def _clause(words: Words, kinds: tuple[TokenType, ...]) -> int:
     """The index of the first token of one of these kinds outside of parentheses, or the length."""
-    depth = 0
-    for i, word in enumerate(words):
-        depth += (word.token_type in _OPENING) - (word.token_type in _CLOSING)
-        if not depth and word.token_type in kinds:
-            return i
-    return len(words)
+    places = enumerate(zip(words, _depths(words), strict=True))
+    found = (i for i, (word, depth) in places if not depth and word.token_type in kinds)
+    return next(found, len(words))
 
 
 # -- ISTREAM, RSTREAM ------------------------------------------------------------------------
@@ -150,24 +148,20 @@ def _check_one_name(words: Words, start: int, end: int, text: str) -> None:
 def _without_bracket(words: Words, text: str) -> tuple[Words, Words | None]:
     """The words without the window, and the window's, its brackets included."""
     start, stop = _clause(words, (TokenType.FROM,)), _clause(words, _AFTER_FROM)
-    inside: Words | None = None
-    left: Words = []
-    i = 0
-    while i < len(words):
-        word = words[i]
-        if word.token_type != TokenType.L_BRACKET:
-            left.append(word)
-            i += 1
+    found: tuple[int, int] | None = None
+    for i, word in enumerate(words):
+        if word.token_type != TokenType.L_BRACKET or (found and i < found[1]):
             continue
         if not start + 1 < i < stop:
             hint = "the window goes after the name of the stream: FROM calls [RANGE 1 HOUR]"
             raise wrong(text, word, "a bracket is not expected here", hint)
-        end = _closing(words, i)
-        if inside is not None:
+        if found:
             raise wrong(text, word, "a second window is not supported", ONE_STREAM)
-        inside = words[i : end + 1]
-        i = end + 1
-    return left, inside
+        found = i, _closing(words, i) + 1
+    if found is None:
+        return words, None
+    begin, end = found
+    return words[:begin] + words[end:], words[begin:end]
 
 
 # -- calls -----------------------------------------------------------------------------------
@@ -179,9 +173,8 @@ def _marked(words: Words) -> Words:
     sqlglot would make one node of ARGMAX(len, who) and of ARG_MAX(who, len), which differ.
     """
     start, stop = _clause(words, (TokenType.FROM,)), _clause(words, (TokenType.HAVING,))
-    made, depth = [], 0
-    for i, word in enumerate(words):
-        depth += (word.token_type in _OPENING) - (word.token_type in _CLOSING)
+    made = []
+    for i, (word, depth) in enumerate(zip(words, _depths(words), strict=True)):
         call = words[i + 1 : i + 2] and words[i + 1].token_type == TokenType.L_PAREN
         name = word.text.upper()
         plain = word.token_type == TokenType.VAR

@@ -15,8 +15,15 @@ from windrow.windows.sizes import in_cql, quoted
 _SOURCE = "stream"
 
 
-def printed(query: Query) -> str:
-    """The text of a query; an `Unsupported` error names what CQL has no words for."""
+def to_sql(query: Query) -> str:
+    """The query as a text of CQL, which `sql` reads back; `Unsupported` if CQL has no words.
+
+    >>> from windrow import Max, sliding
+    >>> print(to_sql(sliding(rows=3, where="load > 0", peak=Max("load"))))
+    SELECT MAX(load) AS peak
+    FROM stream [ROWS 3]
+    WHERE load > 0
+    """
     items = [f"{_call(part)} AS {identifier(name)}" for name, part in query.aggregations]
     begin, end = ("SELECT ISTREAM(", ")") if query.emit == "istream" else ("SELECT ", "")
     lines = [begin + f",\n{' ' * len(begin)}".join(items) + end]
