@@ -150,13 +150,13 @@ def _extreme(question: Question, flip: int) -> NDArray[Any]:
     data = question.filled(
         np.nan if flip else -np.inf, np.iinfo(np.int64).max if flip else np.iinfo(np.int64).min
     )
-    bits, how = data.view(np.int64), (flip, question.floating)
+    bits, order = data.view(np.int64), (flip, question.floating)
     extremes = question.fill(
         lambda a, b, out: segmented.segment_extremes(
-            bits, question.windows.starts, question.w, a, b, *how, out
+            bits, question.windows.starts, question.w, a, b, order, out
         ),
         lambda lo, hi, end, out: bounded.bounded_extremes(
-            bits, lo, hi, end, *how, question.scratch(2).view(np.int64), out
+            bits, lo, hi, end, order, question.scratch(2).view(np.int64), out
         ),
         np.int64,
     )
@@ -172,17 +172,17 @@ def _range(question: Question) -> ResultArray:
 def _places(question: Question, flip: int) -> ResultArray:
     data = question.data.view(np.int64)
     nulls = NO_NULLS if question.nulls is None else question.nulls
-    how = (flip, question.floating)
+    order = (flip, question.floating)
 
     def scratch() -> NDArray[np.int64]:
         return question.scratch(places.SCRATCH).view(np.int64)
 
     positions = question.fill(
         lambda a, b, out: places.segment_places(
-            data, nulls, question.windows.starts, question.w, a, b, *how, scratch(), out
+            data, nulls, question.windows.starts, question.w, a, b, order, scratch(), out
         ),
         lambda lo, hi, end, out: places.bounded_places(
-            data, nulls, lo, hi, end, *how, scratch(), out
+            data, nulls, lo, hi, end, order, scratch(), out
         ),
         np.int64,
     )
