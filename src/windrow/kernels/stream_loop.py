@@ -19,6 +19,7 @@ from windrow.kernels.generate import CURSORS, loop_of
 from windrow.kernels.results import ResultArray, finished, with_arguments
 from windrow.kernels.window_loop import (
     capacity_for,
+    output_arrays,
     result_arrays,
     row_results,
     rows_at_once,
@@ -159,16 +160,14 @@ class Loop:
         for start in range(0, valid.size, step):
             here = slice(start, min(start + step, valid.size))
             bounds = (NO_BOUNDS, NO_BOUNDS) if self.rows else (lo[here], hi[here])
-            into: Any = tuple(o[here] for o in out)
-            if sketch is not None:
-                into = np.empty((here.stop - start, sketch.out_width), sketch.out_dtype)
+            results = tuple(o[here] for o in out)
+            into = results if sketch is None else output_arrays(sketch, here.stop - start)
             self.kernel.run(
                 row + start, row + here.stop, self.waiting_from, self.rows or 0, *bounds, data,
                 nulls, self.cursors, *self.buffers, into, valid[here],
             )  # fmt: skip
             if sketch is not None:
-                part = tuple(o[here] for o in out)
-                row_results(self.aggregation, sketch, into, part, valid[here])
+                row_results(self.aggregation, sketch, into[0], results, valid[here])
 
     def _nulls(self, columns: list[Column]) -> NDArray[np.uint8]:
         """Which values are null; nothing where the loop does not ask."""
