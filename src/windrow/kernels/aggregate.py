@@ -23,8 +23,7 @@ from windrow.aggregations.count import Count
 from windrow.errors import InvalidArgument, whole_number
 from windrow.kernels.columns import Column, any_null, column
 from windrow.kernels.interpreted import objects, over_windows, packed
-from windrow.kernels.named import Question, counts
-from windrow.kernels.overflow import check_sums
+from windrow.kernels.named import Question, check_sums, counts
 from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.routes import FLATFIT, Route, route_over, trace
 from windrow.kernels.window_loop import run_loop

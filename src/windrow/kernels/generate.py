@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import functools
 import importlib
-import re
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,11 @@ from windrow.kernels import cache
 from windrow.kernels.compiled_states import Compiled, Monoid
 from windrow.kernels.functions import first_line
 from windrow.kernels.llvm import INNER
+from windrow.kernels.loops import protocol
 
 CURSORS = 8
 
-_IMPORT = re.compile(r"^from windrow\.kernels\.loops\.protocol import \([^)]*\)\n", re.M)
+_IMPORT = f"from {protocol.__name__} import *\n"
 _BOUNDS = {
     "rows": ("first = r + 1 - w", "return (first if first > 0 else 0), r + 1"),
     "range": ("return lo[r - row], hi[r - row]",),
@@ -104,7 +104,7 @@ def kernel(
 ) -> Kernel:
     """The loop, compiled."""
     loop = importlib.import_module(f"windrow.kernels.loops.{algorithm}")
-    body = _IMPORT.sub("", Path(loop.__file__ or "").read_text(encoding="utf-8"))
+    body = inspect.getsource(loop).replace(_IMPORT, "")
     if isinstance(monoid, RowAlgebra):
         functions = _row_functions(monoid)
         state, outputs, error_model = (
@@ -128,6 +128,7 @@ def kernel(
     text = "\n".join(
         [
             f'"""{algorithm}, generated for {monoid.plus}."""',
+            "from __future__ import annotations",
             "import math",
             "import numpy as np",
             "from numba import njit",
@@ -139,6 +140,7 @@ def kernel(
             f"COMMUTATIVE = {commutative}",
             _function("window(r, row, w, lo, hi)", *_BOUNDS[bounds]),
             *functions,
+            *(f"@inner\n{inspect.getsource(function)}" for function in protocol.SHARED),
             body,
             f"run = njit(void({', '.join(arguments)}), cache=CACHEABLE, nogil=True,",
             f"           error_model={error_model!r})(run)",

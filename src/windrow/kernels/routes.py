@@ -114,7 +114,7 @@ def route(
         fits = (by_rows or not kernel.rows_only) and (kernel.nulls or not nulls)
         if fits or kernel.positional:
             return Route(aggregation.kernel.partition(":")[2], kernel)
-    compiled = _compiled(aggregation, dtypes)
+    compiled = compiled_or_warned(aggregation, dtypes)
     if compiled is None:
         return INTERPRETED
     if sliced:
@@ -176,22 +176,19 @@ def hashes_times(aggregation: Aggregation, first: Column) -> bool:
     return first.dtype.kind in "mM"
 
 
-def _compiled(aggregation: Aggregation, dtypes: Sequence[str]) -> Compiled | None:
-    """The compiled states; None, and a warning for functions that cannot be compiled."""
+def compiled_or_warned(
+    aggregation: Aggregation, dtypes: Sequence[str], subtracting: bool = False
+) -> Compiled | None:
+    """The compiled states; None, and a warning if functions of the user's own do not compile."""
     try:
-        return compiled_state(aggregation, dtypes)
-    except NotCompilable as error:
-        warn_interpreted(aggregation, error)
+        return compiled_state(aggregation, dtypes, subtracting)
+    except NotCompilable as reason:
+        warnings.warn(
+            f"{aggregation!r} runs in the interpreter, far slower than compiled: {reason}",
+            NotCompiledWarning,
+            stacklevel=5,
+        )
         return None
-
-
-def warn_interpreted(aggregation: Aggregation, reason: NotCompilable) -> None:
-    """Warn that an aggregation of the user's own runs in the interpreter."""
-    warnings.warn(
-        f"{aggregation!r} runs in the interpreter, far slower than compiled: {reason}",
-        NotCompiledWarning,
-        stacklevel=6,
-    )
 
 
 # -- what ran ------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from windrow.kernels.columns import NO_NULLS, Column, any_null
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import loop_of
 from windrow.kernels.interpreted import packed
-from windrow.kernels.overflow import check_sums
+from windrow.kernels.named import check_sums
 from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.routes import route_over, shares, trace
 from windrow.kernels.window_loop import (

@@ -21,7 +21,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.errors import Unsupported
 from windrow.kernels.columns import Column, any_null, column
 from windrow.kernels.compiled_states import Compiled, Monoid, state_of
-from windrow.kernels.overflow import check_sums
+from windrow.kernels.named import check_sums
 from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.window_loop import run_loop
 from windrow.windows.positions import Windows

@@ -52,6 +52,7 @@ def run_loop(
         nulls.size > 0,
     )
     capacity = capacity_for(windows.longest)
+    step = None if sketch is None else rows_at_once(sketch)
     arrays = output_arrays if sketch is None else result_arrays
     out, valid = arrays(compiled, len(windows)), np.ones(len(windows), np.uint8)
 
@@ -66,7 +67,7 @@ def run_loop(
             end = max(piece.split, windows.end_before(piece.begin))
             nowhere = output_arrays(compiled, 1)
             enter(np.array([piece.split]), np.array([end]), nowhere, np.empty(1, np.uint8))
-        for here, lo, hi in windows.in_slices(piece, sketch and rows_at_once(sketch)):
+        for here, lo, hi in windows.in_slices(piece, step):
             results = tuple(o[here] for o in out)
             if sketch is None:
                 enter(lo, hi, results, valid[here])
