@@ -13,10 +13,10 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.hashing import hash64
 from windrow.errors import InvalidArgument
 
-# None: no value. An integer, register·64 + rank: only that register is set, as by one value;
+# An integer, register·64 + rank: only that register is set, as by one value;
 # it spares a window of single values their registers. Otherwise all registers, read-only.
 Registers = NDArray[np.uint8]
-State = Registers | int | None
+State = Registers | int
 
 
 class HyperLogLog(Aggregation):
@@ -46,9 +46,6 @@ class HyperLogLog(Aggregation):
             )
         self.precision = precision
 
-    def parameters(self) -> dict[str, Any]:
-        return {} if self.precision == 12 else {"precision": self.precision}
-
     def unit(self, value: Any) -> int:
         bits = hash64(value, self)
         width = 64 - self.precision
@@ -56,11 +53,7 @@ class HyperLogLog(Aggregation):
         rank = width - tail.bit_length() + 1  # at most 61, so it fits 6 bits
         return bits >> width << 6 | rank
 
-    def combine(self, a: State, b: State) -> State:
-        if a is None:
-            return b
-        if b is None:
-            return a
+    def plus(self, a: State, b: State) -> State:
         if isinstance(a, int):
             if not isinstance(b, int):
                 return _with(b, a)
@@ -71,9 +64,7 @@ class HyperLogLog(Aggregation):
             return _with(a, b)
         return _read_only(np.maximum(a, b))
 
-    def lower(self, state: State) -> int:
-        if state is None:
-            return 0
+    def answer(self, state: State) -> int:
         if isinstance(state, int):
             return 1
         return round(estimate(np.bincount(state, minlength=66 - self.precision)))

@@ -110,10 +110,6 @@ class MomentSketch(Aggregation):
         one = "moments" if self.quantiles is None else "float64"
         self.result = "list of float64" if many else one
 
-    def parameters(self) -> dict[str, Any]:
-        given: dict[str, Any] = {} if self.order == 10 else {"order": self.order}
-        return given if self.quantiles is None else {**given, "quantiles": self.quantiles}
-
     def unit(self, value: Any) -> State:
         value = number(value, self)
         try:
@@ -129,16 +125,10 @@ class MomentSketch(Aggregation):
             sums[_COUNTS + self.order :] = _powers(math.log(x), self.order)
         return (1, x, x, x, 0.0), sums
 
-    def combine(self, a: State | None, b: State | None) -> State | None:
-        if a is None:
-            return b
-        if b is None:
-            return a
+    def plus(self, a: State, b: State) -> State:
         return _joined(a[0], b[0]), a[1] + b[1]
 
-    def lower(self, state: State | None) -> Any:
-        if state is None:
-            return None
+    def answer(self, state: State) -> Any:
         moments = _moments(state)
         if self.quantiles is None:
             return moments
