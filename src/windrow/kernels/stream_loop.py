@@ -20,7 +20,7 @@ from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import CURSORS, loop_of
 from windrow.kernels.interpreted import objects, packed
 from windrow.kernels.results import ResultArray, finished, with_arguments
-from windrow.kernels.routes import check_types, compiled_or_warned, hashes_times
+from windrow.kernels.routes import compiled_or_warned, numbers_of
 from windrow.kernels.window_loop import (
     capacity_for,
     output_arrays,
@@ -66,17 +66,14 @@ def roller(
     if refusal:
         raise Unsupported(refusal)
     measured = columns[:1] if aggregation.takes == "ordered pair" else columns
-    known = [c for c in measured if c is not None]
     name = algorithm
     if algorithm == "slick_deque" and not aggregation.selective:
         name = "subtract_on_evict"
-    compiled = None
-    if len(known) == len(measured):
-        check_types(aggregation, known[0])
-        if not hashes_times(aggregation, known[0]):
-            dtypes = [str(c.data.dtype) for c in known]
-            compiled = compiled_or_warned(aggregation, dtypes, name == "subtract_on_evict")
-    if compiled is None:
+    known, compiled = numbers_of(aggregation, measured), None
+    if known is not None:
+        dtypes = [str(c.data.dtype) for c in known]
+        compiled = compiled_or_warned(aggregation, dtypes, name == "subtract_on_evict")
+    if known is None or compiled is None:
         return Interpreted(aggregation, rows, algorithm)
     nulls = nulls or any(c.nulls is not None for c in known)
     kind: type[Loop] = Loop

@@ -21,59 +21,48 @@ COMMUTATIVE: bool = False  # whether ⊕ is
 INDICES: dict[str, tuple[int, int]] = {}  # a loop that has indices to keep names its own
 
 
-def window(r: int, row: int, w: int, lo: Any, hi: Any) -> tuple[int, int]:
+def window(r: int, row: int, w: int, lo: Any, hi: Any) -> Any:
     """The positions [first, past) of row r; `row` is the first row of this call."""
-    raise NotImplementedError
 
 
 def lift(columns: Any, nulls: Any, j: int, position: int, into: Any) -> Any:
     """The state of the j-th value of this call, which is at `position` of the stream."""
-    raise NotImplementedError
 
 
 def combine(a: Any, b: Any, into: Any) -> Any:
     """a ⊕ b; `into` may be a's or b's own slot."""
-    raise NotImplementedError
 
 
 def invert(total: Any, old: Any, into: Any) -> Any:
     """`total` without its oldest part `old`."""
-    raise NotImplementedError
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> Any:
     """Whether two states are equal, bit for bit."""
-    raise NotImplementedError
 
 
 def slot(buffer: Any, i: int) -> Any:
     """Where a result for place i of a buffer belongs."""
-    raise NotImplementedError
 
 
 def load(buffer: Any, i: int) -> Any:
     """The state at place i."""
-    raise NotImplementedError
 
 
 def keep(buffer: Any, i: int, state: Any) -> None:
     """Let `state`, which was made into ``slot(buffer, i)``, be the state at place i."""
-    raise NotImplementedError
 
 
 def store(buffer: Any, i: int, state: Any) -> None:
     """Copy `state` to place i."""
-    raise NotImplementedError
 
 
 def emit(out: Any, valid: Any, i: int, state: Any) -> None:
     """Write the answer of `state` as result i."""
-    raise NotImplementedError
 
 
 def emit_nothing(out: Any, valid: Any, i: int) -> None:
     """Write the answer of an empty window as result i."""
-    raise NotImplementedError
 
 
 # -- what follows from these ---------------------------------------------------------------------
