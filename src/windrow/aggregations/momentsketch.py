@@ -34,7 +34,7 @@ Centre = tuple[int, float, float, float, float]
 State = tuple[Centre, Floats]
 _NOTHING: Centre = (0, math.inf, -math.inf, 0.0, 0.0)
 _COUNTS = 3
-_HUGE = 2.0**960  # larger powers become NaN, so that 2⁶³ smaller ones add up without overflow
+HUGE = 2.0**960  # larger powers become NaN, so that 2⁶³ smaller ones add up without overflow
 _TINY = 2.0**-960  # smaller powers have lost digits
 _ROUNDING = 2.0**-52
 
@@ -126,7 +126,7 @@ class MomentSketch(Aggregation):
         return (1, x, x, x, 0.0), sums
 
     def plus(self, a: State, b: State) -> State:
-        return _joined(a[0], b[0]), a[1] + b[1]
+        return joined(a[0], b[0]), a[1] + b[1]
 
     def answer(self, state: State) -> Any:
         moments = _moments(state)
@@ -221,7 +221,8 @@ class Moments:
         return below / below[-1], np.clip(values, low, high)
 
 
-def _joined(a: Centre, b: Centre) -> Centre:
+def joined(a: Centre, b: Centre) -> Centre:
+    """The centre of two parts; `windrow.kernels.moments` compiles it."""
     if not a[0] or not b[0]:
         return a if a[0] else b
     count = a[0] + b[0]
@@ -251,7 +252,7 @@ def _moments(state: State) -> Moments:
 def _powers(x: float, order: int) -> Floats:
     with np.errstate(over="ignore"):
         powers: Floats = np.power(x, np.arange(1.0, order + 1.0))
-    powers[np.abs(powers) > _HUGE] = np.nan
+    powers[np.abs(powers) > HUGE] = np.nan
     return powers
 
 

@@ -76,7 +76,7 @@ class Question:
     def fill(
         self,
         by_rows: Callable[[int, int, NDArray[Any]], None],
-        by_bounds: Callable[[Any, Any, int, NDArray[Any]], None],
+        by_bounds: Callable[[Any, Any, int, NDArray[Any]], None] | None,
         dtype: Any,
         *,
         anywhere: bool = True,
@@ -96,6 +96,7 @@ class Question:
 
             in_threads(run, windows.pieces(self.threads, anywhere=True))
             return out[first:]
+        assert by_bounds is not None, "this kernel is for rows only"
         out = np.empty(len(windows), dtype)
 
         def enter(piece: Piece) -> None:
@@ -268,14 +269,10 @@ def _variance(question: Question, root: bool) -> ResultArray:
         lambda a, b, out: segmented.segment_variances(
             values, question.windows.starts, question.w, ddof, a, b, root, out
         ),
-        _no_bounds,
+        None,
         np.float64,
     )
     return question.answers(variances, None)
-
-
-def _no_bounds(lo: Any, hi: Any, end: int, out: Any) -> None:
-    raise NotImplementedError  # a loop does it
 
 
 # -- counts --------------------------------------------------------------------------------------
