@@ -33,7 +33,7 @@ small_windows = st.integers(1, 200)
 def extreme(flip: int) -> Callable[..., None]:
     def kernel(values: Array, w: int, start: int, stop: int, out: Array) -> None:
         bits, floating = values.view(np.int64), values.dtype == np.float64
-        minmax.rolling_extremes(bits, w, start, stop, flip, floating, out.view(np.int64))
+        minmax.rolling_extremes(bits, w, start, stop, (flip, floating), out.view(np.int64))
 
     return kernel
 

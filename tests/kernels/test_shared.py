@@ -304,7 +304,7 @@ ONE = np.array([1])
     [
         (Max, [FLOATS], [], "is not an aggregation; write Max"),
         (Max(), [FLOATS, FLOATS], [], r"Max\(\) takes 1 array\(s\), got 2"),
-        (WEIGHTED, [FLOATS, FLOATS[1:]], [], "differ in shape"),
+        (WEIGHTED, [FLOATS, FLOATS[1:]], [], r"columns\[1\] has shape"),
         (Max(), [FLOATS], [(ONE, ONE.astype("i4"))], r"windows\[0\]: lo and hi must be arrays of"),
         (Max(), [FLOATS], [(ONE, np.array([1, 2]))], "as long as each other"),
         (Max(), [FLOATS], [(np.array([2, 1]), np.array([3, 3]))], "neither lo nor hi may fall"),

@@ -43,8 +43,6 @@ from windrow.errors import Unsupported
 from windrow.kernels.aggregate import Windows
 from windrow.kernels.states import (
     States,
-    concatenate,
-    lifted,
     merge,
     merged_states,
     states_of,
@@ -52,6 +50,21 @@ from windrow.kernels.states import (
 from windrow.windows import arrays
 
 Array = np.ndarray[Any, Any]
+
+
+def lifted(agg: Aggregation, columns: list[Array], nulls: Any = None) -> States:
+    """Every row as a state of its own."""
+    rows = np.arange(len(columns[0]) + 1)
+    windows = Windows(rows[[0, -1]], lo=rows[:-1], hi=rows[1:])
+    return states_of(agg, columns, windows, nulls=nulls)
+
+
+def concatenate(pieces: list[States]) -> States:
+    """The states of all pieces, one piece after the other."""
+    fields = tuple(np.concatenate(each) for each in zip(*(p.fields for p in pieces), strict=True))
+    gone = [np.zeros(len(p), np.bool_) if p.missing is None else p.missing for p in pieces]
+    return States(fields, np.concatenate(gone) if np.concatenate(gone).any() else None)
+
 
 AFFINE = aggregation(  # x ↦ ax + b, one map after the other: order matters
     lift=lambda v: (v % 7 + 1, v % 5),

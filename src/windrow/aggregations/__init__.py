@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from windrow.aggregations.extrema import Range as Range
     from windrow.aggregations.hyperloglog import HyperLogLog as HyperLogLog
     from windrow.aggregations.momentsketch import MomentSketch as MomentSketch
-    from windrow.aggregations.papers import ArithmeticMean as ArithmeticMean
-    from windrow.aggregations.papers import PopulationStdDev as PopulationStdDev
-    from windrow.aggregations.papers import SampleStdDev as SampleStdDev
     from windrow.aggregations.products import Product as Product
     from windrow.aggregations.runs import LongestRun as LongestRun
+    from windrow.aggregations.sums import ArithmeticMean as ArithmeticMean
     from windrow.aggregations.sums import GeometricMean as GeometricMean
     from windrow.aggregations.sums import Mean as Mean
     from windrow.aggregations.sums import Sum as Sum
     from windrow.aggregations.together import Together as Together
+    from windrow.aggregations.variance import PopulationStdDev as PopulationStdDev
+    from windrow.aggregations.variance import SampleStdDev as SampleStdDev
     from windrow.aggregations.variance import StdDev as StdDev
     from windrow.aggregations.variance import Variance as Variance
 
@@ -54,12 +54,11 @@ MODULES = {
     "extrema": ("ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount", "Range"),
     "hyperloglog": ("HyperLogLog",),
     "momentsketch": ("MomentSketch",),
-    "papers": ("ArithmeticMean", "PopulationStdDev", "SampleStdDev"),
     "products": ("Product",),
     "runs": ("LongestRun",),
-    "sums": ("GeometricMean", "Mean", "Sum"),
+    "sums": ("ArithmeticMean", "GeometricMean", "Mean", "Sum"),
     "together": ("Together",),
-    "variance": ("StdDev", "Variance"),
+    "variance": ("PopulationStdDev", "SampleStdDev", "StdDev", "Variance"),
 }
 _HOME = {name: module for module, names in MODULES.items() for name in names}
 

@@ -33,6 +33,7 @@ the interpreter, and compiled on every engine:
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
@@ -67,7 +68,17 @@ _FUNCTIONS = frozenset(
 # What a class states about its states for engines other than the interpreter.
 _STATEMENTS = frozenset({"fields", "algebra", "rows", "listing", "kernel", "spark_fields"})
 
+_HERE = "windrow.aggregations."
 _NULL_TYPES = frozenset({"NAType", "NaTType"})
+
+
+@functools.cache
+def _options(init: Callable[..., None]) -> dict[str, Any]:
+    """Return the keyword arguments of a built-in `__init__` with their defaults."""
+    if not init.__module__.startswith(_HERE):
+        return {}
+    parameters = inspect.signature(init).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
 def check_aggregation(value: object, asker: str) -> Aggregation:
@@ -165,8 +176,7 @@ class Aggregation:
 
     def lift(self, value: Any) -> State:
         """Return the state of a window that holds only `value`; a null gives the identity."""
-        if self.columns:
-            value = self.pick(value)
+        value = self.pick(value)
         if self.skips(value):
             return self.identity
         value = self.checked(value)
@@ -263,7 +273,7 @@ class Aggregation:
         return type(self).__name__.upper() if self._is_built_in() else None
 
     def _is_built_in(self) -> bool:
-        return type(self).__module__.startswith("windrow.aggregations.")
+        return type(self).__module__.startswith(_HERE)
 
     # -- values -----------------------------------------------------------------------------
 
@@ -272,7 +282,12 @@ class Aggregation:
         return is_null(value)
 
     def pick(self, row: Any) -> Any:
-        """Return the value of the column in `row`, or the tuple of the columns' values."""
+        """Return the value of the column in `row`, or the tuple of the columns' values.
+
+        Without columns, `row` is the value.
+        """
+        if not self.columns:
+            return row
         if not isinstance(row, Mapping):
             raise InvalidValue(
                 f"{self!r} reads columns, so it takes rows such as "
@@ -297,8 +312,13 @@ class Aggregation:
     # -- values of Python -------------------------------------------------------------------
 
     def parameters(self) -> dict[str, Any]:
-        """Return the keyword arguments that differ from the defaults: for repr, == and hash."""
-        return {}
+        """Return the keyword arguments that differ from the defaults: for repr, == and hash.
+
+        Those of a built-in `__init__` are kept under their names.
+        """
+        options = _options(type(self).__init__).items()
+        given = ((name, getattr(self, name), default) for name, default in options)
+        return {name: value for name, value, default in given if value != default}
 
     @classmethod
     def examples(cls) -> list[Aggregation]:

@@ -102,10 +102,6 @@ class Bloom(Aggregation):
             raise InvalidArgument(f"Bloom: hashes must be a whole number, 1 to 16, got {hashes!r}")
         self.bits, self.hashes = bits, hashes
 
-    def parameters(self) -> dict[str, Any]:
-        given = {"bits": self.bits, "hashes": self.hashes}
-        return {name: n for name, n in given.items() if n != _DEFAULTS[name]}
-
     def unit(self, value: Any) -> int:
         return bit_set(value, self.bits, self.hashes, self)
 
@@ -135,6 +131,3 @@ class Bloom(Aggregation):
 
     def from_row(self, row: Any) -> int:
         return int.from_bytes(row.astype("<u8").tobytes(), "little")
-
-
-_DEFAULTS = {"bits": 16384, "hashes": 5}

@@ -61,9 +61,6 @@ class Concat(Collect):
         super().__init__(*columns)
         self.separator = separator
 
-    def parameters(self) -> dict[str, Any]:
-        return {"separator": self.separator} if self.separator else {}
-
     @property
     def listing(self) -> Listing | None:  # type: ignore[override]
         return Listing(separator=self.separator)

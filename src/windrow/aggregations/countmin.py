@@ -110,18 +110,10 @@ class CountMin(Aggregation):
         self.width = 1 << math.ceil(math.log2(math.e / epsilon))
         self.depth = math.ceil(math.log(1 / delta))
 
-    def parameters(self) -> dict[str, Any]:
-        given = {"epsilon": self.epsilon, "delta": self.delta}
-        return {name: share for name, share in given.items() if share != _DEFAULTS[name]}
-
     def unit(self, value: Any) -> tuple[int, ...]:
         return 1, *counters_of(value, self.width, self.depth, self)
 
-    def combine(self, a: State, b: State) -> State:
-        if a is None:
-            return b
-        if b is None:
-            return a
+    def plus(self, a: State, b: State) -> State:
         if isinstance(a, tuple) and isinstance(b, tuple):
             if a[1:] == b[1:]:
                 return a[0] + b[0], *a[1:]
@@ -149,9 +141,7 @@ class CountMin(Aggregation):
         (places,) = np.nonzero(table)
         return (int(table[places[0]]), *places.tolist()) if len(places) else None
 
-    def lower(self, state: State) -> CountMinSketch | None:
-        if state is None:
-            return None
+    def answer(self, state: Counters | tuple[int, ...]) -> CountMinSketch:
         table = self._table(state) if isinstance(state, tuple) else state
         return CountMinSketch(table, self.width, self.depth)
 
@@ -195,6 +185,3 @@ def _share(name: str, value: float, least: float) -> float:
     if not number or not least <= value < 1:
         raise InvalidArgument(f"CountMin: {name} must be from {least} to below 1, got {value!r}")
     return value
-
-
-_DEFAULTS = {"epsilon": 0.001, "delta": 0.01}

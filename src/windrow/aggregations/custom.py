@@ -32,7 +32,8 @@ class Custom(Aggregation):
         exact: bool = False,
     ) -> None:
         for name, function in (("lift", lift), ("combine", combine), ("lower", lower)):
-            _check_callable(name, function)
+            if not callable(function):
+                raise InvalidArgument(f"aggregation: {name} must be a function, got {function!r}")
         self.arity = max(1, len(columns))  # type: ignore[misc]  # as many as the user names
         super().__init__(*columns)
         self.has_identity = identity is not _ABSENT
@@ -154,11 +155,6 @@ def aggregation(
         selective=selective,
         exact=exact,
     )
-
-
-def _check_callable(name: str, function: object) -> None:
-    if not callable(function):
-        raise InvalidArgument(f"aggregation: {name} must be a function, got {function!r}")
 
 
 def _positional(function: Callable[..., Any]) -> int:

@@ -62,9 +62,6 @@ class FirstN(Aggregation):
             raise InvalidArgument(f"{type(self).__name__}: n must be a whole number ≥ 1, got {n!r}")
         self.n = n
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.n}
-
     @classmethod
     def examples(cls) -> list[Aggregation]:
         return [cls(n=1), cls(n=3)]

@@ -133,13 +133,11 @@ class ArgMax(OrderedPairs):
     fields = {"max": "value", "argmax": "argument"}
     kernel = "windrow.kernels.named:places_of_maxima"
 
+    plus = staticmethod(Max.plus)
+
     @staticmethod
     def unit(measure: Any, argument: Any) -> Any:
         return measure, argument
-
-    @staticmethod
-    def plus(a: Any, b: Any) -> Any:
-        return b if less(a[0], b[0]) else a
 
     @staticmethod
     def answer(state: Any) -> Any:
@@ -153,6 +151,4 @@ class ArgMin(ArgMax):
     fields = {"min": "value", "argmin": "argument"}
     kernel = "windrow.kernels.named:places_of_minima"
 
-    @staticmethod
-    def plus(a: Any, b: Any) -> Any:
-        return b if less(b[0], a[0]) else a
+    plus = staticmethod(Min.plus)

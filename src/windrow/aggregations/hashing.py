@@ -57,7 +57,7 @@ def hash64(value: Any, asker: object = None) -> int:
     """
     kind = type(value)
     if kind is int:
-        return _hash_int(value)
+        return mix64(value & MASK) if _fits(value) else _hash_number(value)
     if kind is float:
         return _hash_float(value)
     if kind is not str:
@@ -71,10 +71,6 @@ def hash64(value: Any, asker: object = None) -> int:
         if isinstance(value, numbers.Number):
             return _hash_number(value)
     return _digest(_encoded(value, asker))
-
-
-def _hash_int(value: int) -> int:
-    return mix64(value & MASK) if _fits(value) else _hash_number(value)
 
 
 def _fits(value: int) -> bool:

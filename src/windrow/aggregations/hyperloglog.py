@@ -13,10 +13,10 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.hashing import hash64
 from windrow.errors import InvalidArgument
 
-# None: no value. An integer, register·64 + rank: only that register is set, as by one value;
+# An integer, register·64 + rank: only that register is set, as by one value;
 # it spares a window of single values their registers. Otherwise all registers, read-only.
 Registers = NDArray[np.uint8]
-State = Registers | int | None
+State = Registers | int
 
 
 class HyperLogLog(Aggregation):
@@ -46,9 +46,6 @@ class HyperLogLog(Aggregation):
             )
         self.precision = precision
 
-    def parameters(self) -> dict[str, Any]:
-        return {} if self.precision == 12 else {"precision": self.precision}
-
     def unit(self, value: Any) -> int:
         bits = hash64(value, self)
         width = 64 - self.precision
@@ -56,11 +53,7 @@ class HyperLogLog(Aggregation):
         rank = width - tail.bit_length() + 1  # at most 61, so it fits 6 bits
         return bits >> width << 6 | rank
 
-    def combine(self, a: State, b: State) -> State:
-        if a is None:
-            return b
-        if b is None:
-            return a
+    def plus(self, a: State, b: State) -> State:
         if isinstance(a, int):
             if not isinstance(b, int):
                 return _with(b, a)
@@ -71,9 +64,7 @@ class HyperLogLog(Aggregation):
             return _with(a, b)
         return _read_only(np.maximum(a, b))
 
-    def lower(self, state: State) -> int:
-        if state is None:
-            return 0
+    def answer(self, state: State) -> int:
         if isinstance(state, int):
             return 1
         return round(estimate(np.bincount(state, minlength=66 - self.precision)))
@@ -87,7 +78,7 @@ class HyperLogLog(Aggregation):
             unit="hll_unit",
             plus="hll_plus",
             answer="hll_answer",
-            copy="byte_copy",
+            copy="head_copy",
             out_dtype="int64",
             out_width=1,
             outputs=("int64",),
@@ -117,40 +108,33 @@ def estimate(histogram: NDArray[np.intp]) -> float:
     Ertl's improved raw estimator (arXiv 1702.01284): the ranks that registers cannot show, below
     1 and past the last, are replaced by what a Poisson number of values would give. It holds
     from 0 values to 2⁶⁴ without tables of biases or a switch between two formulas, and is too
-    large by a share of 1.2 / registers at most.
+    large by a share of 1.2 / registers at most. `windrow.kernels.sketch_rows` compiles it.
 
     >>> round(estimate(np.array([16, 0, 0, 0])))
     0
     """
     registers = int(histogram.sum())
-    inner = registers * _tau(1 - int(histogram[-1]) / registers)
+    full = 0.0  # (1 - x - Σ (1 - x^(2^-k))² 2^-k) / 3 over k ≥ 1, with x the share below full rank
+    x = 1 - int(histogram[-1]) / registers
+    if 0 < x < 1:
+        total, factor, before = 1 - x, 1.0, -1.0
+        while total != before:
+            before = total
+            x = math.sqrt(x)
+            factor /= 2
+            total -= (1 - x) ** 2 * factor
+        full = total / 3
+    inner = registers * full
     for count in histogram[-2:0:-1]:
         inner = 0.5 * (inner + int(count))
-    inner += registers * _sigma(int(histogram[0]) / registers)
-    return registers * registers / (2 * math.log(2) * inner)
-
-
-def _sigma(x: float) -> float:
-    """x + Σ x^(2^k) 2^(k-1) over k ≥ 1: for the share x of registers that hold nothing."""
+    x = int(histogram[0]) / registers
     if x == 1:
-        return math.inf
-    total, factor, before = x, 1.0, -1.0
-    while total != before:
-        before = total
-        x *= x
-        total += x * factor
-        factor *= 2
-    return total
-
-
-def _tau(x: float) -> float:
-    """(1 - x - Σ (1 - x^(2^-k))² 2^-k) / 3 over k ≥ 1: for the share 1 - x of full registers."""
-    if x in (0, 1):
         return 0.0
-    total, factor, before = 1 - x, 1.0, -1.0
-    while total != before:
-        before = total
-        x = math.sqrt(x)
-        factor /= 2
-        total -= (1 - x) ** 2 * factor
-    return total / 3
+    nothing, factor, before = x, 1.0, -1.0  # x + Σ x^(2^k) 2^(k-1) over k ≥ 1, x the empty share
+    while nothing != before:
+        before = nothing
+        x *= x
+        nothing += x * factor
+        factor *= 2
+    inner += registers * nothing
+    return registers * registers / (2 * math.log(2) * inner)

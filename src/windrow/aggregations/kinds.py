@@ -27,9 +27,7 @@ class Numeric(Aggregation):
         return number(value, self)
 
     def families(self, value: Any) -> tuple[Hashable, ...]:
-        if self.columns:
-            value = self.pick(value)
-        value = plain(value)
+        value = plain(self.pick(value))
         if isinstance(value, Decimal):
             return ("Decimal",)
         real = isinstance(value, Fraction) or (isinstance(value, float) and math.isfinite(value))
@@ -45,8 +43,7 @@ class Ordered(Aggregation):
         return plain(value)
 
     def families(self, value: Any) -> tuple[Hashable, ...]:
-        if self.columns:
-            value = self.pick(value)
+        value = self.pick(value)
         return (None,) if self.skips(value) else (family(value),)
 
 
@@ -71,6 +68,5 @@ class OrderedPairs(Aggregation):
         return plain(value[0]), value[1]
 
     def families(self, value: Any) -> tuple[Hashable, ...]:
-        if self.columns:
-            value = self.pick(value)
+        value = self.pick(value)
         return (None,) if self.skips(value) else (family(value[0]),)

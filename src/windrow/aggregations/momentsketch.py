@@ -34,7 +34,7 @@ Centre = tuple[int, float, float, float, float]
 State = tuple[Centre, Floats]
 _NOTHING: Centre = (0, math.inf, -math.inf, 0.0, 0.0)
 _COUNTS = 3
-_HUGE = 2.0**960  # larger powers become NaN, so that 2⁶³ smaller ones add up without overflow
+HUGE = 2.0**960  # larger powers become NaN, so that 2⁶³ smaller ones add up without overflow
 _TINY = 2.0**-960  # smaller powers have lost digits
 _ROUNDING = 2.0**-52
 
@@ -110,10 +110,6 @@ class MomentSketch(Aggregation):
         one = "moments" if self.quantiles is None else "float64"
         self.result = "list of float64" if many else one
 
-    def parameters(self) -> dict[str, Any]:
-        given: dict[str, Any] = {} if self.order == 10 else {"order": self.order}
-        return given if self.quantiles is None else {**given, "quantiles": self.quantiles}
-
     def unit(self, value: Any) -> State:
         value = number(value, self)
         try:
@@ -129,16 +125,10 @@ class MomentSketch(Aggregation):
             sums[_COUNTS + self.order :] = _powers(math.log(x), self.order)
         return (1, x, x, x, 0.0), sums
 
-    def combine(self, a: State | None, b: State | None) -> State | None:
-        if a is None:
-            return b
-        if b is None:
-            return a
-        return _joined(a[0], b[0]), a[1] + b[1]
+    def plus(self, a: State, b: State) -> State:
+        return joined(a[0], b[0]), a[1] + b[1]
 
-    def lower(self, state: State | None) -> Any:
-        if state is None:
-            return None
+    def answer(self, state: State) -> Any:
         moments = _moments(state)
         if self.quantiles is None:
             return moments
@@ -231,7 +221,8 @@ class Moments:
         return below / below[-1], np.clip(values, low, high)
 
 
-def _joined(a: Centre, b: Centre) -> Centre:
+def joined(a: Centre, b: Centre) -> Centre:
+    """The centre of two parts; `windrow.kernels.moments` compiles it."""
     if not a[0] or not b[0]:
         return a if a[0] else b
     count = a[0] + b[0]
@@ -261,7 +252,7 @@ def _moments(state: State) -> Moments:
 def _powers(x: float, order: int) -> Floats:
     with np.errstate(over="ignore"):
         powers: Floats = np.power(x, np.arange(1.0, order + 1.0))
-    powers[np.abs(powers) > _HUGE] = np.nan
+    powers[np.abs(powers) > HUGE] = np.nan
     return powers
 
 

@@ -40,8 +40,7 @@ class Product(Numeric):
     # Python's integers, Decimals and Fractions stay as they are, with an exponent of 0.
 
     def lift(self, value: Any) -> Any:
-        if self.columns:
-            value = self.pick(value)
+        value = self.pick(value)
         if self.skips(value):
             return None
         value = self.checked(value)

@@ -119,8 +119,5 @@ def _kept(aggregations: Sequence[Aggregation]) -> list[Aggregation]:
 
 def _source(kept: Sequence[Aggregation], one: Aggregation) -> tuple[int, Derive]:
     """Return which of the kept states `one` is derived from, and how."""
-    for k, other in enumerate(kept):
-        derive = derivation(other, one)
-        if derive is not None:
-            return k, derive
-    raise AssertionError(f"{one} cannot be derived from {kept}")
+    ways = ((k, derivation(other, one)) for k, other in enumerate(kept))
+    return next((k, derive) for k, derive in ways if derive is not None)

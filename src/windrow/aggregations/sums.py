@@ -231,6 +231,9 @@ class Mean(_Summing):
         return Algebra(_REAL, ("float64",), real_mean_unit, real_mean_plus, real_mean)
 
 
+ArithmeticMean = Mean  # the name of paper 000
+
+
 class GeometricMean(_Summing):
     """The n-th root of the product, by the sum of logarithms, which cannot overflow.
 

@@ -130,9 +130,6 @@ class Variance(Numeric):
         self.ddof = ddof
         self.least = 1 + ddof
 
-    def parameters(self) -> dict[str, Any]:
-        return {} if self.ddof == 1 else {"ddof": self.ddof}
-
     @classmethod
     def examples(cls) -> list[Aggregation]:
         return [cls(ddof=0), cls(ddof=1)]
@@ -177,3 +174,16 @@ class StdDev(Variance):
 
     def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
         return self._form(subtracting, plain_deviation, apart_deviation)
+
+
+# Names of paper 000.
+SampleStdDev = StdDev
+
+
+def PopulationStdDev(*columns: str) -> StdDev:  # noqa: N802
+    """Return ``StdDev(ddof=0)``, the standard deviation of a population.
+
+    >>> PopulationStdDev("load")
+    StdDev('load', ddof=0)
+    """
+    return StdDev(*columns, ddof=0)

@@ -21,16 +21,15 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation, check_aggregation, is_null
 from windrow.aggregations.count import Count
 from windrow.errors import InvalidArgument, whole_number
-from windrow.kernels.columns import Column, column
+from windrow.kernels.columns import Column, any_null, column
 from windrow.kernels.interpreted import objects, over_windows, packed
-from windrow.kernels.named import Question, counts
-from windrow.kernels.overflow import check_sums
-from windrow.kernels.results import ResultArray
+from windrow.kernels.named import Question, check_sums, counts
+from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.routes import FLATFIT, Route, route_over, trace
-from windrow.kernels.window_loop import loop_answers
+from windrow.kernels.window_loop import run_loop
 from windrow.windows.positions import Windows
 
-Masks = list[NDArray[np.bool_] | None]
+Nulls = Sequence[NDArray[np.bool_] | None] | None
 
 _FINER = ("ns", "ps", "fs", "as")  # than the times of Python
 
@@ -40,7 +39,7 @@ def aggregate(
     columns: Sequence[NDArray[Any]],
     windows: Windows,
     *,
-    nulls: Sequence[NDArray[np.bool_] | None] | None = None,
+    nulls: Nulls = None,
     threads: int = 1,
     way: Route | None = None,
 ) -> ResultArray:
@@ -60,14 +59,9 @@ def aggregate(
     """
     check_aggregation(aggregation, "aggregate")
     threads = whole_number("threads", threads, least=1)
-    masks: Masks = [None] * len(columns) if nulls is None else list(nulls)
-    _check_columns(aggregation, columns, masks, windows)
-    given = [
-        column(array, mask, "value", f"columns[{i}]")
-        for i, (array, mask) in enumerate(zip(columns, masks, strict=True))
-    ]
+    given = Inputs(aggregation, columns, nulls, windows.n)
     if way is None:
-        way = route_over(aggregation, given, by_rows=windows.rows is not None)
+        way = route_over(aggregation, given.columns, by_rows=windows.rows is not None)
     if way.name == FLATFIT:
         from windrow.kernels.shared import aggregate_shared
 
@@ -75,17 +69,20 @@ def aggregate(
         return results
     trace(aggregation, way.name)
     if way.kernel is not None:
-        asked = given[0] if given else None
+        asked = given.columns[0] if given.columns else None
         if asked is None or way.kernel.positional:
-            asked = _positional(columns, masks, windows.n)
+            asked = given.anything()
         made = way.kernel.run(Question(aggregation, asked, windows, threads))
     elif way.compiled is not None:
-        kept = [c for c in given if c is not None]
+        kept = given.numbers
         check_sums(aggregation, kept[0].data, kept[0].nulls, windows, threads)
-        made = loop_answers(aggregation, way.compiled, kept, windows, threads)
+        data = tuple(c.data for c in kept)
+        out, valid = run_loop(aggregation, way.compiled, data, any_null(kept), windows, threads)
+        made = finished(aggregation, kept[0], out, valid)
     else:
-        made = _interpreted(aggregation, columns, masks, windows)
-    return with_least(aggregation, made, mask_of(columns, masks), windows, threads)
+        answers = over_windows(without_columns(aggregation), given.values(), *windows.bounds())
+        made = packed(aggregation, answers)
+    return with_least(aggregation, made, given.nulls(), windows, threads)
 
 
 def with_least(
@@ -107,33 +104,63 @@ def with_least(
     return ResultArray(made.values, few if few.any() else None)
 
 
-# -- the ways ------------------------------------------------------------------------------------
+# -- what goes in --------------------------------------------------------------------------------
 
 
-def _positional(columns: Sequence[NDArray[Any]], masks: Masks, n: int) -> Column:
-    """A column of anything, for a kernel that looks at no value."""
-    if not columns:
-        return Column(np.empty(0, np.int64), None, np.dtype(np.int64))
-    values = columns[0]
-    return Column(values, null_marks(values, masks[0]), values.dtype)
+class Inputs:
+    """The arrays that an aggregation is asked over, in the forms that each way takes.
+
+    `columns` are those of the compiled ways, None for one of objects; of n rows each.
+    """
+
+    def __init__(
+        self, aggregation: Aggregation, arrays: Sequence[NDArray[Any]], nulls: Nulls, n: int
+    ) -> None:
+        masks = [None] * len(arrays) if nulls is None else list(nulls)
+        wanted = 1 if aggregation.takes == "ordered pair" else aggregation.arity
+        if len(arrays) != wanted and not (aggregation.counts_nulls and not arrays):
+            raise InvalidArgument(f"{aggregation!r} takes {wanted} array(s), got {len(arrays)}")
+        if len(masks) != len(arrays):
+            raise InvalidArgument(f"nulls has {len(masks)} entries for {len(arrays)} columns")
+        for i, pair in enumerate(zip(arrays, masks, strict=True)):
+            for what, given in zip(("columns", "nulls"), pair, strict=True):
+                if given is not None and given.shape != (n,):
+                    raise InvalidArgument(
+                        f"{what}[{i}] has shape {given.shape}; the windows are over {n} rows"
+                    )
+        self.pairs = aggregation.takes == "ordered pair"
+        self.arrays, self.masks = arrays, masks
+        self.columns = [
+            column(array, mask, "value", f"columns[{i}]")
+            for i, (array, mask) in enumerate(zip(arrays, masks, strict=True))
+        ]
+
+    @property
+    def numbers(self) -> list[Column]:
+        """The columns, none of which is of objects."""
+        return [c for c in self.columns if c is not None]
+
+    def nulls(self, i: int = 0) -> NDArray[np.uint8] | None:
+        """Which rows have a null in the i-th column; None if none has."""
+        return _null_marks(self.arrays[i], self.masks[i]) if self.arrays else None
+
+    def anything(self) -> Column:
+        """The first column, whatever it holds, for a kernel that looks at no value."""
+        values = self.arrays[0] if self.arrays else np.empty(0, np.int64)
+        return Column(values, self.nulls(), values.dtype)
+
+    def values(self) -> list[Any]:
+        """The rows as values of Python's own; pairs are measures and positions."""
+        marks = [self.nulls(i) for i in range(len(self.arrays))]
+        values = objects([_fine_times(array) for array in self.arrays], marks)
+        return list(zip(values, range(len(values)), strict=True)) if self.pairs else values
 
 
-def mask_of(columns: Sequence[NDArray[Any]], masks: Masks) -> NDArray[np.uint8] | None:
-    """Which rows have a null in the first column; None if none has."""
-    return null_marks(columns[0], masks[0]) if columns else None
-
-
-def _interpreted(
-    aggregation: Aggregation, columns: Sequence[NDArray[Any]], masks: Masks, windows: Windows
-) -> ResultArray:
-    """The algorithm in the interpreter, on values of Python's own."""
+def without_columns(aggregation: Aggregation) -> Aggregation:
+    """The aggregation, which is then given the values themselves."""
     unbound = copy.copy(aggregation)
-    unbound.columns = ()  # it gets the values themselves
-    gone = [null_marks(a, m) for a, m in zip(columns, masks, strict=True)]
-    values = objects([_fine_times(array) for array in columns], gone)
-    if aggregation.takes == "ordered pair":
-        values = list(zip(values, range(len(values)), strict=True))
-    return packed(aggregation, over_windows(unbound, values, *windows.bounds()))
+    unbound.columns = ()
+    return unbound
 
 
 def _fine_times(array: NDArray[Any]) -> NDArray[Any]:
@@ -145,26 +172,7 @@ def _fine_times(array: NDArray[Any]) -> NDArray[Any]:
     return made
 
 
-# -- what goes in --------------------------------------------------------------------------------
-
-
-def _check_columns(
-    aggregation: Aggregation, columns: Sequence[Any], masks: Masks, windows: Windows
-) -> None:
-    wanted = 1 if aggregation.takes == "ordered pair" else aggregation.arity
-    if len(columns) != wanted and not (aggregation.counts_nulls and not columns):
-        raise InvalidArgument(f"{aggregation!r} takes {wanted} array(s), got {len(columns)}")
-    if len(masks) != len(columns):
-        raise InvalidArgument(f"nulls has {len(masks)} entries for {len(columns)} columns")
-    for i, (array, mask) in enumerate(zip(columns, masks, strict=True)):
-        for what, given in (("columns", array), ("nulls", mask)):
-            if given is not None and given.shape != (windows.n,):
-                raise InvalidArgument(
-                    f"{what}[{i}] has shape {given.shape}; the windows are over {windows.n} rows"
-                )
-
-
-def null_marks(array: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.uint8] | None:
+def _null_marks(array: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.uint8] | None:
     """Which values are null, by themselves or as given; None if none is."""
     own = None
     if array.dtype.kind in "mM":

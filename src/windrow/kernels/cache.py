@@ -61,7 +61,8 @@ def _environment() -> str:
     package = Path(__file__).parent.parent
     used = (  # what generated modules import, and what that takes its constants from
         "kernels/sketch_rows.py", "kernels/moments.py", "kernels/hashing.py", "kernels/atomics.py",
-        "aggregations/hashing.py", "aggregations/algebra.py",
+        "aggregations/hashing.py", "aggregations/algebra.py", "aggregations/hyperloglog.py",
+        "aggregations/momentsketch.py",
     )  # fmt: skip
     text = "".join((package / name).read_text(encoding="utf-8") for name in used)
     parts = (

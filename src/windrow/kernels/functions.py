@@ -77,7 +77,7 @@ class NotCompilable(Exception):
     """Why an aggregation runs in the interpreter."""
 
 
-class NotEmbeddable(Unsupported):
+class NotEmbeddable(NotCompilable, Unsupported):
     """A function refers to something, or is something, that compiled code cannot hold."""
 
 

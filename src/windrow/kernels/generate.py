@@ -1,13 +1,16 @@
-"""Make the module in which an algorithm's loop meets an aggregation's functions."""
+"""Make the module in which an algorithm's loop meets an aggregation's functions.
+
+The loop is written in the functions of `loops.protocol`; here they are defined for one
+aggregation, as text, and Numba compiles both as one module.
+"""
 
 from __future__ import annotations
 
 import functools
 import importlib
-import re
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,14 +24,14 @@ from windrow.kernels import cache
 from windrow.kernels.compiled_states import Compiled, Monoid
 from windrow.kernels.functions import first_line
 from windrow.kernels.llvm import INNER
-from windrow.kernels.loop_functions import row_functions, tuple_functions
+from windrow.kernels.loops import protocol
 
 CURSORS = 8
 
-_IMPORT = re.compile(r"^from windrow\.kernels\.loops\.protocol import \([^)]*\)\n", re.M)
+_IMPORT = f"from {protocol.__name__} import *\n"
 _BOUNDS = {
-    "rows": "first = r + 1 - w\n    return (first if first > 0 else 0), r + 1",
-    "range": "return lo[r - row], hi[r - row]",
+    "rows": ("first = r + 1 - w", "return (first if first > 0 else 0), r + 1"),
+    "range": ("return lo[r - row], hi[r - row]",),
 }
 
 
@@ -100,38 +103,32 @@ def kernel(
     commutative: bool,
 ) -> Kernel:
     """The loop, compiled."""
-    loop = _loop(algorithm)
-    text = module_text(algorithm, monoid, columns, bounds, nulls, commutative)
-    return Kernel(cache.load(text), loop.STATES, loop.INDICES, monoid, nulls)
-
-
-def module_text(
-    algorithm: str,
-    monoid: Compiled,
-    columns: tuple[str, ...],
-    bounds: str,
-    nulls: bool,
-    commutative: bool,
-) -> str:
-    """The source of the generated module."""
-    loop = _loop(algorithm)
-    body = _IMPORT.sub("", Path(loop.__file__).read_text(encoding="utf-8"))
-    functions = (
-        row_functions(monoid) if isinstance(monoid, RowAlgebra) else tuple_functions(monoid, nulls)
-    )
-    state_type = _state_type(monoid, nulls)
-    arguments = ["int64"] * 4 + ["int64[::1]"] * 2
-    arguments.append(f"Tuple(({', '.join(map(_array_type, columns))},))")
-    arguments += ["uint8[::1]", "int64[::1]"]
-    arguments += [state_type] * len(loop.STATES) + ["int64[::1]"] * len(loop.INDICES)
-    arguments.append(f"Tuple(({', '.join(f'{o}[::1]' for o in monoid.outputs)},))")
+    loop = importlib.import_module(f"windrow.kernels.loops.{algorithm}")
+    body = inspect.getsource(loop).replace(_IMPORT, "")
     if isinstance(monoid, RowAlgebra):
-        arguments[-1] = f"{monoid.out_dtype}[:, ::1]"
-    arguments.append("uint8[::1]")
-    error_model = getattr(monoid, "error_model", "numpy")
-    return "\n".join(
+        functions = _row_functions(monoid)
+        state, outputs, error_model = (
+            f"{monoid.dtype}[:, ::1]",
+            [f"{monoid.out_dtype}[:, ::1]"],
+            "numpy",
+        )
+    else:
+        functions = _tuple_functions(monoid, nulls)
+        state = _tuple_type(_fields(monoid, nulls))
+        outputs, error_model = list(monoid.outputs), monoid.error_model
+    arguments = [
+        *["int64"] * 4,
+        *["int64[::1]"] * 2,
+        _tuple_type(columns),
+        *("uint8[::1]", "int64[::1]"),
+        *[state] * len(loop.STATES),
+        *["int64[::1]"] * len(loop.INDICES),
+        *(_tuple_type(outputs), "uint8[::1]"),
+    ]
+    text = "\n".join(
         [
             f'"""{algorithm}, generated for {monoid.plus}."""',
+            "from __future__ import annotations",
             "import math",
             "import numpy as np",
             "from numba import njit",
@@ -141,33 +138,121 @@ def module_text(
             f"inner = njit(error_model={error_model!r}, **{INNER})",
             monoid.source,
             f"COMMUTATIVE = {commutative}",
-            "@inner",
-            f"def window(r, row, w, lo, hi):\n    {_BOUNDS[bounds]}",
-            functions,
+            _function("window(r, row, w, lo, hi)", *_BOUNDS[bounds]),
+            *functions,
+            *(f"@inner\n{inspect.getsource(function)}" for function in protocol.SHARED),
             body,
             f"run = njit(void({', '.join(arguments)}), cache=CACHEABLE, nogil=True,",
             f"           error_model={error_model!r})(run)",
             "",
         ]
     )
+    return Kernel(cache.load(text), loop.STATES, loop.INDICES, monoid, nulls)
 
 
-def _loop(algorithm: str) -> Any:
-    """The module of an algorithm's loop, as it is written."""
-    return importlib.import_module(f"windrow.kernels.loops.{algorithm}")
-
-
-def _array_type(name: str) -> str:
-    """An array of such values; a table of rows names its own type."""
-    return name if "[" in name else f"{name}[::1]"
-
-
-def _state_type(monoid: Compiled, nulls: bool) -> str:
-    if isinstance(monoid, RowAlgebra):
-        return f"{monoid.dtype}[:, ::1]"
-    return f"Tuple(({', '.join(f'{f}[::1]' for f in _fields(monoid, nulls))},))"
+def _tuple_type(items: Sequence[str]) -> str:
+    """A tuple of arrays of such numbers; a table of rows names its own type."""
+    return f"Tuple(({', '.join(i if '[' in i else f'{i}[::1]' for i in items)},))"
 
 
 def _fields(monoid: Monoid, nulls: bool) -> tuple[str, ...]:
     """The types of a state's fields; with nulls it also has the number of its values."""
     return (*monoid.fields, "int64") if nulls else monoid.fields
+
+
+# -- the functions of `loops.protocol` -----------------------------------------------------------
+
+
+def _tuple_functions(monoid: Monoid, nulls: bool) -> list[str]:
+    """The functions for a state that is a tuple of numbers.
+
+    With nulls it has one more field, the number of values in it: none makes it neutral.
+    """
+    k = len(monoid.fields)
+    size = k + nulls
+    values = [f"columns[{i}][j]" for i in range(monoid.columns)] + ["position"] * monoid.positioned
+    equal = [f"(a[{i}] == b[{i}] or (a[{i}] != a[{i}] and b[{i}] != b[{i}]))" for i in range(k)]
+    more = "".join(f", {value!r}" for value in monoid.constants)
+    results = [f"answer_[{i}]" for i in range(len(monoid.outputs))]
+    if len(results) == 1:
+        results = ["answer_"]
+
+    def counted(state: str, count: str) -> str:
+        """A state, with the number of its values if there may be nulls."""
+        return f"return counted(typed({state}), {count})" if nulls else f"return typed({state})"
+
+    def unless_empty(state: str, otherwise: str) -> list[str]:
+        return [f"if {state}[{k}] == 0:\n        {otherwise}"] if nulls else []
+
+    return [
+        _function("slot(buffer, i)", "return 0"),
+        _function("load(buffer, i)", f"return {_tuple('buffer[{i}][i]', size)}"),
+        _function("store(buffer, i, s)", *(f"buffer[{i}][i] = s[{i}]" for i in range(size))),
+        "keep = store",
+        _function(
+            "typed(s)",
+            f"return ({', '.join(f'{f}(s[{i}])' for i, f in enumerate(monoid.fields))},)",
+        ),
+        _function("counted(s, n)", f"return {_tuple('s[{i}]', k)} + (n,)"),
+        _function("plain(s)", f"return {_tuple('s[{i}]', k)}"),
+        _function(
+            "same(a, b)",
+            f"return {' and '.join(equal)}" + f" and (a[{k}] > 0) == (b[{k}] > 0)" * nulls,
+        ),
+        _function(
+            "lift(columns, nulls, j, position, into)",
+            counted(f"{monoid.unit}({', '.join(values)})", "int64(0) if nulls[j] else int64(1)"),
+        ),
+        _function(
+            "combine(a, b, into)",
+            *unless_empty("a", "return b"),
+            *unless_empty("b", "return a"),
+            counted(f"{monoid.plus}(plain(a), plain(b))", f"a[{k}] + b[{k}]"),
+        ),
+        _function(
+            "invert(a, b, into)",
+            *unless_empty("b", "return a"),
+            counted(f"{monoid.minus or 'minus'}(plain(a), plain(b))", f"a[{k}] - b[{k}]"),
+        ),
+        _function(
+            "emit(out, valid, i, s)",
+            *unless_empty("s", "valid[i] = 0\n        return"),
+            f"answer_ = {monoid.answer}(plain(s){more})",
+            *(f"out[{i}][i] = {result}" for i, result in enumerate(results)),
+        ),
+        _function("emit_nothing(out, valid, i)", "valid[i] = 0"),
+    ]
+
+
+def _row_functions(monoid: RowAlgebra) -> list[str]:
+    """The functions for a state that is a row of a 2-D array, combined in place."""
+    more = "".join(f", {value!r}" for value in monoid.constants)
+    return [
+        _function("slot(buffer, i)", "return buffer[i]"),
+        "load = slot",
+        _function("store(buffer, i, s)", f"{monoid.copy}(s, buffer[i])"),
+        _function("keep(buffer, i, s)", "pass"),
+        _function(
+            "lift(columns, nulls, j, position, into)",
+            "null = nulls.size > 0 and nulls[j] != 0",
+            f"{monoid.unit}({monoid.read}(columns[0][j]), null, into{more})",
+            "return into",
+        ),
+        _function("combine(a, b, into)", f"{monoid.plus}(a, b, into{more})", "return into"),
+        _function(
+            "invert(a, b, into)", f"{monoid.minus or 'minus'}(a, b, into{more})", "return into"
+        ),
+        _function(
+            "emit(out, valid, i, s)", f"valid[i] = 1 if {monoid.answer}(s, out[0][i]{more}) else 0"
+        ),
+        _function("emit_nothing(out, valid, i)", "valid[i] = 0"),
+    ]
+
+
+def _function(head: str, *body: str) -> str:
+    return "\n    ".join((f"@inner\ndef {head}:", *body))
+
+
+def _tuple(item: str, size: int) -> str:
+    """A tuple of `size` items; {i} in the item is its number."""
+    return f"({', '.join(item.format(i=i) for i in range(size))},)"

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 
+from windrow.aggregations import momentsketch
+from windrow.aggregations.momentsketch import HUGE
 from windrow.kernels.hashing import small
 from windrow.kernels.sketch_rows import row_copy
 
 SIZE, LEAST, LARGEST, MEAN, SQUARES = 0, 1, 2, 3, 4  # of the finite values
 NANS, UPS, DOWNS = 5, 6, 7  # how many NaN, +inf and -inf
 SUMS = 8
-HUGE = 2.0**960  # larger powers become NaN, as in the interpreted unit
+joined = small(momentsketch.joined)
 
 
 @small
@@ -57,18 +59,12 @@ def moment_plus(a, b, into, order):
     elif is_empty(a):
         row_copy(b, into)
     else:
-        if a[SIZE] and b[SIZE]:
-            size = a[SIZE] + b[SIZE]
-            apart, share = b[MEAN] - a[MEAN], b[SIZE] / size
-            least = b[LEAST] if b[LEAST] < a[LEAST] else a[LEAST]
-            largest = b[LARGEST] if b[LARGEST] > a[LARGEST] else a[LARGEST]
-            mean = a[MEAN] + apart * share
-            squares = a[SQUARES] + b[SQUARES] + apart * apart * share * a[SIZE]
-        else:
-            c = a if a[SIZE] else b
-            size, least, largest, mean, squares = c[SIZE], c[LEAST], c[LARGEST], c[MEAN], c[SQUARES]
-        into[SIZE], into[LEAST], into[LARGEST] = size, least, largest
-        into[MEAN], into[SQUARES] = mean, squares
+        centre = joined(
+            (a[SIZE], a[LEAST], a[LARGEST], a[MEAN], a[SQUARES]),
+            (b[SIZE], b[LEAST], b[LARGEST], b[MEAN], b[SQUARES]),
+        )
+        for k in range(NANS):
+            into[k] = centre[k]
         x, y, z = a[NANS:], b[NANS:], into[NANS:]
         for k in range(z.size):
             z[k] = x[k] + y[k]

@@ -16,13 +16,18 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import NO_NULLS, Column
-from windrow.kernels.overflow import check_sums, window_sums
 from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.special import bounded, integer_sums, places, segmented
 from windrow.kernels.special.distinct import number_values, window_distinct
 from windrow.kernels.special.places import bounded_first, bounded_last
-from windrow.windows.arrays import in_threads
+from windrow.windows.arrays import in_threads, ordinary
 from windrow.windows.positions import LONGEST, Piece, Windows
+
+# By the size of the numbers: for the last w rows of segments, and for windows by their bounds.
+_WHOLE_SUMS: dict[int, tuple[Callable[..., None], Callable[..., None]]] = {
+    1: (integer_sums.segment_sums_u8, integer_sums.bounded_sums_u8),
+    8: (integer_sums.segment_sums_i64, integer_sums.bounded_sums_i64),
+}
 
 
 class Kernel(NamedTuple):
@@ -74,7 +79,7 @@ class Question:
     def fill(
         self,
         by_rows: Callable[[int, int, NDArray[Any]], None],
-        by_bounds: Callable[[Any, Any, int, NDArray[Any]], None],
+        by_bounds: Callable[[Any, Any, int, NDArray[Any]], None] | None,
         dtype: Any,
         *,
         anywhere: bool = True,
@@ -94,6 +99,7 @@ class Question:
 
             in_threads(run, windows.pieces(self.threads, anywhere=True))
             return out[first:]
+        assert by_bounds is not None, "this kernel is for rows only"
         out = np.empty(len(windows), dtype)
 
         def enter(piece: Piece) -> None:
@@ -112,21 +118,20 @@ class Question:
 
     def present(self) -> NDArray[np.int64] | None:
         """How many values of each window are not null; None if none is."""
-        return None if self.nulls is None else self.bytes_in_windows(self.nulls ^ np.uint8(1))
+        return None if self.nulls is None else self.whole_sums(self.nulls ^ np.uint8(1))
 
     def sizes(self) -> NDArray[np.int64]:
         """How many rows each window has."""
         if self.windows.lo is not None and self.windows.hi is not None:
             return self.windows.hi - self.windows.lo
-        return self.bytes_in_windows(np.ones(self.windows.n, np.uint8))
+        return self.whole_sums(np.ones(self.windows.n, np.uint8))
 
-    def bytes_in_windows(self, marks: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """The sum of the marks in each window."""
+    def whole_sums(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """The sum of int64 or of bytes in each window, modulo 2⁶⁴."""
+        of_segments, by_bounds = _WHOLE_SUMS[values.dtype.itemsize]
         return self.fill(
-            lambda a, b, out: integer_sums.segment_sums_u8(
-                marks, self.windows.starts, self.w, a, b, out
-            ),
-            lambda lo, hi, end, out: integer_sums.bounded_sums_u8(marks, lo, hi, out),
+            lambda a, b, out: of_segments(values, self.windows.starts, self.w, a, b, out),
+            lambda lo, hi, end, out: by_bounds(values, lo, hi, out),
             np.int64,
         )
 
@@ -138,11 +143,10 @@ class Question:
 
     def scratch(self, rows: int) -> NDArray[Any]:
         """What a kernel works in: rows that are longer than any window."""
-        return np.empty((rows, self.longest + 1), self.data.dtype)
+        return np.empty((rows, self._longest + 1), self.data.dtype)
 
     @functools.cached_property
-    def longest(self) -> int:
-        """A length that no window exceeds."""
+    def _longest(self) -> int:
         return self.windows.longest
 
 
@@ -153,13 +157,13 @@ def _extreme(question: Question, flip: int) -> NDArray[Any]:
     data = question.filled(
         np.nan if flip else -np.inf, np.iinfo(np.int64).max if flip else np.iinfo(np.int64).min
     )
-    bits, how = data.view(np.int64), (flip, question.floating)
+    bits, order = data.view(np.int64), (flip, question.floating)
     extremes = question.fill(
         lambda a, b, out: segmented.segment_extremes(
-            bits, question.windows.starts, question.w, a, b, *how, out
+            bits, question.windows.starts, question.w, a, b, order, out
         ),
         lambda lo, hi, end, out: bounded.bounded_extremes(
-            bits, lo, hi, end, *how, question.scratch(2).view(np.int64), out
+            bits, lo, hi, end, order, question.scratch(2).view(np.int64), out
         ),
         np.int64,
     )
@@ -175,17 +179,17 @@ def _range(question: Question) -> ResultArray:
 def _places(question: Question, flip: int) -> ResultArray:
     data = question.data.view(np.int64)
     nulls = NO_NULLS if question.nulls is None else question.nulls
-    how = (flip, question.floating)
+    order = (flip, question.floating)
 
     def scratch() -> NDArray[np.int64]:
         return question.scratch(places.SCRATCH).view(np.int64)
 
     positions = question.fill(
         lambda a, b, out: places.segment_places(
-            data, nulls, question.windows.starts, question.w, a, b, *how, scratch(), out
+            data, nulls, question.windows.starts, question.w, a, b, order, scratch(), out
         ),
         lambda lo, hi, end, out: places.bounded_places(
-            data, nulls, lo, hi, end, *how, scratch(), out
+            data, nulls, lo, hi, end, order, scratch(), out
         ),
         np.int64,
     )
@@ -214,7 +218,39 @@ def _summed(question: Question) -> NDArray[Any]:
     if question.floating:
         return _totals(question, values, mean=False)
     check_sums(question.aggregation, values, None, question.windows, question.threads)
-    return window_sums(values, question.windows, question.threads)
+    return question.whole_sums(values)
+
+
+def check_sums(
+    aggregation: Aggregation,
+    values: NDArray[Any],
+    nulls: NDArray[Any] | None,
+    windows: Windows,
+    threads: int = 1,
+    of: str = "",
+) -> None:
+    """Refuse integers of which a window's sum exceeds int64, if the aggregation adds them up.
+
+    `of` says whose window it is, behind its number.
+    O(1) a row where the largest value times the longest window fits; otherwise two sums a window.
+    """
+    if not aggregation.summed or values.dtype != np.int64 or not values.size or not len(windows):
+        return
+    values = ordinary(values)
+    if nulls is not None:
+        values = np.where(nulls, 0, values)
+    if max(abs(int(values.max())), abs(int(values.min()))) * windows.longest < 2**63:
+        return
+    # Two halves of 32 bits cannot overflow, and tell whether the whole does.
+    question = Question(aggregation, Column(values, None, values.dtype), windows, threads)
+    low = question.whole_sums(values & 0xFFFFFFFF)
+    high = question.whole_sums(values >> 32) + (low >> 32)
+    over = np.flatnonzero((high < -(2**31)) | (high >= 2**31))
+    if over.size:
+        raise OverflowError(
+            f"{aggregation!r}: the sum of window {int(over[0])}{of} exceeds int64; convert the "
+            f"values to float64"
+        )
 
 
 def _sum(question: Question) -> ResultArray:
@@ -236,14 +272,10 @@ def _variance(question: Question, root: bool) -> ResultArray:
         lambda a, b, out: segmented.segment_variances(
             values, question.windows.starts, question.w, ddof, a, b, root, out
         ),
-        _no_bounds,
+        None,
         np.float64,
     )
     return question.answers(variances, None)
-
-
-def _no_bounds(lo: Any, hi: Any, end: int, out: Any) -> None:
-    raise NotImplementedError  # a loop does it
 
 
 # -- counts --------------------------------------------------------------------------------------

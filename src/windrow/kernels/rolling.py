@@ -19,9 +19,8 @@ from windrow.errors import (
     whole_number,
 )
 from windrow.kernels.columns import column
-from windrow.kernels.named_algorithms import Interpreted, roller
 from windrow.kernels.results import merged
-from windrow.kernels.stream_loop import Batch, Loop
+from windrow.kernels.stream_loop import Batch, Interpreted, Loop, roller
 from windrow.kernels.tail import Tail
 from windrow.windows.arrays import ordinary
 from windrow.windows.durations import nanoseconds

@@ -114,7 +114,7 @@ def route(
         fits = (by_rows or not kernel.rows_only) and (kernel.nulls or not nulls)
         if fits or kernel.positional:
             return Route(aggregation.kernel.partition(":")[2], kernel)
-    compiled = _compiled(aggregation, dtypes)
+    compiled = compiled_or_warned(aggregation, dtypes)
     if compiled is None:
         return INTERPRETED
     if sliced:
@@ -151,47 +151,42 @@ def route_over(
     """
     kernel = kernel_of(aggregation) if kernels else None
     known = [c for c in columns if c is not None]
-    if not (kernel is not None and kernel.positional):
-        if len(known) < len(columns):
-            return INTERPRETED
-        check_types(aggregation, known[0])
-        if hashes_times(aggregation, known[0]):
-            return INTERPRETED
+    positional = kernel is not None and kernel.positional
+    if not positional and numbers_of(aggregation, columns) is None:
+        return INTERPRETED
     nulls = nulls or any(c.nulls is not None for c in known)
     dtypes = ["float64" if c.data.dtype.kind == "f" else "int64" for c in known]
     return route(aggregation, dtypes, nulls=nulls, by_rows=by_rows, sliced=sliced, kernels=kernels)
 
 
-def check_types(aggregation: Aggregation, first: Column) -> None:
-    """Refuse times where numbers are asked for."""
-    refused = {"number": "Mm", "summable": "M"}.get(aggregation.takes, "")
-    if first.dtype.kind in refused:
-        raise InvalidValue(f"{aggregation!r} takes numbers, not {first.dtype}")
+def numbers_of(aggregation: Aggregation, columns: Sequence[Column | None]) -> list[Column] | None:
+    """The columns if compiled states take them; None if one holds objects, or times are hashed.
 
-
-def hashes_times(aggregation: Aggregation, first: Column) -> bool:
-    """Whether times are hashed, which are then values of Python and not their numbers."""
-    if aggregation.takes != "hashable" or aggregation.kernel:
-        return False
-    return first.dtype.kind in "mM"
-
-
-def _compiled(aggregation: Aggregation, dtypes: Sequence[str]) -> Compiled | None:
-    """The compiled states; None, and a warning for functions that cannot be compiled."""
-    try:
-        return compiled_state(aggregation, dtypes)
-    except NotCompilable as error:
-        warn_interpreted(aggregation, error)
+    Times where numbers are asked for are refused.
+    """
+    known = [c for c in columns if c is not None]
+    if len(known) < len(columns):
         return None
+    kind = known[0].dtype.kind
+    if kind in {"number": "Mm", "summable": "M"}.get(aggregation.takes, ""):
+        raise InvalidValue(f"{aggregation!r} takes numbers, not {known[0].dtype}")
+    hashed = aggregation.takes == "hashable" and not aggregation.kernel
+    return None if hashed and kind in "mM" else known
 
 
-def warn_interpreted(aggregation: Aggregation, reason: NotCompilable) -> None:
-    """Warn that an aggregation of the user's own runs in the interpreter."""
-    warnings.warn(
-        f"{aggregation!r} runs in the interpreter, far slower than compiled: {reason}",
-        NotCompiledWarning,
-        stacklevel=6,
-    )
+def compiled_or_warned(
+    aggregation: Aggregation, dtypes: Sequence[str], subtracting: bool = False
+) -> Compiled | None:
+    """The compiled states; None, and a warning if functions of the user's own do not compile."""
+    try:
+        return compiled_state(aggregation, dtypes, subtracting)
+    except NotCompilable as reason:
+        warnings.warn(
+            f"{aggregation!r} runs in the interpreter, far slower than compiled: {reason}",
+            NotCompiledWarning,
+            stacklevel=5,
+        )
+        return None
 
 
 # -- what ran ------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ otherwise, since its ⊕ are grouped in another way.
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -26,15 +25,21 @@ from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.algorithms.base import NOTHING
 from windrow.errors import InvalidArgument
-from windrow.kernels.aggregate import Masks, aggregate, mask_of, null_marks, with_least
-from windrow.kernels.columns import NO_NULLS, Column, column
+from windrow.kernels.aggregate import Inputs, Nulls, aggregate, with_least, without_columns
+from windrow.kernels.columns import NO_NULLS, Column, any_null
 from windrow.kernels.compiled_states import Compiled
-from windrow.kernels.generate import CURSORS, Kernel, dtype_of, loop_of
-from windrow.kernels.interpreted import objects, packed
-from windrow.kernels.overflow import check_sums
+from windrow.kernels.generate import loop_of
+from windrow.kernels.interpreted import packed
+from windrow.kernels.named import check_sums
 from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.routes import route_over, shares, trace
-from windrow.kernels.window_loop import capacity_for, output_arrays, row_results, rows_at_once
+from windrow.kernels.window_loop import (
+    capacity_for,
+    output_arrays,
+    result_arrays,
+    row_results,
+    rows_at_once,
+)
 from windrow.windows.positions import Windows
 from windrow.windows.sharing import Slices
 
@@ -51,7 +56,7 @@ def aggregate_shared(
     columns: Sequence[NDArray[Any]],
     windows: Sequence[tuple[Positions, Positions]],
     *,
-    nulls: Sequence[NDArray[np.bool_] | None] | None = None,
+    nulls: Nulls = None,
 ) -> list[ResultArray]:
     """For each query (lo, hi) the aggregates of its windows [lo, hi) of rows; bounds never fall.
 
@@ -66,29 +71,25 @@ def aggregate_shared(
     [[3, 5], [3, 3, 2, 5, 5, 4]]
     """
     check_aggregation(aggregation, "aggregate_shared")
-    masks: Masks = [None] * len(columns) if nulls is None else list(nulls)
-    n = _check_columns(aggregation, columns, masks)
+    n = len(columns[0]) if columns else 0
+    given = Inputs(aggregation, columns, nulls, n)
     for i, (lo, hi) in enumerate(windows):
         _check_bounds(f"windows[{i}]", lo, hi, n)
     one = np.array([0, n])
     asked = [Windows(one, lo=lo, hi=hi) for lo, hi in windows]
     if not shares(aggregation):
         return [aggregate(aggregation, columns, each, nulls=nulls) for each in asked]
-    given = [
-        column(array, mask, "value", f"columns[{i}]")
-        for i, (array, mask) in enumerate(zip(columns, masks, strict=True))
-    ]
-    way = route_over(aggregation, given, by_rows=False, sliced=True, kernels=False)
+    way = route_over(aggregation, given.columns, by_rows=False, sliced=True, kernels=False)
     trace(aggregation, way.name)
     cuts = _Cuts(windows, n)
     if way.compiled is None:
-        answers = _interpreted(aggregation, columns, masks, cuts)
+        answers = _interpreted(without_columns(aggregation), given.values(), cuts)
     else:
-        kept = [c for c in given if c is not None]
+        kept = given.numbers
         for i, each in enumerate(asked):
             check_sums(aggregation, kept[0].data, kept[0].nulls, each, of=f" of query {i}")
         answers = _compiled(aggregation, way.compiled, kept, cuts)
-    gone = mask_of(columns, masks)
+    gone = given.nulls()
     return [with_least(aggregation, each, gone, w) for each, w in zip(answers, asked, strict=True)]
 
 
@@ -165,64 +166,40 @@ def _compiled(
 ) -> list[ResultArray]:
     """The compiled loop; the rows of sketches become results chunk by chunk."""
     data = tuple(c.data for c in columns)
-    masks = [c.nulls for c in columns if c.nulls is not None]
-    nulls = np.bitwise_or.reduce(masks) if masks else NO_NULLS
+    mask = any_null(columns)
+    nulls = NO_NULLS if mask is None else mask
     dtypes = [str(d.dtype) for d in data]
     sketch = compiled if isinstance(compiled, RowAlgebra) else None
-    loop = loop_of("shared", aggregation, compiled, dtypes, "range", nulls.size > 0)
-    outs, valids = _outs(loop, cuts)
     at_once = _AT_ONCE if sketch is None else min(_AT_ONCE, rows_at_once(sketch))
-    for k, here, made, valid in _sweep(loop, data, nulls, cuts, at_once):
-        valids[k][here] = valid
-        parts = tuple(out[here] for out in outs[k])
-        if sketch is not None:
-            row_results(aggregation, sketch, made[0], parts, valid)
-        else:
-            for part, each in zip(parts, made, strict=True):
-                part[:] = each
+    loop = loop_of("shared", aggregation, compiled, dtypes, "range", nulls.size > 0)
+    cursors, buffers = loop.start(capacity_for(cuts.longest))
+    outs = [result_arrays(compiled, lo.size) for lo, _ in cuts.windows]
+    valids = [np.ones(lo.size, np.uint8) for lo, _ in cuts.windows]
+    for chunk in cuts.chunks(at_once):
+        lo, hi, turns, later = cuts.in_slices(chunk)
+        made, valid = output_arrays(compiled, lo.size), np.ones(lo.size, np.uint8)
+        loop.run(
+            0, lo.size, 0, later, lo, hi, data, nulls, cursors, *buffers[:4],
+            cuts.edges, turns[:-1].copy(), turns[1:], made, valid,
+        )  # fmt: skip
+        for out, valid_out, here, (a, b) in zip(
+            outs, valids, chunk, itertools.pairwise(turns.tolist()), strict=True
+        ):
+            valid_out[here] = valid[a:b]
+            parts = tuple(o[here] for o in out)
+            if sketch is not None:
+                row_results(aggregation, sketch, made[0][a:b], parts, valid[a:b])
+            else:
+                for part, each in zip(parts, made, strict=True):
+                    part[:] = each[a:b]
     return [
         finished(aggregation, columns[0], out, valid)
         for out, valid in zip(outs, valids, strict=True)
     ]
 
 
-def _outs(loop: Kernel, cuts: _Cuts) -> tuple[list[Any], list[NDArray[np.uint8]]]:
-    """Where the answers of each query go."""
-    types = [dtype_of(output) for output in loop.monoid.outputs]
-    outs = [tuple(np.zeros(lo.size, dtype) for dtype in types) for lo, _ in cuts.windows]
-    return outs, [np.ones(lo.size, np.uint8) for lo, _ in cuts.windows]
-
-
-def _sweep(
-    loop: Kernel, data: tuple[Any, ...], nulls: NDArray[np.uint8], cuts: _Cuts, at_once: int
-) -> Iterator[tuple[int, slice, Any, NDArray[np.uint8]]]:
-    """Run the loop over all windows: (query, which of its windows, what it wrote, valid)."""
-    cursors = np.zeros(CURSORS, np.int64)
-    cursors[2] = capacity = capacity_for(cuts.longest)
-    partials, spare, pointers, passed, *_ = loop.buffers(capacity)
-    for chunk in cuts.chunks(at_once):
-        lo, hi, turns, later = cuts.in_slices(chunk)
-        made = output_arrays(loop.monoid, lo.size)
-        written = made[0] if isinstance(loop.monoid, RowAlgebra) else made
-        valid = np.ones(lo.size, np.uint8)
-        loop.run(
-            0, lo.size, 0, later, lo, hi, data, nulls, cursors, partials, spare, pointers, passed,
-            cuts.edges, turns[:-1].copy(), turns[1:], written, valid,
-        )  # fmt: skip
-        for k, here in enumerate(chunk):
-            part = slice(int(turns[k]), int(turns[k + 1]))
-            yield k, here, tuple(m[part] for m in made), valid[part]
-
-
-def _interpreted(
-    aggregation: Aggregation, columns: Sequence[NDArray[Any]], masks: Masks, cuts: _Cuts
-) -> list[ResultArray]:
+def _interpreted(aggregation: Aggregation, values: list[Any], cuts: _Cuts) -> list[ResultArray]:
     """The same on values of Python's own: strings, lists, and functions that do not compile."""
-    aggregation = copy.copy(aggregation)
-    aggregation.columns = ()  # it gets the values themselves
-    values = objects(columns, [null_marks(a, m) for a, m in zip(columns, masks, strict=True)])
-    if aggregation.takes == "ordered pair":
-        values = list(zip(values, range(len(values)), strict=True))
     due = sorted(
         (past, first, query, i)
         for query, (lo, hi) in enumerate(cuts.windows)
@@ -249,19 +226,6 @@ def _interpreted(
 
 
 # -- what goes in --------------------------------------------------------------------------------
-
-
-def _check_columns(aggregation: Aggregation, columns: Sequence[Any], masks: Masks) -> int:
-    """The number of rows."""
-    wanted = 1 if aggregation.takes == "ordered pair" else aggregation.arity
-    if len(columns) != wanted:
-        raise InvalidArgument(f"{aggregation!r} takes {wanted} array(s), got {len(columns)}")
-    if len(masks) != len(columns):
-        raise InvalidArgument(f"nulls has {len(masks)} entries for {len(columns)} columns")
-    lengths = {given.shape for given in (*columns, *masks) if given is not None}
-    if len(lengths) > 1:
-        raise InvalidArgument(f"columns and nulls differ in shape: {sorted(lengths)}")
-    return len(columns[0])
 
 
 def _check_bounds(name: str, lo: Positions, hi: Positions, n: int) -> None:

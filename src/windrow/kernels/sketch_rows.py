@@ -14,10 +14,9 @@ leaves as they are; a row of single values is the commonest there is in a ring.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from windrow.aggregations import hyperloglog
 from windrow.aggregations.algebra import HEAD
 from windrow.kernels.hashing import hash_float64, hash_int64, mix64, small  # noqa: F401
 
@@ -30,10 +29,10 @@ KIND, HASH, COUNT = 0, 1, 2  # places in the head; HyperLogLog has its own for a
 def is_same(a, b):
     """Whether two rows are one and the same.
 
-    ⊕ has a loop for an `into` that is one of its operands, and one for three rows: a single loop
-    took 2 (words) to 20 times (bytes) as long where rows coincide, since LLVM vectorises it for
-    rows apart only. One that begins behind the head instead of at 0 took 2 to 25 times as long,
-    which is why ⊕ cuts off the heads.
+    `joining` has a loop for an `into` that is one of its operands, and one for three rows: a single
+    loop took 2 (words) to 20 times (bytes) as long where rows coincide, since LLVM vectorises it
+    for rows apart only. One that begins behind the head instead of at 0 took 2 to 25 times as long,
+    which is why it cuts off the heads.
     """
     return a.ctypes.data == b.ctypes.data
 
@@ -50,16 +49,34 @@ def row_copy(s, into):
 def head_copy(s, into):
     """A row, as far as it means something."""
     if not is_same(s, into):
-        for k in range(into.size if s[KIND] == FULL else HEAD):
+        head = BYTE_HEAD if s.itemsize == 1 else HEAD
+        for k in range(into.size if s[KIND] == FULL else head):
             into[k] = s[k]
 
 
-@small
-def byte_copy(s, into):
-    """A row of bytes, as far as it means something."""
-    if not is_same(s, into):
-        for k in range(into.size if s[KIND] == FULL else BYTE_HEAD):
-            into[k] = s[k]
+def joining(joined):
+    """A function that joins the numbers from `start` on of two full rows, pair by pair."""
+    joined = small(joined)
+
+    @small
+    def join(a, b, into, start):
+        if is_same(b, into):
+            a, b = b, a
+        x, y, z = a[start:], b[start:], into[start:]
+        if is_same(x, z):
+            for k in range(z.size):
+                z[k] = joined(z[k], y[k])
+        else:
+            into[KIND] = FULL
+            for k in range(z.size):
+                z[k] = joined(x[k], y[k])
+
+    return join
+
+
+unite = joining(lambda a, b: a | b)
+take_larger = joining(lambda a, b: a if a > b else b)
+add = joining(lambda a, b: a + b)
 
 
 @small
@@ -108,16 +125,7 @@ def bloom_plus(a, b, into, bits, hashes):
             set_bits(into, HEAD, first, bits, hashes)
         set_bits(into, HEAD, second, bits, hashes)
     else:
-        if is_same(b, into):
-            a, b = b, a
-        x, y, z = a[HEAD:], b[HEAD:], into[HEAD:]
-        if is_same(x, z):
-            for k in range(z.size):
-                z[k] |= y[k]
-        else:
-            into[KIND] = FULL
-            for k in range(z.size):
-                z[k] = x[k] | y[k]
+        unite(a, b, into, HEAD)
 
 
 @small
@@ -134,6 +142,7 @@ def bloom_answer(s, out, bits, hashes):
 
 # -- HyperLogLog: a byte a register, the larger one -----------------------------------------------
 
+estimate = small(hyperloglog.estimate)
 RANK, REGISTER = 1, 2  # places in the head; the register takes three bytes
 
 
@@ -171,32 +180,21 @@ def hll_plus(a, b, into, precision):
     if a[KIND] < b[KIND]:
         a, b = b, a
     if b[KIND] == NOTHING:
-        byte_copy(a, into)
+        head_copy(a, into)
     elif b[KIND] == SINGLE:
         first, second = register_of(a), register_of(b)
         rank, newer = a[RANK], b[RANK]
         if a[KIND] == FULL:
-            byte_copy(a, into)
+            head_copy(a, into)
         elif first == second:
-            byte_copy(a if rank >= newer else b, into)
+            head_copy(a if rank >= newer else b, into)
             return
         else:
             clear(into, True)
             raise_register(into, first, rank)
         raise_register(into, second, newer)
     else:
-        if is_same(b, into):
-            a, b = b, a
-        x, y, z = a[BYTE_HEAD:], b[BYTE_HEAD:], into[BYTE_HEAD:]
-        if is_same(x, z):
-            for k in range(z.size):
-                one, other = z[k], y[k]
-                z[k] = one if one > other else other
-        else:
-            into[KIND] = FULL
-            for k in range(z.size):
-                one, other = x[k], y[k]
-                z[k] = one if one > other else other
+        take_larger(a, b, into, BYTE_HEAD)
 
 
 @small
@@ -211,43 +209,6 @@ def hll_answer(s, out, precision):
     else:
         out[0] = 1 if s[KIND] == SINGLE else 0
     return True
-
-
-@small
-def estimate(histogram):
-    """`windrow.aggregations.hyperloglog.estimate`: Ertl's improved raw estimator."""
-    registers = histogram.sum()
-    inner = registers * tau(1 - histogram[-1] / registers)
-    for r in range(histogram.size - 2, 0, -1):
-        inner = 0.5 * (inner + histogram[r])
-    inner += registers * sigma(histogram[0] / registers)
-    return registers * registers / (2 * math.log(2.0) * inner)
-
-
-@small
-def sigma(x):
-    """For the share x of registers that hold nothing; it is below 1."""
-    total, factor, before = x, 1.0, -1.0
-    while total != before:
-        before = total
-        x *= x
-        total += x * factor
-        factor *= 2
-    return total
-
-
-@small
-def tau(x):
-    """For the share 1 - x of registers at the last rank."""
-    if x == 0 or x == 1:
-        return 0.0
-    total, factor, before = 1 - x, 1.0, -1.0
-    while total != before:
-        before = total
-        x = math.sqrt(x)
-        factor /= 2
-        total -= (1 - x) ** 2 * factor
-    return total / 3
 
 
 # -- CountMin: an integer a counter, added --------------------------------------------------------
@@ -286,16 +247,7 @@ def count_plus(a, b, into, width, depth):
         count_value(into, HEAD, second, 1, width, depth)
         into[COUNT] = count
     else:
-        if is_same(b, into):
-            a, b = b, a
-        x, y, z = a[COUNT:], b[COUNT:], into[COUNT:]
-        if is_same(x, z):
-            for k in range(z.size):
-                z[k] += y[k]
-        else:
-            into[KIND] = FULL
-            for k in range(z.size):
-                z[k] = x[k] + y[k]
+        add(a, b, into, COUNT)
 
 
 @small

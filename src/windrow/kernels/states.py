@@ -1,8 +1,6 @@
 """Partial aggregates that travel: the states of windows as arrays, and windows over such states.
 
-    rows      ──states_of─▶  a state a slice  ┐
-                                              ├─concatenate─▶ states in order ──merge──▶ answers
-    loose rows ──lifted───▶  a state a row    ┘
+    rows  ──states_of─▶  a state a slice  ──merge─▶  answers
 
 Both are the compiled loop: one whose results are states, and one whose values are. Merging the
 parts of a window in order gives what aggregating its rows gives, to the rounding of floats,
@@ -21,14 +19,13 @@ from numpy.typing import NDArray
 from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.errors import Unsupported
-from windrow.kernels.columns import NO_NULLS, Column, any_null, column
+from windrow.kernels.columns import Column, any_null, column
 from windrow.kernels.compiled_states import Compiled, Monoid, state_of
-from windrow.kernels.overflow import check_sums
+from windrow.kernels.named import check_sums
 from windrow.kernels.results import ResultArray, finished
-from windrow.kernels.window_loop import result_arrays, row_results, run_loop
+from windrow.kernels.window_loop import run_loop
 from windrow.windows.positions import Windows
 
-_LIKE_FLOATS = Column(np.empty(0), None, np.dtype(np.float64))
 Nulls = Sequence[NDArray[np.bool_] | None] | None
 
 
@@ -45,6 +42,11 @@ class States:
 
     def __len__(self) -> int:
         return len(self.fields[0])
+
+    @property
+    def nulls(self) -> NDArray[np.uint8] | None:
+        """What is missing, as the loops take it."""
+        return None if self.missing is None else self.missing.view(np.uint8)
 
 
 def states_of(
@@ -72,39 +74,7 @@ def states_of(
         compiled = replace(compiled, read="uint64")
     mask = None if aggregation.counts_nulls else any_null(given)
     data = tuple(c.data for c in given)
-    check_sums(aggregation, data[0], mask, windows, threads)
-    return _states(aggregation, _with_states_as_results(compiled), data, mask, windows, threads)
-
-
-def lifted(
-    aggregation: Aggregation,
-    columns: Sequence[NDArray[Any]],
-    nulls: Nulls = None,
-    *,
-    hashed: bool = False,
-) -> States:
-    """Every row as a state of its own; O(rows).
-
-    >>> from windrow import Mean
-    >>> lifted(Mean(), [np.array([3, 1])]).fields
-    (array([3, 1]), array([1, 1]))
-    """
-    rows = np.arange(len(columns[0]) + 1)
-    windows = Windows(rows[[0, -1]], lo=rows[:-1], hi=rows[1:])
-    return states_of(aggregation, columns, windows, nulls=nulls, hashed=hashed)
-
-
-def concatenate(pieces: Sequence[States]) -> States:
-    """The states of all pieces, one piece after the other.
-
-    >>> concatenate([States((np.array([1]),)), States((np.array([2]),))]).fields
-    (array([1, 2]),)
-    """
-    fields = tuple(np.concatenate(each) for each in zip(*(p.fields for p in pieces), strict=True))
-    if all(p.missing is None for p in pieces):
-        return States(fields)
-    gone = [np.zeros(len(p), np.bool_) if p.missing is None else p.missing for p in pieces]
-    return States(fields, np.concatenate(gone))
+    return _states(aggregation, compiled, data, mask, windows, threads)
 
 
 def merge(
@@ -124,14 +94,8 @@ def merge(
     >>> merge(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).values
     array([2.  , 2.75])
     """
-    compiled = state_of(aggregation, dtypes)
-    check_sums(aggregation, parts.fields[0], _mask(parts), windows, threads)
-    if isinstance(compiled, RowAlgebra):
-        return _sketches(aggregation, compiled, parts, windows)
-    nulls = _nulls(compiled, _mask(parts), parts.fields)
-    out, valid = run_loop(
-        aggregation, _with_states_as_values(compiled), parts.fields, nulls, windows, threads
-    )
+    compiled = _with_states_as_values(state_of(aggregation, dtypes))
+    out, valid = _run(aggregation, compiled, parts.fields, parts.nulls, windows, threads)
     like = np.empty(0, dtypes[0])
     return finished(aggregation, Column(like, None, like.dtype), out, valid)
 
@@ -151,9 +115,8 @@ def merged_states(
     >>> merged_states(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).fields
     (array([ 6, 11]), array([3, 4]))
     """
-    compiled = _with_states_as_results(_with_states_as_values(state_of(aggregation, dtypes)))
-    check_sums(aggregation, parts.fields[0], _mask(parts), windows, threads)
-    return _states(aggregation, compiled, parts.fields, _mask(parts), windows, threads)
+    compiled = _with_states_as_values(state_of(aggregation, dtypes))
+    return _states(aggregation, compiled, parts.fields, parts.nulls, windows, threads)
 
 
 # -- states that go in, or come out --------------------------------------------------------------
@@ -212,9 +175,8 @@ def _states(
     windows: Windows,
     threads: int,
 ) -> States:
-    out, valid = run_loop(
-        aggregation, compiled, data, _nulls(compiled, mask, data), windows, threads
-    )
+    compiled = _with_states_as_results(compiled)
+    out, valid = _run(aggregation, compiled, data, mask, windows, threads, states=True)
     if valid.all():
         return States(out)
     missing = valid == 0
@@ -223,23 +185,21 @@ def _states(
     return States(out, missing)
 
 
-def _nulls(compiled: Compiled, mask: NDArray[np.uint8] | None, data: Any) -> NDArray[np.uint8]:
-    """One kernel for parts with nulls and without: a worker compiles less before it begins."""
-    if mask is not None:
-        return mask
-    return np.zeros(len(data[0]), np.uint8) if isinstance(compiled, Monoid) else NO_NULLS
-
-
-def _sketches(
-    aggregation: Aggregation, compiled: RowAlgebra, parts: States, windows: Windows
-) -> ResultArray:
-    """Merged sketches as what they answer."""
-    (rows,), valid = run_loop(
-        aggregation, _with_states_as_values(compiled), parts.fields, NO_NULLS, windows, 1
-    )
-    out = result_arrays(compiled, valid.size)
-    row_results(aggregation, compiled, rows, out, valid)
-    return finished(aggregation, _LIKE_FLOATS, out, valid)
+def _run(
+    aggregation: Aggregation,
+    compiled: Compiled,
+    data: tuple[NDArray[Any], ...],
+    mask: NDArray[np.uint8] | None,
+    windows: Windows,
+    threads: int,
+    *,
+    states: bool = False,
+) -> tuple[tuple[NDArray[Any], ...], NDArray[np.uint8]]:
+    check_sums(aggregation, data[0], mask, windows, threads)
+    if mask is None and isinstance(compiled, Monoid):
+        # One kernel for parts with nulls and without: a worker compiles less before it begins.
+        mask = np.zeros(len(data[0]), np.uint8)
+    return run_loop(aggregation, compiled, data, mask, windows, threads, states=states)
 
 
 # -- what goes in -------------------------------------------------------------------------------
@@ -254,7 +214,3 @@ def _columns(columns: Sequence[NDArray[Any]], nulls: Nulls) -> list[Column]:
             raise Unsupported(f"columns[{i}] is of type {values.dtype}; states are of numbers")
         given.append(known)
     return given
-
-
-def _mask(parts: States) -> NDArray[np.uint8] | None:
-    return None if parts.missing is None else parts.missing.astype(np.uint8)

@@ -1,7 +1,8 @@
-"""The loop of a named algorithm, compiled, over the batches of a stream."""
+"""The algorithms by name over the batches of a stream: a compiled loop, or the interpreter."""
 
 from __future__ import annotations
 
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +12,18 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
+from windrow.algorithms import algorithm_class
 from windrow.algorithms.sba import optimal_chunk
 from windrow.errors import InvalidValue, Unsupported
 from windrow.kernels.columns import NO_NULLS, Column, any_null, joined
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import CURSORS, loop_of
+from windrow.kernels.interpreted import objects, packed
 from windrow.kernels.results import ResultArray, finished, with_arguments
+from windrow.kernels.routes import compiled_or_warned, numbers_of
 from windrow.kernels.window_loop import (
     capacity_for,
+    output_arrays,
     result_arrays,
     row_results,
     rows_at_once,
@@ -28,18 +33,6 @@ from windrow.kernels.window_loop import (
 NO_BOUNDS = np.empty(0, np.int64)
 # Half of how many lcs may lie ready: with small chunks the threads then meet less often.
 _AHEAD = 1 << 16
-
-
-def loop_name(aggregation: Aggregation, algorithm: str, rows: int | None) -> str:
-    """The loop that runs an algorithm.
-
-    PBA's chunks are those of a window of fixed length; by time, it runs as SBA.
-    """
-    if algorithm == "pba" and rows is None:
-        return "sba"
-    if algorithm == "slick_deque" and not aggregation.selective:
-        return "subtract_on_evict"
-    return algorithm
 
 
 @dataclass
@@ -58,6 +51,64 @@ class Batch:
     stop: int = 0
     lo: NDArray[np.int64] | None = None
     hi: NDArray[np.int64] | None = None
+
+
+def roller(
+    aggregation: Aggregation,
+    columns: list[Column | None],
+    arrays: list[Any],
+    rows: int | None,
+    algorithm: str,
+    nulls: bool,
+) -> Loop | Interpreted:
+    """What runs `algorithm` over batches of such columns; None stands for one of objects."""
+    refusal = algorithm_class(algorithm).refuses(aggregation)
+    if refusal:
+        raise Unsupported(refusal)
+    measured = columns[:1] if aggregation.takes == "ordered pair" else columns
+    name = algorithm
+    if algorithm == "slick_deque" and not aggregation.selective:
+        name = "subtract_on_evict"
+    known, compiled = numbers_of(aggregation, measured), None
+    if known is not None:
+        dtypes = [str(c.data.dtype) for c in known]
+        compiled = compiled_or_warned(aggregation, dtypes, name == "subtract_on_evict")
+    if known is None or compiled is None:
+        return Interpreted(aggregation, rows, algorithm)
+    nulls = nulls or any(c.nulls is not None for c in known)
+    kind: type[Loop] = Loop
+    if algorithm == "pba":  # by time, and for sketches, as SBA: the same idea in one thread
+        alone = rows is None or isinstance(compiled, RowAlgebra)
+        kind, name = (Loop, "sba") if alone else (Pba, name)
+    return kind(aggregation, compiled, known, arrays, rows, name, nulls)
+
+
+class Interpreted:
+    """The algorithm in the interpreter: for strings, lists, and functions that do not compile."""
+
+    def __init__(self, aggregation: Aggregation, rows: int | None, algorithm: str) -> None:
+        self.aggregation, self.rows = aggregation, rows
+        self.swag = algorithm_class(algorithm).make(aggregation)
+        self.waiting: deque[Any] = deque()
+        self.head = 0
+
+    def roll(self, batch: Batch) -> ResultArray:
+        """The answers of the rows that the batch asks for."""
+        nulls = [None if c is None else c.nulls for c in batch.columns]
+        self.waiting.extend(objects(batch.arrays, nulls))
+        answers = []
+        for row in range(batch.row, batch.stop):
+            if batch.lo is None or batch.hi is None:
+                first, past = max(0, row + 1 - (self.rows or 0)), row + 1
+            else:
+                first, past = int(batch.lo[row - batch.row]), int(batch.hi[row - batch.row])
+            while self.head + len(self.swag) < past:
+                self.swag.insert(self.waiting.popleft())
+            gone = min(first, past) - self.head
+            self.swag.evict(gone)
+            self.head += gone
+            answers.append(self.swag.query())
+        return packed(self.aggregation, answers)
 
 
 class Arguments:
@@ -104,17 +155,18 @@ class Loop:
         nulls: bool,
     ) -> None:
         self.aggregation, self.rows, self.algorithm = aggregation, rows, algorithm
-        self.name = loop_name(aggregation, algorithm, rows)
         self.nulls = nulls and not aggregation.counts_nulls
         self.inputs = 1 if isinstance(compiled, RowAlgebra) else compiled.columns
         dtypes = [str(c.data.dtype) for c in columns[: self.inputs]]
         bounds = "rows" if rows else "range"
-        self.kernel = loop_of(self.name, aggregation, compiled, dtypes, bounds, self.nulls)
+        self.kernel = loop_of(algorithm, aggregation, compiled, dtypes, bounds, self.nulls)
         # a ring by positions can be laid out anew in a larger one
         self.grows = set(self.kernel.states) == {"ring", "spare"} and not self.kernel.indices
         self.cursors = np.zeros(CURSORS, np.int64)
         self.buffers: list[Any] = []
-        self.waiting: list[Column] = []  # values that came and are in no answered window yet
+        self.waiting: list[
+            Column
+        ] = []  # values of earlier batches, from position `waiting_from` on
         self.waiting_from = 0
         self.arguments = Arguments(aggregation, arrays)
         self.column = columns[0].since(columns[0].data.size)
@@ -124,26 +176,29 @@ class Loop:
         columns = self._columns(batch)
         lo, hi = batch.lo, batch.hi
         extras = None
-        if lo is not None and hi is not None and self.name != "two_stacks":
+        if lo is not None and hi is not None and self.algorithm != "two_stacks":
             lo, hi, extras = without_gaps(lo, hi, int(self.cursors[1]))
         n = batch.stop - batch.row if lo is None else lo.size
         out, valid = result_arrays(self.kernel.monoid, n), np.ones(n, np.uint8)
         if n:
             self._check_sums(columns[0].data, lo, hi)
-            self._make_room(self._longest(batch, lo, hi))
-            self._run(batch.row, columns, lo, hi, out, valid)
+            self._run(batch, columns, lo, hi, out, valid)
         if extras is not None:
             out, valid = tuple(np.delete(o, extras) for o in out), np.delete(valid, extras)
-        end = int(self.cursors[1])
-        at = end - self.waiting_from
+        wanted, head = self._wanted(columns)
+        at = wanted - self.waiting_from
         self.waiting = [c.since(at) for c in columns if at < c.data.size]
-        self.waiting_from = end
+        self.waiting_from = wanted
         answers = self.arguments.of(finished(self.aggregation, self.column, out, valid))
-        self.arguments.forget(int(self.cursors[0]))
+        self.arguments.forget(head)
         return answers
 
+    def _wanted(self, columns: list[Column]) -> tuple[int, int]:
+        """The positions from which values, and arguments, are kept for the next batch."""
+        return int(self.cursors[1]), int(self.cursors[0])
+
     def _columns(self, batch: Batch) -> list[Column]:
-        """This batch's values behind those that still wait to be inserted."""
+        """This batch's values behind those that are kept of earlier ones."""
         came = [c for c in batch.columns[: self.inputs] if c is not None]
         self.arguments.take(batch.arrays)
         if self.waiting:
@@ -151,7 +206,11 @@ class Loop:
         self.waiting_from = batch.base
         return came
 
-    def _run(self, row: int, columns: list[Column], lo: Any, hi: Any, out: Any, valid: Any) -> None:
+    def _run(
+        self, batch: Batch, columns: list[Column], lo: Any, hi: Any, out: Any, valid: Any
+    ) -> None:
+        """Enter the loop for rows from `batch.row` on."""
+        self._make_room(batch, lo, hi)
         compiled, nulls = self.kernel.monoid, self._nulls(columns)
         data = tuple(c.data for c in columns)
         sketch = compiled if isinstance(compiled, RowAlgebra) else None
@@ -159,16 +218,14 @@ class Loop:
         for start in range(0, valid.size, step):
             here = slice(start, min(start + step, valid.size))
             bounds = (NO_BOUNDS, NO_BOUNDS) if self.rows else (lo[here], hi[here])
-            into: Any = tuple(o[here] for o in out)
-            if sketch is not None:
-                into = np.empty((here.stop - start, sketch.out_width), sketch.out_dtype)
+            results = tuple(o[here] for o in out)
+            into = results if sketch is None else output_arrays(sketch, here.stop - start)
             self.kernel.run(
-                row + start, row + here.stop, self.waiting_from, self.rows or 0, *bounds, data,
-                nulls, self.cursors, *self.buffers, into, valid[here],
+                batch.row + start, batch.row + here.stop, self.waiting_from, self.rows or 0,
+                *bounds, data, nulls, self.cursors, *self.buffers, into, valid[here],
             )  # fmt: skip
             if sketch is not None:
-                part = tuple(o[here] for o in out)
-                row_results(self.aggregation, sketch, into, part, valid[here])
+                row_results(self.aggregation, sketch, into[0], results, valid[here])
 
     def _nulls(self, columns: list[Column]) -> NDArray[np.uint8]:
         """Which values are null; nothing where the loop does not ask."""
@@ -180,14 +237,12 @@ class Loop:
             return NO_NULLS
         return np.zeros(columns[0].data.size, np.uint8) if mask is None else mask
 
-    def _longest(self, batch: Batch, lo: Any, hi: Any) -> int:
-        """The longest window to make room for: no longer than all that came, if that may grow."""
+    def _make_room(self, batch: Batch, lo: Any, hi: Any) -> None:
+        """Buffers for the longest window; a ring of positions can grow on the way."""
         if self.rows is None:
-            return int((hi - lo).max())
-        return min(self.rows, batch.stop) if batch.last or self.grows else self.rows
-
-    def _make_room(self, longest: int) -> None:
-        """Buffers for windows of `longest` values; a ring of positions can grow on the way."""
+            longest = int((hi - lo).max())
+        else:  # no longer than all that came, if that may grow
+            longest = min(self.rows, batch.stop) if batch.last or self.grows else self.rows
         capacity = capacity_for(longest)
         old = int(self.cursors[2])
         if capacity <= old:
@@ -231,36 +286,21 @@ class Pba(Loop):
         super().__init__(*arguments)
         assert self.rows is not None
         self.chunk = optimal_chunk(self.rows)
-        self.tail: list[Column] = []
-        self.tail_from = 0
 
-    def roll(self, batch: Batch) -> ResultArray:
-        """The answers of the rows that the batch asks for."""
-        self.arguments.take(batch.arrays)
-        came = [c for c in batch.columns[: self.inputs] if c is not None]
-        columns = list(map(joined, self.tail, came)) if self.tail else came
-        n = came[0].data.size
-        out, valid = result_arrays(self.kernel.monoid, n), np.ones(n, np.uint8)
-        if n:
-            self._check_sums(columns[0].data, None, None)
-            self._two_threads(batch, columns, out, valid)
-        end = self.tail_from + columns[0].data.size
-        oldest = max(self.tail_from, (end // self.chunk - 2) * self.chunk)
-        if not batch.last:
-            at = oldest - self.tail_from
-            self.tail = [c.since(at) for c in columns]
-            self.tail_from = oldest
-        answers = self.arguments.of(finished(self.aggregation, came[0], out, valid))
-        self.arguments.forget(oldest)
-        return answers
+    def _wanted(self, columns: list[Column]) -> tuple[int, int]:
+        end = self.waiting_from + columns[0].data.size
+        oldest = max(self.waiting_from, (end // self.chunk - 2) * self.chunk)
+        return oldest, oldest
 
-    def _two_threads(self, batch: Batch, columns: list[Column], out: Any, valid: Any) -> None:
+    def _run(
+        self, batch: Batch, columns: list[Column], lo: Any, hi: Any, out: Any, valid: Any
+    ) -> None:
         data = tuple(c.data for c in columns)
-        row, stop = batch.row - self.tail_from, batch.stop - self.tail_from
+        row, stop = batch.row - self.waiting_from, batch.stop - self.waiting_from
         progress = np.zeros(2, np.int64)
         progress[1] = max(row // self.chunk, 1) - 1
         ahead = 2 * max(1, _AHEAD // self.chunk)
-        cursors = np.array([self.chunk, self.tail_from, ahead], np.int64)
+        cursors = np.array([self.chunk, self.waiting_from, ahead], np.int64)
         lcs, mine = self.kernel.buffers(self.chunk * ahead // 2)
         others = self.kernel.buffers(1)[1]
         rest = (progress, NO_BOUNDS, data, self._nulls(columns), cursors, lcs)

@@ -115,9 +115,11 @@ class Windows:
             return int(self.hi[i - 1]) if i else 0
         return self.first + i if i else 0
 
-    def in_slices(self, piece: Piece) -> Iterator[tuple[slice, Positions, Positions]]:
-        """The windows of a piece, some at a time, with their bounds."""
-        step = _AT_ONCE if self.lo is None else max(1, piece.stop - piece.begin)
+    def in_slices(
+        self, piece: Piece, most: int | None = None
+    ) -> Iterator[tuple[slice, Positions, Positions]]:
+        """The windows of a piece, some at a time (`most`), with their bounds."""
+        step = most or (_AT_ONCE if self.lo is None else max(1, piece.stop - piece.begin))
         for a in range(piece.begin, piece.stop, step):
             b = min(a + step, piece.stop)
             yield slice(a, b), *self.bounds_of(a, b)

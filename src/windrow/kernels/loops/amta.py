@@ -1,20 +1,9 @@
 """AMTA, compiled: 4 ⊕ a row on average; complete nodes of all levels in one array.
 
-Level l begins at 2·capacity − (2·capacity >> l) and is a ring of capacity >> l nodes. The stack
-has the positions and the aggregates from there to the split, newest on top.
+The stack has positions and the aggregates from there to the split, newest on top.
 """
 
-from windrow.kernels.loops.protocol import (
-    combine,
-    emit,
-    emit_nothing,
-    keep,
-    lift,
-    load,
-    slot,
-    store,
-    window,
-)
+from windrow.kernels.loops.protocol import *
 
 STATES = {"nodes": (2, 0), "stack": (0, 160), "spare": (0, 3)}
 INDICES = {"positions": (0, 160), "blocks": (0, 320)}
@@ -50,18 +39,14 @@ def run(
                 # the blocks of [head + 1, limit), from left to right, then stacked from the right
                 count, p = 0, head + 1
                 while p < limit:
-                    level, size = 0, 1
-                    while p & size == 0 and p + 2 * size <= limit and 2 * size <= capacity:
-                        level += 1
-                        size *= 2
+                    level = block_level(p, limit, capacity)
                     blocks[2 * count], blocks[2 * count + 1] = level, p
                     count += 1
-                    p += size
+                    p += 1 << level
                 while count:
                     count -= 1
                     level, p = blocks[2 * count], blocks[2 * count + 1]
-                    place = 2 * capacity - (2 * capacity >> level)
-                    block = load(nodes, place + (p >> level & (capacity >> level) - 1))
+                    block = load(nodes, block_place(p, level, capacity))
                     if depth:
                         top = load(stack, depth - 1)
                         keep(stack, depth, combine(block, top, slot(stack, depth)))
@@ -81,29 +66,8 @@ def run(
             place = end & mask
             state = lift(columns, nulls, end - base, end, slot(nodes, place))
             keep(nodes, place, state)
-            if end == split:
-                store(spare, 1, state)
-                r1 = load(spare, 1)
-            else:
-                r1 = combine(r1, state, slot(spare, 1))
-                keep(spare, 1, r1)
+            r1 = extended(spare, 1, r1, state, end == split)
             end += 1
-            level, size = 1, 2
-            while size <= capacity and end & (size - 1) == 0 and end - size >= head:
-                ring = (capacity >> level) - 1
-                below = 2 * capacity - (2 * capacity >> (level - 1))
-                sibling = load(nodes, below + ((end - size) >> (level - 1) & (2 * ring + 1)))
-                place = 2 * capacity - (2 * capacity >> level) + ((end - size) >> level & ring)
-                state = combine(sibling, state, slot(nodes, place))
-                keep(nodes, place, state)
-                level += 1
-                size *= 2
-        if head == end:
-            emit_nothing(out, valid, r - row)
-        elif head >= split:
-            emit(out, valid, r - row, r1)
-        elif split == end:
-            emit(out, valid, r - row, r0)
-        else:
-            emit(out, valid, r - row, combine(r0, r1, slot(spare, 2)))
+            complete_blocks(nodes, capacity, head, end, state)
+        emit_both(out, valid, r - row, r0, r1, head < split, split < end, slot(spare, 2))
     cursors[0], cursors[1], cursors[3], cursors[4] = head, end, split, depth

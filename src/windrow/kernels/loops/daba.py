@@ -1,19 +1,8 @@
 """DABA, compiled: at most 8 ⊕ a row, on two rings of values and aggregates."""
 
-from windrow.kernels.loops.protocol import (
-    combine,
-    emit,
-    emit_nothing,
-    keep,
-    lift,
-    load,
-    slot,
-    store,
-    window,
-)
+from windrow.kernels.loops.protocol import *
 
 STATES = {"vals": (1, 0), "aggs": (1, 0), "spare": (0, 2)}
-INDICES: dict[str, tuple[int, int]] = {}
 
 
 def run(row, stop, base, w, lo, hi, columns, nulls, cursors, vals, aggs, spare, out, valid):
@@ -57,14 +46,7 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, vals, aggs, spare, 
                     place = (acc - 1) & mask
                     store(aggs, place, load(vals, place))
                 left, acc = left + 1, acc - 1
-        if f == e:
-            emit_nothing(out, valid, r - row)
-        elif b == e:
-            emit(out, valid, r - row, load(aggs, f & mask))
-        elif f == b:
-            emit(out, valid, r - row, load(aggs, (e - 1) & mask))
-        else:
-            both = combine(load(aggs, f & mask), load(aggs, (e - 1) & mask), slot(spare, 0))
-            emit(out, valid, r - row, both)
+        older, newer = load(aggs, f & mask), load(aggs, (e - 1) & mask)
+        emit_both(out, valid, r - row, older, newer, f < b, b < e, slot(spare, 0))
     cursors[0], cursors[1] = f, e
     cursors[3], cursors[4], cursors[5], cursors[6] = left, right, acc, b

@@ -3,18 +3,7 @@
 A node counts the values below it, so that an empty side is skipped instead of combined.
 """
 
-from windrow.kernels.loops.protocol import (
-    COMMUTATIVE,
-    combine,
-    emit,
-    emit_nothing,
-    keep,
-    lift,
-    load,
-    slot,
-    store,
-    window,
-)
+from windrow.kernels.loops.protocol import *
 
 STATES = {"tree": (2, 0), "spare": (0, 2)}
 INDICES = {"held": (2, 0)}

@@ -1,15 +1,6 @@
 """FlatFIT, compiled: 3 ⊕ a row on average, by pointers that jump over work done before."""
 
-from windrow.kernels.loops.protocol import (
-    combine,
-    emit,
-    emit_nothing,
-    keep,
-    lift,
-    load,
-    slot,
-    window,
-)
+from windrow.kernels.loops.protocol import *
 
 STATES = {"partials": (1, 0), "spare": (0, 1)}
 INDICES = {"pointers": (1, 0), "passed": (1, 0)}

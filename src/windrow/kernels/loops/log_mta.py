@@ -4,20 +4,9 @@ Level l is a ring of (2·capacity >> l) nodes that begins at 4·capacity − (4�
 at either side of the window has what is there of its values.
 """
 
-from windrow.kernels.loops.protocol import (
-    combine,
-    emit,
-    emit_nothing,
-    keep,
-    lift,
-    load,
-    slot,
-    store,
-    window,
-)
+from windrow.kernels.loops.protocol import *
 
 STATES = {"nodes": (4, 0), "spare": (0, 1)}
-INDICES: dict[str, tuple[int, int]] = {}
 
 
 def run(row, stop, base, w, lo, hi, columns, nulls, cursors, nodes, spare, out, valid):

@@ -12,18 +12,9 @@ Each makes 2 ⊕ a row, where one thread alone makes 3.
 """
 
 from windrow.kernels.atomics import let_others_run, publish, published
-from windrow.kernels.loops.protocol import (
-    combine,
-    emit,
-    keep,
-    lift,
-    load,
-    slot,
-    store,
-)
+from windrow.kernels.loops.protocol import *
 
 STATES = {"lcs": (2, 0), "spare": (0, 3)}
-INDICES: dict[str, tuple[int, int]] = {}
 PATIENCE = 4095  # how often to look before the processor is given away (a power of two less one)
 
 
@@ -69,12 +60,7 @@ def run(row, stop, role, w, progress, hi, columns, nulls, cursors, lcs, spare, o
         csa = load(spare, 2)
         for r in range(boundary, min(boundary + c, stop)):
             state = lift(columns, nulls, r, base + r, slot(spare, 1))
-            if r == boundary:
-                store(spare, 2, state)
-                csa = load(spare, 2)
-            else:
-                csa = combine(csa, state, slot(spare, 2))
-                keep(spare, 2, csa)
+            csa = extended(spare, 2, csa, state, r == boundary)
             if r < row:
                 continue
             j = r - boundary

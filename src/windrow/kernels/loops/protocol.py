@@ -1,4 +1,4 @@
-"""The functions that the loops are written in.
+"""The functions that the loops are written in, which each of them takes by ``import *``.
 
 A loop is a plain function over states that it cannot look into. The generator puts a loop's text
 and the definitions of these functions, for one aggregation and one type of values, into one
@@ -9,6 +9,8 @@ A state is a tuple of scalars, kept in registers and stored in one array a field
 2-D array. Rows are combined in place, which is why `combine` and `lift` are told where to put
 their result: ``keep(buffer, i, combine(a, b, slot(buffer, i)))`` works for both. A scalar state
 takes no notice of the slot, a row is there already when it is kept.
+
+The functions at the end are the same for all aggregations, and taken over as they are here.
 """
 
 from __future__ import annotations
@@ -16,58 +18,115 @@ from __future__ import annotations
 from typing import Any
 
 COMMUTATIVE: bool = False  # whether ⊕ is
+INDICES: dict[str, tuple[int, int]] = {}  # a loop that has indices to keep names its own
 
 
-def window(r: int, row: int, w: int, lo: Any, hi: Any) -> tuple[int, int]:
+def window(r: int, row: int, w: int, lo: Any, hi: Any) -> Any:
     """The positions [first, past) of row r; `row` is the first row of this call."""
-    raise NotImplementedError
 
 
 def lift(columns: Any, nulls: Any, j: int, position: int, into: Any) -> Any:
     """The state of the j-th value of this call, which is at `position` of the stream."""
-    raise NotImplementedError
 
 
 def combine(a: Any, b: Any, into: Any) -> Any:
     """a ⊕ b; `into` may be a's or b's own slot."""
-    raise NotImplementedError
 
 
 def invert(total: Any, old: Any, into: Any) -> Any:
     """`total` without its oldest part `old`."""
-    raise NotImplementedError
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> Any:
     """Whether two states are equal, bit for bit."""
-    raise NotImplementedError
 
 
 def slot(buffer: Any, i: int) -> Any:
     """Where a result for place i of a buffer belongs."""
-    raise NotImplementedError
 
 
 def load(buffer: Any, i: int) -> Any:
     """The state at place i."""
-    raise NotImplementedError
 
 
 def keep(buffer: Any, i: int, state: Any) -> None:
     """Let `state`, which was made into ``slot(buffer, i)``, be the state at place i."""
-    raise NotImplementedError
 
 
 def store(buffer: Any, i: int, state: Any) -> None:
     """Copy `state` to place i."""
-    raise NotImplementedError
 
 
 def emit(out: Any, valid: Any, i: int, state: Any) -> None:
     """Write the answer of `state` as result i."""
-    raise NotImplementedError
 
 
 def emit_nothing(out: Any, valid: Any, i: int) -> None:
     """Write the answer of an empty window as result i."""
-    raise NotImplementedError
+
+
+# -- what follows from these ---------------------------------------------------------------------
+
+
+def extended(buffer: Any, i: int, total: Any, state: Any, first: bool) -> Any:
+    """`total` ⊕ `state`, kept at place i; the state alone if it is the `first`."""
+    if first:
+        store(buffer, i, state)
+        return load(buffer, i)
+    total = combine(total, state, slot(buffer, i))
+    keep(buffer, i, total)
+    return total
+
+
+def emit_both(
+    out: Any,
+    valid: Any,
+    i: int,
+    older: Any,
+    newer: Any,
+    has_older: bool,
+    has_newer: bool,
+    into: Any,
+) -> None:
+    """Write the answer of two parts of a window, each of which may be missing."""
+    if has_older and has_newer:
+        emit(out, valid, i, combine(older, newer, into))
+    elif has_older:
+        emit(out, valid, i, older)
+    elif has_newer:
+        emit(out, valid, i, newer)
+    else:
+        emit_nothing(out, valid, i)
+
+
+# Dyadic blocks of all levels in one buffer: level l is a ring of capacity >> l blocks that begins
+# at 2·capacity − (2·capacity >> l); its block m has the positions [m << l, (m + 1) << l).
+
+
+def block_place(p: int, level: int, capacity: int) -> int:
+    """Where the block of this level that holds position p is."""
+    return 2 * capacity - (2 * capacity >> level) + (p >> level & (capacity >> level) - 1)
+
+
+def block_level(p: int, limit: int, capacity: int) -> int:
+    """The level of the largest block that begins at p and does not reach over the limit."""
+    level, size = 0, 1
+    while p & size == 0 and p + 2 * size <= limit and 2 * size <= capacity:
+        level += 1
+        size *= 2
+    return level
+
+
+def complete_blocks(nodes: Any, capacity: int, head: int, end: int, state: Any) -> None:
+    """Fill the blocks that the newest position completes, whose own state is `state`."""
+    level, size = 1, 2
+    while size <= capacity and end & (size - 1) == 0 and end - size >= head:
+        sibling = load(nodes, block_place(end - size, level - 1, capacity))
+        place = block_place(end - size, level, capacity)
+        state = combine(sibling, state, slot(nodes, place))
+        keep(nodes, place, state)
+        level += 1
+        size *= 2
+
+
+SHARED = (extended, emit_both, block_place, block_level, complete_blocks)

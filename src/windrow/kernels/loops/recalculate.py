@@ -1,18 +1,8 @@
 """Recalculate, compiled: n − 1 ⊕ a row."""
 
-from windrow.kernels.loops.protocol import (
-    combine,
-    emit,
-    emit_nothing,
-    lift,
-    load,
-    slot,
-    store,
-    window,
-)
+from windrow.kernels.loops.protocol import *
 
 STATES = {"ring": (1, 0), "spare": (0, 1)}
-INDICES: dict[str, tuple[int, int]] = {}
 
 
 def run(row, stop, base, w, lo, hi, columns, nulls, cursors, ring, spare, out, valid):

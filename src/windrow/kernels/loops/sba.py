@@ -7,20 +7,9 @@ When the front chunk is used up, the closed one becomes the front: its slices tu
 place, from the csa backwards, and what was open is closed.
 """
 
-from windrow.kernels.loops.protocol import (
-    combine,
-    emit,
-    emit_nothing,
-    keep,
-    lift,
-    load,
-    slot,
-    store,
-    window,
-)
+from windrow.kernels.loops.protocol import *
 
 STATES = {"ring": (1, 0), "spare": (0, 3)}
-INDICES: dict[str, tuple[int, int]] = {}
 
 
 def run(row, stop, base, w, lo, hi, columns, nulls, cursors, ring, spare, out, valid):
@@ -59,22 +48,9 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, ring, spare, out, v
             place = end & mask
             state = lift(columns, nulls, end - base, end, slot(ring, place))
             keep(ring, place, state)
-            if end == closed:
-                store(spare, 0, state)
-                csa = load(spare, 0)
-            else:
-                csa = combine(csa, state, slot(spare, 0))
-                keep(spare, 0, csa)
+            csa = extended(spare, 0, csa, state, end == closed)
             end += 1
-        if head == end:
-            emit_nothing(out, valid, r - row)
-        elif head == closed:
-            emit(out, valid, r - row, csa)
-        else:
-            oldest = load(ring, head & mask) if head < front else ca
-            if closed == end:
-                emit(out, valid, r - row, oldest)
-            else:
-                emit(out, valid, r - row, combine(oldest, csa, slot(spare, 2)))
+        oldest = load(ring, head & mask) if head < front else ca
+        emit_both(out, valid, r - row, oldest, csa, head < closed, closed < end, slot(spare, 2))
     store(spare, 1, ca)
     cursors[0], cursors[1], cursors[3], cursors[4] = head, end, front, closed

@@ -9,15 +9,7 @@ Every partial that a query passes then reaches to the end, also the first. The p
 one short, as it is overwritten next; but here the beginnings of shorter windows stay.
 """
 
-from windrow.kernels.loops.protocol import (
-    combine,
-    emit,
-    emit_nothing,
-    keep,
-    lift,
-    load,
-    slot,
-)
+from windrow.kernels.loops.protocol import *
 
 STATES = {"partials": (1, 0), "spare": (0, 1)}
 INDICES = {

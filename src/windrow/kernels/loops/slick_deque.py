@@ -1,16 +1,6 @@
 """SlickDeque, compiled: fewer than 2 ⊕ a row; a ring of the values that may still be answers."""
 
-from windrow.kernels.loops.protocol import (
-    combine,
-    emit,
-    emit_nothing,
-    lift,
-    load,
-    same,
-    slot,
-    store,
-    window,
-)
+from windrow.kernels.loops.protocol import *
 
 STATES = {"nodes": (1, 0), "spare": (0, 2)}
 INDICES = {"positions": (1, 0)}

@@ -8,20 +8,9 @@ the flips at every w-th row this is the boundary aggregator with chunks of a who
 row's ⊕ are grouped by depends on the positions alone, so batches cut anywhere give the same bits.
 """
 
-from windrow.kernels.loops.protocol import (
-    combine,
-    emit,
-    emit_nothing,
-    keep,
-    lift,
-    load,
-    slot,
-    store,
-    window,
-)
+from windrow.kernels.loops.protocol import *
 
 STATES = {"ring": (1, 0), "spare": (0, 2)}
-INDICES: dict[str, tuple[int, int]] = {}
 
 
 def run(row, stop, base, w, lo, hi, columns, nulls, cursors, ring, spare, out, valid):
@@ -45,19 +34,8 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, ring, spare, out, v
             place = end & mask
             state = lift(columns, nulls, end - base, end, slot(ring, place))
             keep(ring, place, state)
-            if end == split:
-                store(spare, 0, state)
-                total = load(spare, 0)
-            else:
-                total = combine(total, state, slot(spare, 0))
-                keep(spare, 0, total)
+            total = extended(spare, 0, total, state, end == split)
             end += 1
-        if head == end:
-            emit_nothing(out, valid, r - row)
-        elif head == split:
-            emit(out, valid, r - row, total)
-        elif split == end:
-            emit(out, valid, r - row, load(ring, head & mask))
-        else:
-            emit(out, valid, r - row, combine(load(ring, head & mask), total, slot(spare, 1)))
+        front = load(ring, head & mask)
+        emit_both(out, valid, r - row, front, total, head < split, split < end, slot(spare, 1))
     cursors[0], cursors[1], cursors[3] = head, end, split

@@ -23,8 +23,8 @@ import numpy as np
 from numba import boolean, float64, int64, void
 
 from windrow.kernels.special import FLOATS, INTS, Array, compiled
-from windrow.kernels.special.minmax import LOWEST, key_of, value_of
-from windrow.kernels.special.sums import BLOCK, plus
+from windrow.kernels.special.minmax import LOWEST, ORDER, Order, key_of, value_of
+from windrow.kernels.special.sums import BLOCK, plus, running_sums
 from windrow.windows.bounds import phase_end
 
 # --- extrema -------------------------------------------------------------------------------
@@ -32,39 +32,32 @@ from windrow.windows.bounds import phase_end
 # Indices are unsigned where they count down, and so never negative for the compiler to ask.
 
 
-@compiled(void(INTS, int64, boolean, INTS))
-def suffix_maxima(bits: Array, flip: int, floating: bool, into: Array) -> None:
+@compiled(void(INTS, ORDER, INTS))
+def suffix_maxima(bits: Array, order: Order, into: Array) -> None:
     """into[j] is the highest key from j on; the lowest of all behind the end."""
     n = np.uint64(bits.size)
     highest = LOWEST
     into[bits.size] = highest
     for k in range(n):
         j = n - np.uint64(1) - k
-        highest = max(highest, key_of(bits[j], flip, floating))
+        highest = max(highest, key_of(bits[j], order))
         into[j] = highest
 
 
-@compiled(void(INTS, int64, boolean, INTS))
-def prefix_maxima(bits: Array, flip: int, floating: bool, into: Array) -> None:
+@compiled(void(INTS, ORDER, INTS))
+def prefix_maxima(bits: Array, order: Order, into: Array) -> None:
     """into[j] is the highest key before j; the lowest of all for none."""
     highest = LOWEST
     into[0] = highest
     rest = into[1:]
     for j in range(bits.size):
-        highest = max(highest, key_of(bits[j], flip, floating))
+        highest = max(highest, key_of(bits[j], order))
         rest[j] = highest
 
 
-@compiled(void(INTS, INTS, INTS, int64, int64, boolean, int64[:, ::1], INTS))
+@compiled(void(INTS, INTS, INTS, int64, ORDER, int64[:, ::1], INTS))
 def bounded_extremes(
-    bits: Array,
-    lo: Array,
-    hi: Array,
-    end: int,
-    flip: int,
-    floating: bool,
-    scratch: Array,
-    out: Array,
+    bits: Array, lo: Array, hi: Array, end: int, order: Order, scratch: Array, out: Array
 ) -> None:
     """out[i] is the maximum of the window (minimum for a flip of −1); nothing for an empty one.
 
@@ -77,17 +70,17 @@ def bounded_extremes(
     while i < lo.size:
         first = lo[i]
         split = max(first, end)
-        suffix_maxima(bits[first:split], flip, floating, suffix)
+        suffix_maxima(bits[first:split], order, suffix)
         last = phase_end(lo, i, split)
         end = max(hi[last - 1], split)
-        prefix_maxima(bits[split:end], flip, floating, prefix)
+        prefix_maxima(bits[split:end], order, prefix)
         los = lo[i:last]
         his = hi[i:last]
         rows = out[i:last]
         for k in range(rows.size):
             a = np.uint64(los[k] - first)
             b = np.uint64(max(his[k] - split, 0))
-            rows[k] = value_of(max(suffix[a], prefix[b]), flip, floating)
+            rows[k] = value_of(max(suffix[a], prefix[b]), order)
         i = last
 
 
@@ -110,19 +103,10 @@ def growing_sums(values: Array, into: Array) -> None:
         for r in range(block, whole, 8):
             x = values[r : r + 8]
             y = into[r + 1 : r + 9]
-            s01 = x[0] + x[1]
-            s03 = s01 + (x[2] + x[3])
-            s45 = x[4] + x[5]
-            s47 = s45 + (x[6] + x[7])
-            y[0] = high + (low + (base + x[0]))
-            y[1] = high + (low + (base + s01))
-            y[2] = high + (low + (base + (s01 + x[2])))
-            y[3] = high + (low + (base + s03))
-            y[4] = high + (low + (base + (s03 + x[4])))
-            y[5] = high + (low + (base + (s03 + s45)))
-            y[6] = high + (low + (base + (s03 + (s45 + x[6]))))
-            base += s03 + s47
-            y[7] = high + (low + base)
+            sums = running_sums((x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]))
+            for k in range(8):
+                y[k] = high + (low + (base + sums[k]))
+            base += sums[7]
         four = 0.0
         two = 0.0
         for r in range(whole, end):  # the beginning of such a tree
@@ -151,19 +135,10 @@ def shrinking_sums(values: Array, into: Array) -> None:
         for r in range(block - 8, whole - 1, -8):
             x = values[r : r + 8]
             y = into[r : r + 8]
-            s67 = x[6] + x[7]
-            s47 = (x[4] + x[5]) + s67
-            s23 = x[2] + x[3]
-            s03 = (x[0] + x[1]) + s23
-            y[7] = high + (low + (base + x[7]))
-            y[6] = high + (low + (base + s67))
-            y[5] = high + (low + (base + (x[5] + s67)))
-            y[4] = high + (low + (base + s47))
-            y[3] = high + (low + (base + (x[3] + s47)))
-            y[2] = high + (low + (base + (s23 + s47)))
-            y[1] = high + (low + (base + ((x[1] + s23) + s47)))
-            base += s03 + s47
-            y[0] = high + (low + base)
+            sums = running_sums((x[7], x[6], x[5], x[4], x[3], x[2], x[1], x[0]))
+            for k in range(8):
+                y[7 - k] = high + (low + (base + sums[k]))
+            base += sums[7]
         for r in range(whole - 1, begin - 1, -1):
             base += values[r]
             into[r] = high + (low + base)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import boolean, int64, void
 
 from windrow.kernels.special import BYTES, INTS, Array, compiled
-from windrow.kernels.special.minmax import HIGHEST, INFINITY_BITS, LOWEST
+from windrow.kernels.special.minmax import rank_of
 
 GAMMA = 0x9E3779B97F4A7C15 - 2**64  # an odd number whose bits look like any
 
@@ -36,11 +36,7 @@ def number_values(bits: Array, nulls: Array, floating: bool, codes: Array) -> in
         if nulls.size > 0 and nulls[i] != 0:
             codes[i] = -1
             continue
-        key = bits[i]
-        if floating and key == LOWEST:
-            key = 0
-        if floating and key & HIGHEST > INFINITY_BITS:
-            key = HIGHEST
+        key = rank_of(bits[i], (0, floating))
         place = _slot(keys, numbers, key)
         if numbers[place] < 0:
             keys[place] = key

@@ -27,7 +27,7 @@ and pairs in passes of their own, had 3.6 for 1024.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int64, void
+from numba import boolean, int64, types, uint64, void
 
 from windrow.kernels.special import INTS, Array, compiled
 
@@ -38,53 +38,58 @@ SHORT = 128
 LOWEST = -(2**63)
 HIGHEST = 2**63 - 1
 INFINITY_BITS = 0x7FF0000000000000
+# The flip, -1 to complement the keys, and whether bits are those of floats.
+Order = tuple[int, bool]
+ORDER = types.Tuple((int64, boolean))
 
 
-@compiled(int64(int64, int64, boolean))
-def key_of(bits: int, flip: int, floating: bool) -> int:
-    """The key of a value, complemented if flip is -1.
+@compiled(int64(int64, ORDER))
+def key_of(bits: int, order: Order) -> int:
+    """The key of a value.
 
     A negative float has its other bits complemented, which puts the bits of all floats in their
     order; NaN, whatever its sign and payload, becomes the highest key.
     """
+    flip, floating = order
     key = bits ^ ((bits >> 63) & (HIGHEST if floating else 0))
     if floating and bits & HIGHEST > INFINITY_BITS:
         key = HIGHEST
     return key ^ flip
 
 
-@compiled(int64(int64, int64, boolean))
-def value_of(key: int, flip: int, floating: bool) -> int:
+@compiled(int64(int64, ORDER))
+def rank_of(bits: int, order: Order) -> int:
+    """The key of a value, the same for both zeros."""
+    return key_of(0 if order[1] and bits == LOWEST else bits, order)
+
+
+@compiled(int64(int64, ORDER))
+def value_of(key: int, order: Order) -> int:
     """The bits of the value of a key."""
+    flip, floating = order
     key ^= flip
     return key ^ ((key >> 63) & (HIGHEST if floating else 0))
 
 
-@compiled(void(INTS, int64, int64, int64, boolean, INTS))
-def _load(bits: Array, first: int, last: int, flip: int, floating: bool, keys: Array) -> None:
-    """Fill `keys` with the keys of positions first … last-1, the lowest where there is no value."""
+@compiled(void(INTS, int64, int64, ORDER, boolean, INTS))
+def _load(bits: Array, first: int, last: int, order: Order, pairs: bool, keys: Array) -> None:
+    """Fill `keys` with the keys of positions first … last-1, the lowest where there is no value.
+
+    With `pairs`, with m₂ instead of m₁ from the second entry on, in the same pass.
+    """
     before = min(max(-first, 0), last - first)
     present = max(min(last, bits.size) - first, before)
     keys[:before] = LOWEST
     keys[present : last - first] = LOWEST
     source = bits[first + before : first + present]
     target = keys[before:present]
-    for i in range(source.size):
-        target[i] = key_of(source[i], flip, floating)
-
-
-@compiled(void(INTS, int64, int64, int64, boolean, INTS))
-def _load_pairs(bits: Array, first: int, last: int, flip: int, floating: bool, keys: Array) -> None:
-    """The same with m₂ instead of m₁, from the second entry on, in one pass."""
-    before = min(max(-first, 0), last - first)
-    present = max(min(last, bits.size) - first, before)
-    keys[:before] = LOWEST
-    keys[present : last - first] = LOWEST
-    source = bits[first + before : first + present]
-    target = keys[before:present]
+    if not pairs:
+        for i in range(source.size):
+            target[i] = key_of(source[i], order)
+        return
     previous = LOWEST
     for i in range(source.size):
-        key = key_of(source[i], flip, floating)
+        key = key_of(source[i], order)
         target[i] = max(key, previous)
         previous = key
 
@@ -111,60 +116,23 @@ def _fourfold(source: Array, target: Array, k: int, size: int) -> None:
         into[i] = max(max(source[i], b[i]), max(c[i], d[i]))
 
 
-# Below, indices are unsigned, and so never negative (see _fourfold), and the number of columns is
-# read from an array, for a loop of eight known to be so is unrolled and not vectorised.
-
-
-@compiled(void(INTS, INTS))
-def _column_prefixes(rows: Array, target: Array) -> None:
-    """Maxima of each entry and those 8, 16, … before it in its block."""
+@compiled(void(INTS, INTS, uint64, uint64))
+def _column_maxima(rows: Array, target: Array, first: int, step: int) -> None:
+    """Maxima of each entry and those 8, 16, … before it in its block; after it for a step of -8."""
+    # Indices are unsigned, and so never negative (see _fourfold), and the number of columns is
+    # read from an array, for a loop of eight known to be so is unrolled and not vectorised.
     columns = np.uint64(rows.size // (TILE // 8))
     for b in range(0, TILE, BLOCK):
         block = rows[b : b + BLOCK]
         into = target[b : b + BLOCK]
         for c in range(columns):
-            highest = block[c]
-            into[c] = highest
-            highest = max(highest, block[c + np.uint64(8)])
-            into[c + np.uint64(8)] = highest
-            highest = max(highest, block[c + np.uint64(16)])
-            into[c + np.uint64(16)] = highest
-            highest = max(highest, block[c + np.uint64(24)])
-            into[c + np.uint64(24)] = highest
-            highest = max(highest, block[c + np.uint64(32)])
-            into[c + np.uint64(32)] = highest
-            highest = max(highest, block[c + np.uint64(40)])
-            into[c + np.uint64(40)] = highest
-            highest = max(highest, block[c + np.uint64(48)])
-            into[c + np.uint64(48)] = highest
-            highest = max(highest, block[c + np.uint64(56)])
-            into[c + np.uint64(56)] = highest
-
-
-@compiled(void(INTS, INTS))
-def _column_suffixes(rows: Array, target: Array) -> None:
-    """Maxima of each entry and those 8, 16, … after it in its block."""
-    columns = np.uint64(rows.size // (TILE // 8))
-    for b in range(0, TILE, BLOCK):
-        block = rows[b : b + BLOCK]
-        into = target[b : b + BLOCK]
-        for c in range(columns):
-            highest = block[c + np.uint64(56)]
-            into[c + np.uint64(56)] = highest
-            highest = max(highest, block[c + np.uint64(48)])
-            into[c + np.uint64(48)] = highest
-            highest = max(highest, block[c + np.uint64(40)])
-            into[c + np.uint64(40)] = highest
-            highest = max(highest, block[c + np.uint64(32)])
-            into[c + np.uint64(32)] = highest
-            highest = max(highest, block[c + np.uint64(24)])
-            into[c + np.uint64(24)] = highest
-            highest = max(highest, block[c + np.uint64(16)])
-            into[c + np.uint64(16)] = highest
-            highest = max(highest, block[c + np.uint64(8)])
-            into[c + np.uint64(8)] = highest
-            highest = max(highest, block[c])
-            into[c] = highest
+            place = c + first
+            highest = block[place]
+            into[place] = highest
+            for _ in range(7):
+                place += step
+                highest = max(highest, block[place])
+                into[place] = highest
 
 
 @compiled(void(INTS, INTS, int64))
@@ -177,17 +145,15 @@ def _suffixes(totals: Array, suffix: Array, size: int) -> None:
         suffix[k] = highest
 
 
-@compiled(void(INTS, int64, int64, int64, int64, boolean, INTS))
-def _short(
-    bits: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
-) -> None:
+@compiled(void(INTS, int64, int64, int64, ORDER, INTS))
+def _short(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) -> None:
     """Windows of at most 128 values: two overlapping powers of two. log₂ w passes."""
     source = np.empty(TILE + SHORT, np.int64)
     target = np.empty(TILE + SHORT, np.int64)
     for first in range(start, stop, TILE):
         last = min(first + TILE, stop)
         size = last - first + w - 1
-        _load(bits, first - w + 1, last, flip, floating, source)
+        _load(bits, first - w + 1, last, order, False, source)
         k = 1
         while 4 * k <= w:
             _fourfold(source, target, k, size)
@@ -203,13 +169,11 @@ def _short(
         row = out[first:last]
         highest = source[w - 1 : size]
         for i in range(row.size):
-            row[i] = value_of(highest[i], flip, floating)
+            row[i] = value_of(highest[i], order)
 
 
-@compiled(void(INTS, int64, int64, int64, int64, boolean, INTS))
-def _long(
-    bits: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
-) -> None:
+@compiled(void(INTS, int64, int64, int64, ORDER, INTS))
+def _long(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) -> None:
     """Windows of more than 128 values: suffix, mid and prefix.
 
     With w-1 = 64 s + t, row j of block b begins in block b-s-1 if j < t, else in block b-s, so
@@ -234,14 +198,14 @@ def _long(
     for first in range(boundary * BLOCK, stop, TILE):
         if first + 2 * TILE > start:  # the tile before the first row leaves it its last suffixes
             left = first - s * BLOCK
-            _load_pairs(bits, left, left + TILE + 7, flip, floating, pairs)
+            _load(bits, left, left + TILE + 7, order, True, pairs)
             _fourfold(pairs, eights, 2, TILE + 7)
             for j in range(BLOCK):
                 suffixes[j] = suffixes[TILE + j]
-            _column_suffixes(eights[7:], suffixes[BLOCK:])
-        _load_pairs(bits, first - 7, first + TILE, flip, floating, pairs)
+            _column_maxima(eights[7:], suffixes[BLOCK:], 56, -8)
+        _load(bits, first - 7, first + TILE, order, True, pairs)
         _fourfold(pairs, eights, 2, TILE + 7)
-        _column_prefixes(eights[7:], prefix)
+        _column_maxima(eights[7:], prefix, 0, 8)
         inside = first >= start and first + TILE <= stop
         rows = out[first : first + TILE] if inside else clipped
         for b in range(TILE // BLOCK):
@@ -253,7 +217,7 @@ def _long(
             row = rows[b * BLOCK : (b + 1) * BLOCK]
             for j in range(BLOCK):
                 key = max(max(beginnings[j], ends[j]), wide if j < t else narrow)
-                row[j] = value_of(key, flip, floating)
+                row[j] = value_of(key, order)
             chunk[k] = ends[BLOCK - 1]
             highest = max(highest, chunk[k])
             block += 1
@@ -267,15 +231,13 @@ def _long(
             out[begin:end] = rows[begin - first : end - first]
 
 
-@compiled(void(INTS, int64, int64, int64, int64, boolean, INTS))
-def rolling_extremes(
-    bits: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
-) -> None:
+@compiled(void(INTS, int64, int64, int64, ORDER, INTS))
+def rolling_extremes(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) -> None:
     """out[i] are the bits of the maximum of the last w values up to i; O(1) a row.
 
-    Of the minimum for a flip of −1. Bits are those of floats if they are `floating`.
+    Of the minimum for a flip of −1.
     """
     if w <= SHORT:
-        _short(bits, w, start, stop, flip, floating, out)
+        _short(bits, w, start, stop, order, out)
     else:
-        _long(bits, w, start, stop, flip, floating, out)
+        _long(bits, w, start, stop, order, out)

@@ -11,7 +11,7 @@ import numpy as np
 from numba import boolean, int32, int64, njit, uint32, uint64, void
 
 from windrow.kernels.special import BYTES, INTS, Array, compiled
-from windrow.kernels.special.minmax import LOWEST, key_of
+from windrow.kernels.special.minmax import LOWEST, rank_of
 
 # Below this length, insertion beats the counters of eight bytes.
 SHORT = 48
@@ -44,19 +44,13 @@ def place_codes(codes: Array, begin: int, stop: int, following: Array, order: Ar
         following[code] += 1
 
 
-@compiled(int64(int64, boolean))
-def _rank(bits: int, floating: bool) -> int:
-    """A number in the order of the value with these bits: both zeros equal, NaN last."""
-    return key_of(0 if floating and bits == LOWEST else bits, 0, floating)
-
-
 @compiled(boolean(INTS, INTS, boolean))
 def in_order(bits: Array, starts: Array, floating: bool) -> bool:
     """Whether the values of each segment never fall."""
     for s in range(starts.size - 1):
         part = bits[starts[s] : starts[s + 1]]
         for i in range(1, part.size):
-            if _rank(part[i], floating) < _rank(part[i - 1], floating):
+            if rank_of(part[i], (0, floating)) < rank_of(part[i - 1], (0, floating)):
                 return False
     return True
 
@@ -127,7 +121,7 @@ def sort_segments(
         falls = False
         previous = LOWEST
         for i in range(n):
-            rank = _rank(bits[rows[i]], floating)
+            rank = rank_of(bits[rows[i]], (0, floating))
             falls |= rank < previous
             previous = rank
             keys[i] = np.uint64(rank) ^ np.uint64(0x8000000000000000)

@@ -15,26 +15,19 @@ takes 7.9; by bounds 7.4 against 10.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int64, void
+from numba import int64, void
 
 from windrow.kernels.special import BYTES, INTS, Array, compiled
-from windrow.kernels.special.minmax import LOWEST, key_of
+from windrow.kernels.special.minmax import LOWEST, ORDER, Order, rank_of
 from windrow.windows.bounds import phase_end
 
 # The rows of the scratch: keys and places of the suffixes, keys and places of the prefixes.
 SCRATCH = 4
 
 
-@compiled(void(INTS, BYTES, int64, int64, int64, boolean, INTS, INTS))
+@compiled(void(INTS, BYTES, int64, int64, ORDER, INTS, INTS))
 def _suffixes(
-    bits: Array,
-    nulls: Array,
-    first: int,
-    end: int,
-    flip: int,
-    floating: bool,
-    keys: Array,
-    at: Array,
+    bits: Array, nulls: Array, first: int, end: int, order: Order, keys: Array, at: Array
 ) -> None:
     """The highest key from each position of [first, end) on, and where the first such is."""
     part = bits[first:end]
@@ -49,7 +42,7 @@ def _suffixes(
     for k in range(n):
         position -= 1
         j = n - np.uint64(1) - k
-        key = key_of(0 if floating and part[j] == LOWEST else part[j], flip, floating)
+        key = rank_of(part[j], order)
         better = key >= highest
         if masked:
             better &= part_nulls[j] == 0
@@ -59,16 +52,9 @@ def _suffixes(
         at[j] = place
 
 
-@compiled(void(INTS, BYTES, int64, int64, int64, boolean, INTS, INTS))
+@compiled(void(INTS, BYTES, int64, int64, ORDER, INTS, INTS))
 def _prefixes(
-    bits: Array,
-    nulls: Array,
-    first: int,
-    end: int,
-    flip: int,
-    floating: bool,
-    keys: Array,
-    at: Array,
+    bits: Array, nulls: Array, first: int, end: int, order: Order, keys: Array, at: Array
 ) -> None:
     """The highest key of the first k positions of [first, end), and where the first such is."""
     part = bits[first:end]
@@ -81,7 +67,7 @@ def _prefixes(
     later_keys = keys[1:]
     later_at = at[1:]
     for j in range(part.size):
-        key = key_of(0 if floating and part[j] == LOWEST else part[j], flip, floating)
+        key = rank_of(part[j], order)
         better = (key > highest) | (place < 0)
         if masked:
             better &= part_nulls[j] == 0
@@ -91,15 +77,14 @@ def _prefixes(
         later_at[j] = place
 
 
-@compiled(void(INTS, BYTES, INTS, INTS, int64, int64, boolean, int64[:, ::1], INTS))
+@compiled(void(INTS, BYTES, INTS, INTS, int64, ORDER, int64[:, ::1], INTS))
 def bounded_places(
     bits: Array,
     nulls: Array,
     lo: Array,
     hi: Array,
     end: int,
-    flip: int,
-    floating: bool,
+    order: Order,
     scratch: Array,
     out: Array,
 ) -> None:
@@ -112,10 +97,10 @@ def bounded_places(
     while i < lo.size:
         first = lo[i]
         split = max(first, end)
-        _suffixes(bits, nulls, first, split, flip, floating, keys, at)
+        _suffixes(bits, nulls, first, split, order, keys, at)
         last = phase_end(lo, i, split)
         end = max(hi[last - 1], split)
-        _prefixes(bits, nulls, split, end, flip, floating, later_keys, later_at)
+        _prefixes(bits, nulls, split, end, order, later_keys, later_at)
         los = lo[i:last]
         his = hi[i:last]
         rows = out[i:last]
@@ -127,7 +112,7 @@ def bounded_places(
         i = last
 
 
-@compiled(void(INTS, BYTES, INTS, int64, int64, int64, int64, boolean, int64[:, ::1], INTS))
+@compiled(void(INTS, BYTES, INTS, int64, int64, int64, ORDER, int64[:, ::1], INTS))
 def segment_places(
     bits: Array,
     nulls: Array,
@@ -135,8 +120,7 @@ def segment_places(
     w: int,
     start: int,
     stop: int,
-    flip: int,
-    floating: bool,
+    order: Order,
     scratch: Array,
     out: Array,
 ) -> None:
@@ -149,8 +133,8 @@ def segment_places(
             s += 1
         first = max(starts[s], split + 1 - w)
         end = min(min(starts[s + 1], stop), split + w)
-        _suffixes(bits, nulls, first, split, flip, floating, keys, at)
-        _prefixes(bits, nulls, split, end, flip, floating, later_keys, later_at)
+        _suffixes(bits, nulls, first, split, order, keys, at)
+        _prefixes(bits, nulls, split, end, order, later_keys, later_at)
         rows = out[split:end]
         back = split + 1 - w - first  # how far before `first` the first row's window begins
         for k in range(rows.size):

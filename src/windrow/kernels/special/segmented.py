@@ -22,7 +22,7 @@ from numba import boolean, int64, void
 
 from windrow.kernels.special import FLOATS, INTS, Array, compiled
 from windrow.kernels.special.bounded import growing_sums
-from windrow.kernels.special.minmax import LOWEST, key_of, rolling_extremes, value_of
+from windrow.kernels.special.minmax import LOWEST, ORDER, Order, key_of, rolling_extremes, value_of
 from windrow.kernels.special.sums import (
     BLOCK,
     COMPENSATED,
@@ -40,9 +40,9 @@ from windrow.kernels.special.variance import (
 SHORT = 64
 
 
-@compiled(void(INTS, INTS, int64, int64, int64, int64, boolean, INTS))
+@compiled(void(INTS, INTS, int64, int64, int64, ORDER, INTS))
 def segment_extremes(
-    bits: Array, starts: Array, w: int, start: int, stop: int, flip: int, floating: bool, out: Array
+    bits: Array, starts: Array, w: int, start: int, stop: int, order: Order, out: Array
 ) -> None:
     """out[i] is the maximum of the last w rows of i's segment (minimum for a flip of −1)."""
     s = np.searchsorted(starts, start, side="right") - 1
@@ -54,18 +54,18 @@ def segment_extremes(
         if part.size <= w:
             highest = LOWEST
             for i in range(first):
-                highest = max(highest, key_of(part[i], flip, floating))
+                highest = max(highest, key_of(part[i], order))
             for i in range(first, last):
-                highest = max(highest, key_of(part[i], flip, floating))
-                row[i] = value_of(highest, flip, floating)
+                highest = max(highest, key_of(part[i], order))
+                row[i] = value_of(highest, order)
         elif part.size <= SHORT:
             for i in range(first, last):
                 highest = LOWEST
                 for j in range(max(i + 1 - w, 0), i + 1):
-                    highest = max(highest, key_of(part[j], flip, floating))
-                row[i] = value_of(highest, flip, floating)
+                    highest = max(highest, key_of(part[j], order))
+                row[i] = value_of(highest, order)
         else:
-            rolling_extremes(part, w, first, last, flip, floating, row)
+            rolling_extremes(part, w, first, last, order, row)
         s += 1
 
 

@@ -69,29 +69,32 @@ def tile_at(values: Array, first: int, padded: Array) -> Array:
     return padded
 
 
+@compiled(types.UniTuple(float64, 8)(types.UniTuple(float64, 8)))
+def running_sums(x: tuple[float, ...]) -> tuple[float, ...]:
+    """The sums of the first 1 … 8 of eight values, as a tree; backwards, those of the last.
+
+    1.4 times as fast as one chain of additions, whose latency it hides, 1.7 times as fast as
+    vectors with masks, and more exact than the chain.
+    """
+    s01 = x[0] + x[1]
+    s03 = s01 + (x[2] + x[3])
+    s45 = x[4] + x[5]
+    s47 = s45 + (x[6] + x[7])
+    s06 = s03 + (s45 + x[6])
+    return x[0], s01, s01 + x[2], s03, s03 + x[4], s03 + s45, s06, s03 + s47
+
+
 @compiled(void(FLOATS, FLOATS))
 def prefix_sums(tile: Array, prefix: Array) -> None:
-    """prefix[i] is the sum of the values from the beginning of i's block to i.
-
-    Eight values at a time, summed as a tree: 1.4 times as fast as one chain of additions, whose
-    latency it hides, 1.7 times as fast as vectors with masks, and more exact than the chain.
-    """
+    """prefix[i] is the sum of the values from the beginning of i's block to i."""
     for block in range(0, TILE, BLOCK):
         base = 0.0
         for r in range(block, block + BLOCK, 8):
-            s01 = tile[r] + tile[r + 1]
-            s03 = s01 + (tile[r + 2] + tile[r + 3])
-            s45 = tile[r + 4] + tile[r + 5]
-            s47 = s45 + (tile[r + 6] + tile[r + 7])
-            prefix[r] = base + tile[r]
-            prefix[r + 1] = base + s01
-            prefix[r + 2] = base + (s01 + tile[r + 2])
-            prefix[r + 3] = base + s03
-            prefix[r + 4] = base + (s03 + tile[r + 4])
-            prefix[r + 5] = base + (s03 + s45)
-            prefix[r + 6] = base + (s03 + (s45 + tile[r + 6]))
-            base += s03 + s47
-            prefix[r + 7] = base
+            x = tile[r : r + 8]
+            sums = running_sums((x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]))
+            for k in range(8):
+                prefix[r + k] = base + sums[k]
+            base += sums[7]
 
 
 @compiled(void(FLOATS, FLOATS))
@@ -100,19 +103,11 @@ def suffix_sums(tile: Array, suffix: Array) -> None:
     for block in range(0, TILE, BLOCK):
         base = 0.0
         for r in range(block + BLOCK - 8, block - 1, -8):
-            s67 = tile[r + 6] + tile[r + 7]
-            s47 = (tile[r + 4] + tile[r + 5]) + s67
-            s23 = tile[r + 2] + tile[r + 3]
-            s03 = (tile[r] + tile[r + 1]) + s23
-            suffix[r + 7] = base + tile[r + 7]
-            suffix[r + 6] = base + s67
-            suffix[r + 5] = base + (tile[r + 5] + s67)
-            suffix[r + 4] = base + s47
-            suffix[r + 3] = base + (tile[r + 3] + s47)
-            suffix[r + 2] = base + (s23 + s47)
-            suffix[r + 1] = base + ((tile[r + 1] + s23) + s47)
-            base += s03 + s47
-            suffix[r] = base
+            x = tile[r : r + 8]
+            sums = running_sums((x[7], x[6], x[5], x[4], x[3], x[2], x[1], x[0]))
+            for k in range(8):
+                suffix[r + 7 - k] = base + sums[k]
+            base += sums[7]
 
 
 @compiled(_pair(float64, float64))
