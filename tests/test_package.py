@@ -14,6 +14,8 @@ import windrow
 ROOT = Path(windrow.__file__).parent
 LAYERS = [
     "errors",
+    "identity",
+    "compiled",
     "aggregations",
     "stores",
     "algorithms",

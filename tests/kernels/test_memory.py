@@ -17,7 +17,8 @@ PROGRAM = """
 import functools, gc, os, sys
 import numpy as np
 from windrow import aggregation, rolling
-from windrow.kernels import cache, generate
+from windrow.compiled import loaded
+from windrow.kernels import generate
 
 generate.kernel = functools.lru_cache(maxsize=4)(generate.kernel.__wrapped__)
 different, rounds = map(int, sys.argv[1:])
@@ -27,7 +28,7 @@ def scaled(factor):
 
 def resident():
     gc.collect()
-    assert len(cache.loaded) <= 4, len(cache.loaded)
+    assert len(loaded) <= 4, len(loaded)
     with open("/proc/self/statm") as pages:
         print(int(pages.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6)
 

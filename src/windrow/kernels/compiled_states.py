@@ -20,9 +20,9 @@ from numba.core.typing.templates import Signature
 
 from windrow.aggregations.algebra import Algebra, RowAlgebra, number_type
 from windrow.aggregations.base import Aggregation
+from windrow.compiled import INNER
 from windrow.errors import Unsupported
 from windrow.kernels.functions import NotCompilable, embed, first_line
-from windrow.kernels.llvm import INNER
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
+from windrow.compiled import INNER, run_of
 from windrow.errors import Unsupported
-from windrow.kernels import cache
 from windrow.kernels.compiled_states import Compiled, Monoid
 from windrow.kernels.functions import first_line
-from windrow.kernels.llvm import INNER
 from windrow.kernels.loops import protocol
 
 CURSORS = 8
@@ -134,6 +133,7 @@ def kernel(
             "from numba import njit",
             "from numba.core.types import *",
             "from numba.core.types import Tuple",
+            "from windrow.compiled import compiled",
             "CACHEABLE = True",
             f"inner = njit(error_model={error_model!r}, **{INNER})",
             monoid.source,
@@ -142,12 +142,12 @@ def kernel(
             *functions,
             *(f"@inner\n{inspect.getsource(function)}" for function in protocol.SHARED),
             body,
-            f"run = njit(void({', '.join(arguments)}), cache=CACHEABLE, nogil=True,",
-            f"           error_model={error_model!r})(run)",
+            f"run = compiled(run, cached=CACHEABLE, error_model={error_model!r})",
+            f"run.compile(void({', '.join(arguments)}))",
             "",
         ]
     )
-    return Kernel(cache.load(text), loop.STATES, loop.INDICES, monoid, nulls)
+    return Kernel(run_of(text), loop.STATES, loop.INDICES, monoid, nulls)
 
 
 def _tuple_type(items: Sequence[str]) -> str:

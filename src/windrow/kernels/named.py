@@ -23,12 +23,6 @@ from windrow.kernels.special.places import bounded_first, bounded_last
 from windrow.windows.arrays import in_threads, ordinary
 from windrow.windows.positions import LONGEST, Piece, Windows
 
-# By the size of the numbers: for the last w rows of segments, and for windows by their bounds.
-_WHOLE_SUMS: dict[int, tuple[Callable[..., None], Callable[..., None]]] = {
-    1: (integer_sums.segment_sums_u8, integer_sums.bounded_sums_u8),
-    8: (integer_sums.segment_sums_i64, integer_sums.bounded_sums_i64),
-}
-
 
 class Kernel(NamedTuple):
     """A function that answers all windows at once.
@@ -128,10 +122,11 @@ class Question:
 
     def whole_sums(self, values: NDArray[Any]) -> NDArray[np.int64]:
         """The sum of int64 or of bytes in each window, modulo 2⁶⁴."""
-        of_segments, by_bounds = _WHOLE_SUMS[values.dtype.itemsize]
         return self.fill(
-            lambda a, b, out: of_segments(values, self.windows.starts, self.w, a, b, out),
-            lambda lo, hi, end, out: by_bounds(values, lo, hi, out),
+            lambda a, b, out: integer_sums.segment_sums(
+                values, self.windows.starts, self.w, a, b, out
+            ),
+            lambda lo, hi, end, out: integer_sums.bounded_sums(values, lo, hi, out),
             np.int64,
         )
 

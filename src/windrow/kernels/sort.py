@@ -17,8 +17,7 @@ from windrow.windows.arrays import in_threads, ordinary, stretches
 _SMALL = 1 << 31
 
 Move = Callable[[NDArray[Any], NDArray[Any], int, int, NDArray[Any]], None]
-_GATHER: dict[int, Move] = {1: kernels.gather_1, 4: kernels.gather_4, 8: kernels.gather_8}
-_SCATTER: dict[int, Move] = {1: kernels.scatter_1, 4: kernels.scatter_4, 8: kernels.scatter_8}
+_MOVED = {1: np.uint8, 4: np.uint32, 8: np.uint64}  # as what values of so many bytes are moved
 
 
 def order_rows(
@@ -123,10 +122,9 @@ def gather(values: NDArray[Any], order: NDArray[Any], *, threads: int = 1) -> ND
     >>> gather(np.array([3.5, 1.5]), np.array([1, 0], np.int32))
     array([1.5, 3.5])
     """
-    kernel = _GATHER.get(values.dtype.itemsize)
-    if kernel is None or values.dtype.hasobject or order.dtype != np.int32:
+    if not _moves(values, order):
         return values[order]
-    return _moved(kernel, values, order, threads)
+    return _moved(kernels.gather, values, order, threads)
 
 
 def scatter(values: NDArray[Any], order: NDArray[Any], *, threads: int = 1) -> NDArray[Any]:
@@ -135,17 +133,22 @@ def scatter(values: NDArray[Any], order: NDArray[Any], *, threads: int = 1) -> N
     >>> scatter(np.array([1.5, 3.5]), np.array([1, 0], np.int32))
     array([3.5, 1.5])
     """
-    kernel = _SCATTER.get(values.dtype.itemsize)
-    if kernel is None or values.dtype.hasobject or order.dtype != np.int32:
+    if not _moves(values, order):
         out = np.empty_like(values)
         out[order] = values
         return out
-    return _moved(kernel, values, order, threads)
+    return _moved(kernels.scatter, values, order, threads)
+
+
+def _moves(values: NDArray[Any], order: NDArray[Any]) -> bool:
+    """Whether there is a kernel for such values and positions."""
+    kind = values.dtype
+    return kind.itemsize in _MOVED and not kind.hasobject and order.dtype == np.int32
 
 
 def _moved(kernel: Move, values: NDArray[Any], order: NDArray[Any], threads: int) -> NDArray[Any]:
     out = np.empty(order.size, values.dtype)
-    like = {1: np.uint8, 4: np.uint32, 8: np.uint64}[values.dtype.itemsize]
+    like = _MOVED[values.dtype.itemsize]
     given, order = ordinary(values).view(like), ordinary(order)
 
     def move(piece: tuple[int, int]) -> None:

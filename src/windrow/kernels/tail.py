@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numba import int64, njit, void
 from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
+from windrow.compiled import compiled
 from windrow.errors import InvalidArgument
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.columns import Column
@@ -156,7 +156,7 @@ class Tail:
         self.oldest += gone
 
 
-@njit(void(int64[::1], int64[::1], int64[::1]), cache=True, nogil=True)
+@compiled
 def _advance(lo: Positions, hi: Positions, run: Positions) -> None:
     """Note where Two-Stacks stands after these windows."""
     before, split, first, end = run[0], run[1], run[2], run[3]
@@ -166,7 +166,7 @@ def _advance(lo: Positions, hi: Positions, run: Positions) -> None:
             split = end
             first = lo[i]
             if first >= split:
-                before = int64(-1)
+                before = -1
                 split = end = first
         end = max(end, hi[i])
     run[0], run[1], run[2], run[3] = before, split, first, end

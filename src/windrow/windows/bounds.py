@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types, void
+from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from windrow.compiled import compiled
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows.arrays import Positions, in_threads, ordinary, stretches
 
@@ -25,7 +26,7 @@ _FURTHEST = 2**52
 # -- the rows within a size of the current one ---------------------------------------------------
 
 
-@njit(nogil=True)
+@compiled
 def _oldest(t: Any, size: Any, first: Any) -> Any:
     """The oldest time of the window at t; `first` where int64 does not reach so far back."""
     return first if t < first + size else t - size
@@ -43,7 +44,7 @@ def _compiled_older(time: Any, oldest: Any, from_start: Any) -> Any:
     return _older
 
 
-@njit(nogil=True)
+@compiled
 def _fill_ends(
     at: Array, begin: int, stop: int, first: int, end: int, to_end: bool, hi: Array
 ) -> None:
@@ -63,14 +64,7 @@ def _fill_ends(
             hi[i] = past
 
 
-@njit(
-    [
-        void(t[::1], int64[::1], int64, int64, t, t, boolean, boolean, int64[::1], int64[::1])
-        for t in (int64, float64)
-    ],
-    cache=True,
-    nogil=True,
-)
+@compiled
 def _fill(
     at: Array,
     starts: Array,
@@ -150,8 +144,10 @@ def segment_bounds(
         earliest = _FIRST
         reach, closed_start = (size if from_start else max(size - 1, 0)), True
 
+    kind = at.dtype.type
+
     def fill(rows: tuple[int, int]) -> None:
-        _fill(at, starts, *rows, reach, earliest, closed_start, to_end, lo, hi)
+        _fill(at, starts, *rows, kind(reach), kind(earliest), closed_start, to_end, lo, hi)
 
     in_threads(fill, stretches(at.size, threads))
     if size == 0 and not from_start:  # open at its only time, which might have none behind it
@@ -198,15 +194,7 @@ def _compiled_around(t: Any, size: Any, slide: Any, offset: Any) -> Any:
     return _around
 
 
-@njit(
-    [
-        int64(t[::1], int64[::1], t, t, t, int64[::1], int64[::1], t[::1], int64[::1])
-        for t in (int64, float64)
-    ],
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)
+@compiled(error_model="numpy")
 def _hop(
     at: Array,
     starts: Array,
@@ -269,11 +257,11 @@ def hop_bounds(
     at, starts = ordinary(at), ordinary(starts)
     if at.size:
         _check_reach(at, size, slide)
-    m = 0
+    m, sizes = 0, [at.dtype.type(each) for each in (size, slide, offset % slide)]
     for _ in range(2):  # the windows are counted, then written
         lo, hi, segment = (np.empty(m, np.int64) for _ in range(3))
         opens = np.empty(m, at.dtype)
-        m = _hop(at, starts, size, slide, offset % slide, lo, hi, opens, segment)
+        m = _hop(at, starts, *sizes, lo, hi, opens, segment)
     return lo, hi, opens, segment
 
 
@@ -294,7 +282,7 @@ def _check_reach(at: NDArray[Any], size: Any, slide: Any) -> None:
 # -- the last rows, and phases of Two-Stacks ----------------------------------------------------
 
 
-@njit(void(int64[::1], int64, int64, int64[::1], int64[::1]), cache=True, nogil=True)
+@compiled
 def row_bounds(starts: Array, w: int, start: int, lo: Array, hi: Array) -> None:
     """The windows of the rows from `start` on, as many as `lo` has room for: positions [lo, hi)."""
     s = np.searchsorted(starts, start, side="right") - 1
@@ -308,7 +296,7 @@ def row_bounds(starts: Array, w: int, start: int, lo: Array, hi: Array) -> None:
         s += 1
 
 
-@njit(int64(int64[::1], int64, int64), cache=True, nogil=True)
+@compiled
 def phase_end(lo: Array, i: int, split: int) -> int:
     """The first window from i on that begins behind the split; O(log) in how far it is."""
     step = 1
@@ -328,11 +316,7 @@ def phase_end(lo: Array, i: int, split: int) -> int:
     return above
 
 
-@njit(
-    types.UniTuple(int64, 2)(int64[::1], int64[::1], int64, int64),
-    cache=True,
-    nogil=True,
-)
+@compiled
 def phase_after(lo: Array, hi: Array, begin: int, wanted: int) -> tuple[int, int]:
     """The first window from `wanted` on that begins a phase, and the split of the phase before it.
 
@@ -350,7 +334,7 @@ def phase_after(lo: Array, hi: Array, begin: int, wanted: int) -> tuple[int, int
     return i, split
 
 
-@njit(int64(int64[::1], int64[::1]), cache=True, nogil=True)
+@compiled
 def longest(lo: Array, hi: Array) -> int:
     """The length of the longest window; 0 for none."""
     most = 0

@@ -181,7 +181,8 @@ class Windows:
     def _flip(self, begin: int, wanted: int) -> tuple[int, int]:
         """The first window from `wanted` on at which Two-Stacks flips, and the split before it."""
         if self.lo is not None and self.hi is not None:
-            return bounds.phase_after(self.lo, self.hi, begin, wanted)
+            found: tuple[int, int] = bounds.phase_after(self.lo, self.hi, begin, wanted)
+            return found
         assert self.rows is not None
         split = int(self.bounds_of(begin, begin + 1)[0][0])
         flips = -(-(wanted + self.first - split) // self.rows)

@@ -20,10 +20,10 @@ maxima 5.9, sums 5.4, means 5.8, where the same scheme with one value at a time 
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, void
 
-from windrow.kernels.special import FLOATS, INTS, Array, compiled
-from windrow.kernels.special.minmax import LOWEST, ORDER, Order, key_of, value_of
+from windrow.compiled import compiled
+from windrow.kernels.special import Array
+from windrow.kernels.special.minmax import LOWEST, Order, key_of, value_of
 from windrow.kernels.special.sums import BLOCK, plus, running_sums
 from windrow.windows.bounds import phase_end
 
@@ -32,7 +32,7 @@ from windrow.windows.bounds import phase_end
 # Indices are unsigned where they count down, and so never negative for the compiler to ask.
 
 
-@compiled(void(INTS, ORDER, INTS))
+@compiled
 def suffix_maxima(bits: Array, order: Order, into: Array) -> None:
     """into[j] is the highest key from j on; the lowest of all behind the end."""
     n = np.uint64(bits.size)
@@ -44,7 +44,7 @@ def suffix_maxima(bits: Array, order: Order, into: Array) -> None:
         into[j] = highest
 
 
-@compiled(void(INTS, ORDER, INTS))
+@compiled
 def prefix_maxima(bits: Array, order: Order, into: Array) -> None:
     """into[j] is the highest key before j; the lowest of all for none."""
     highest = LOWEST
@@ -55,7 +55,7 @@ def prefix_maxima(bits: Array, order: Order, into: Array) -> None:
         rest[j] = highest
 
 
-@compiled(void(INTS, INTS, INTS, int64, ORDER, int64[:, ::1], INTS))
+@compiled
 def bounded_extremes(
     bits: Array, lo: Array, hi: Array, end: int, order: Order, scratch: Array, out: Array
 ) -> None:
@@ -87,7 +87,7 @@ def bounded_extremes(
 # --- sums ----------------------------------------------------------------------------------
 
 
-@compiled(void(FLOATS, FLOATS))
+@compiled
 def growing_sums(values: Array, into: Array) -> None:
     """into[j] is the sum of the first j values, the same however many follow.
 
@@ -122,7 +122,7 @@ def growing_sums(values: Array, into: Array) -> None:
         high, low = plus(high, low, base)
 
 
-@compiled(void(FLOATS, FLOATS))
+@compiled
 def shrinking_sums(values: Array, into: Array) -> None:
     """into[j] is the sum of the values from j on, in blocks from the end."""
     into[values.size] = 0.0
@@ -145,7 +145,7 @@ def shrinking_sums(values: Array, into: Array) -> None:
         high, low = plus(high, low, base)
 
 
-@compiled(void(FLOATS, INTS, INTS, int64, boolean, float64[:, ::1], FLOATS), error_model="numpy")
+@compiled(error_model="numpy")
 def bounded_sums(
     values: Array, lo: Array, hi: Array, end: int, mean: bool, scratch: Array, out: Array
 ) -> None:

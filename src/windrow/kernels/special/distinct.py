@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int64, void
 
-from windrow.kernels.special import BYTES, INTS, Array, compiled
+from windrow.compiled import compiled
+from windrow.kernels.special import Array
 from windrow.kernels.special.minmax import rank_of
 
 GAMMA = 0x9E3779B97F4A7C15 - 2**64  # an odd number whose bits look like any
 
 
-@compiled(int64(INTS, INTS, int64))
+@compiled
 def _slot(keys: Array, numbers: Array, key: int) -> int:
     """Where the key is, or where it belongs."""
     mixed = key * GAMMA
@@ -21,7 +21,7 @@ def _slot(keys: Array, numbers: Array, key: int) -> int:
     return place
 
 
-@compiled(int64(INTS, BYTES, boolean, INTS))
+@compiled
 def number_values(bits: Array, nulls: Array, floating: bool, codes: Array) -> int:
     """Number the values by first occurrence, −1 for nulls, and tell how many there are.
 
@@ -58,7 +58,7 @@ def number_values(bits: Array, nulls: Array, floating: bool, codes: Array) -> in
     return distinct
 
 
-@compiled(void(INTS, INTS, INTS, INTS, INTS, INTS))
+@compiled
 def window_distinct(
     codes: Array, lo: Array, hi: Array, counts: Array, cursors: Array, out: Array
 ) -> None:

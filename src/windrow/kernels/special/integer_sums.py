@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, njit, void
 
-from windrow.kernels.special import BYTES, INTS, Array, compiled
-
-# Compiled into its callers, for each type of values that they take.
-_inside = njit(nogil=True)
+from windrow.compiled import compiled
+from windrow.kernels.special import Array
 
 
-@_inside
-def _sums_of_segments(
-    values: Array, starts: Array, w: int, start: int, stop: int, out: Array
-) -> None:
+@compiled
+def segment_sums(values: Array, starts: Array, w: int, start: int, stop: int, out: Array) -> None:
+    """out[i] is the sum of the last w rows of i's segment, for rows start … stop − 1."""
     s = np.searchsorted(starts, start, side="right") - 1
     for i in range(start, stop):
         if i == start or i == starts[s + 1]:
@@ -29,8 +25,9 @@ def _sums_of_segments(
         out[i] = total
 
 
-@_inside
-def _sums_by_bounds(values: Array, lo: Array, hi: Array, out: Array) -> None:
+@compiled
+def bounded_sums(values: Array, lo: Array, hi: Array, out: Array) -> None:
+    """out[i] is the sum of values[lo[i]:hi[i]]; lo and hi never fall."""
     head = end = 0
     total = np.int64(0)
     for i in range(lo.size):
@@ -44,31 +41,3 @@ def _sums_by_bounds(values: Array, lo: Array, hi: Array, out: Array) -> None:
             total += np.int64(values[end])
             end += 1
         out[i] = total
-
-
-@compiled(void(INTS, INTS, int64, int64, int64, INTS))
-def segment_sums_i64(
-    values: Array, starts: Array, w: int, start: int, stop: int, out: Array
-) -> None:
-    """out[i] is the sum of the last w rows of i's segment, for rows start … stop − 1."""
-    _sums_of_segments(values, starts, w, start, stop, out)
-
-
-@compiled(void(BYTES, INTS, int64, int64, int64, INTS))
-def segment_sums_u8(
-    values: Array, starts: Array, w: int, start: int, stop: int, out: Array
-) -> None:
-    """The same of bytes, such as marks of nulls."""
-    _sums_of_segments(values, starts, w, start, stop, out)
-
-
-@compiled(void(INTS, INTS, INTS, INTS))
-def bounded_sums_i64(values: Array, lo: Array, hi: Array, out: Array) -> None:
-    """out[i] is the sum of values[lo[i]:hi[i]]; lo and hi never fall."""
-    _sums_by_bounds(values, lo, hi, out)
-
-
-@compiled(void(BYTES, INTS, INTS, INTS))
-def bounded_sums_u8(values: Array, lo: Array, hi: Array, out: Array) -> None:
-    """The same of bytes, such as marks of nulls."""
-    _sums_by_bounds(values, lo, hi, out)

@@ -27,9 +27,9 @@ and pairs in passes of their own, had 3.6 for 1024.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int64, types, uint64, void
 
-from windrow.kernels.special import INTS, Array, compiled
+from windrow.compiled import compiled
+from windrow.kernels.special import Array
 
 BLOCK = 64
 # Eight blocks: the tile's buffers (18 KB) stay in the first-level cache.
@@ -40,10 +40,9 @@ HIGHEST = 2**63 - 1
 INFINITY_BITS = 0x7FF0000000000000
 # The flip, -1 to complement the keys, and whether bits are those of floats.
 Order = tuple[int, bool]
-ORDER = types.Tuple((int64, boolean))
 
 
-@compiled(int64(int64, ORDER))
+@compiled
 def key_of(bits: int, order: Order) -> int:
     """The key of a value.
 
@@ -57,13 +56,13 @@ def key_of(bits: int, order: Order) -> int:
     return key ^ flip
 
 
-@compiled(int64(int64, ORDER))
+@compiled
 def rank_of(bits: int, order: Order) -> int:
     """The key of a value, the same for both zeros."""
     return key_of(0 if order[1] and bits == LOWEST else bits, order)
 
 
-@compiled(int64(int64, ORDER))
+@compiled
 def value_of(key: int, order: Order) -> int:
     """The bits of the value of a key."""
     flip, floating = order
@@ -71,7 +70,7 @@ def value_of(key: int, order: Order) -> int:
     return key ^ ((key >> 63) & (HIGHEST if floating else 0))
 
 
-@compiled(void(INTS, int64, int64, ORDER, boolean, INTS))
+@compiled
 def _load(bits: Array, first: int, last: int, order: Order, pairs: bool, keys: Array) -> None:
     """Fill `keys` with the keys of positions first … last-1, the lowest where there is no value.
 
@@ -94,7 +93,7 @@ def _load(bits: Array, first: int, last: int, order: Order, pairs: bool, keys: A
         previous = key
 
 
-@compiled(void(INTS, INTS, int64, int64))
+@compiled
 def _pairwise(source: Array, target: Array, k: int, size: int) -> None:
     """m₂ₖ from mₖ; the first entries, whose window would begin before `source`, mean nothing."""
     later = source[k:size]
@@ -103,7 +102,7 @@ def _pairwise(source: Array, target: Array, k: int, size: int) -> None:
         into[i] = max(later[i], source[i])
 
 
-@compiled(void(INTS, INTS, int64, int64))
+@compiled
 def _fourfold(source: Array, target: Array, k: int, size: int) -> None:
     """m₄ₖ from mₖ: two doublings in one pass, a third faster than one after the other."""
     # Slices that begin at 0: an index i-k might be negative for all the compiler knows, and a
@@ -116,26 +115,27 @@ def _fourfold(source: Array, target: Array, k: int, size: int) -> None:
         into[i] = max(max(source[i], b[i]), max(c[i], d[i]))
 
 
-@compiled(void(INTS, INTS, uint64, uint64))
+@compiled
 def _column_maxima(rows: Array, target: Array, first: int, step: int) -> None:
     """Maxima of each entry and those 8, 16, … before it in its block; after it for a step of -8."""
     # Indices are unsigned, and so never negative (see _fourfold), and the number of columns is
     # read from an array, for a loop of eight known to be so is unrolled and not vectorised.
     columns = np.uint64(rows.size // (TILE // 8))
+    begin, further = np.uint64(first), np.uint64(step)
     for b in range(0, TILE, BLOCK):
         block = rows[b : b + BLOCK]
         into = target[b : b + BLOCK]
         for c in range(columns):
-            place = c + first
+            place = c + begin
             highest = block[place]
             into[place] = highest
             for _ in range(7):
-                place += step
+                place += further
                 highest = max(highest, block[place])
                 into[place] = highest
 
 
-@compiled(void(INTS, INTS, int64))
+@compiled
 def _suffixes(totals: Array, suffix: Array, size: int) -> None:
     """suffix[k] is the maximum of totals[k:size]."""
     highest = LOWEST
@@ -145,7 +145,7 @@ def _suffixes(totals: Array, suffix: Array, size: int) -> None:
         suffix[k] = highest
 
 
-@compiled(void(INTS, int64, int64, int64, ORDER, INTS))
+@compiled
 def _short(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) -> None:
     """Windows of at most 128 values: two overlapping powers of two. log₂ w passes."""
     source = np.empty(TILE + SHORT, np.int64)
@@ -172,7 +172,7 @@ def _short(bits: Array, w: int, start: int, stop: int, order: Order, out: Array)
             row[i] = value_of(highest[i], order)
 
 
-@compiled(void(INTS, int64, int64, int64, ORDER, INTS))
+@compiled
 def _long(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) -> None:
     """Windows of more than 128 values: suffix, mid and prefix.
 
@@ -231,7 +231,7 @@ def _long(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) 
             out[begin:end] = rows[begin - first : end - first]
 
 
-@compiled(void(INTS, int64, int64, int64, ORDER, INTS))
+@compiled
 def rolling_extremes(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) -> None:
     """out[i] are the bits of the maximum of the last w values up to i; O(1) a row.
 

@@ -8,16 +8,16 @@ byte that is the same in all of them is left out, as the high ones of times most
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int32, int64, njit, uint32, uint64, void
 
-from windrow.kernels.special import BYTES, INTS, Array, compiled
+from windrow.compiled import compiled
+from windrow.kernels.special import Array
 from windrow.kernels.special.minmax import LOWEST, rank_of
 
 # Below this length, insertion beats the counters of eight bytes.
 SHORT = 48
 
 
-@compiled(int64(INTS, int64, int64, INTS))
+@compiled
 def count_codes(codes: Array, begin: int, stop: int, counts: Array) -> int:
     """Count each code among rows begin … stop − 1; how often a code is below the one before.
 
@@ -35,7 +35,7 @@ def count_codes(codes: Array, begin: int, stop: int, counts: Array) -> int:
     return falls
 
 
-@compiled(void(INTS, int64, int64, INTS, int32[::1]))
+@compiled
 def place_codes(codes: Array, begin: int, stop: int, following: Array, order: Array) -> None:
     """Put rows begin … stop − 1 where their code's next one goes; O(1) a row."""
     for i in range(begin, stop):
@@ -44,7 +44,7 @@ def place_codes(codes: Array, begin: int, stop: int, following: Array, order: Ar
         following[code] += 1
 
 
-@compiled(boolean(INTS, INTS, boolean))
+@compiled
 def in_order(bits: Array, starts: Array, floating: bool) -> bool:
     """Whether the values of each segment never fall."""
     for s in range(starts.size - 1):
@@ -55,7 +55,7 @@ def in_order(bits: Array, starts: Array, floating: bool) -> bool:
     return True
 
 
-@compiled(void(uint64[::1], int32[::1]))
+@compiled
 def _insertion(keys: Array, rows: Array) -> None:
     for i in range(1, keys.size):
         key = keys[i]
@@ -69,7 +69,7 @@ def _insertion(keys: Array, rows: Array) -> None:
         rows[j] = row
 
 
-@compiled(boolean(uint64[::1], int32[::1], uint64[::1], int32[::1], int64[:, ::1]))
+@compiled
 def _by_bytes(keys: Array, rows: Array, other_keys: Array, other: Array, counts: Array) -> bool:
     """Sort by each byte in turn, from one pair of arrays to the other; whether it ended there."""
     counts[:] = 0
@@ -100,7 +100,7 @@ def _by_bytes(keys: Array, rows: Array, other_keys: Array, other: Array, counts:
     return moved
 
 
-@compiled(void(INTS, INTS, int64, int64, boolean, int32[::1]))
+@compiled
 def sort_segments(
     bits: Array, starts: Array, begin: int, stop: int, floating: bool, order: Array
 ) -> None:
@@ -136,53 +136,16 @@ def sort_segments(
 
 # --- moving rows ---------------------------------------------------------------------------
 
-# Compiled into its callers, for each size of values that they take.
-_inside = njit(nogil=True)
 
-
-@_inside
-def _gather(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
+@compiled
+def gather(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
+    """out[i] = values[order[i]] for i from begin to stop − 1."""
     for i in range(begin, stop):
         out[i] = values[np.uint32(order[i])]
 
 
-@_inside
-def _scatter(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
+@compiled
+def scatter(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
+    """out[order[i]] = values[i] for i from begin to stop − 1."""
     for i in range(begin, stop):
         out[np.uint32(order[i])] = values[i]
-
-
-@compiled(void(BYTES, int32[::1], int64, int64, BYTES))
-def gather_1(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
-    """out[i] = values[order[i]] for i from begin to stop − 1, of one byte each."""
-    _gather(values, order, begin, stop, out)
-
-
-@compiled(void(uint32[::1], int32[::1], int64, int64, uint32[::1]))
-def gather_4(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
-    """The same of four bytes each."""
-    _gather(values, order, begin, stop, out)
-
-
-@compiled(void(uint64[::1], int32[::1], int64, int64, uint64[::1]))
-def gather_8(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
-    """The same of eight bytes each."""
-    _gather(values, order, begin, stop, out)
-
-
-@compiled(void(BYTES, int32[::1], int64, int64, BYTES))
-def scatter_1(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
-    """out[order[i]] = values[i] for i from begin to stop − 1, of one byte each."""
-    _scatter(values, order, begin, stop, out)
-
-
-@compiled(void(uint32[::1], int32[::1], int64, int64, uint32[::1]))
-def scatter_4(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
-    """The same of four bytes each."""
-    _scatter(values, order, begin, stop, out)
-
-
-@compiled(void(uint64[::1], int32[::1], int64, int64, uint64[::1]))
-def scatter_8(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
-    """The same of eight bytes each."""
-    _scatter(values, order, begin, stop, out)

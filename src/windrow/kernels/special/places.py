@@ -15,17 +15,17 @@ takes 7.9; by bounds 7.4 against 10.
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, void
 
-from windrow.kernels.special import BYTES, INTS, Array, compiled
-from windrow.kernels.special.minmax import LOWEST, ORDER, Order, rank_of
+from windrow.compiled import compiled
+from windrow.kernels.special import Array
+from windrow.kernels.special.minmax import LOWEST, Order, rank_of
 from windrow.windows.bounds import phase_end
 
 # The rows of the scratch: keys and places of the suffixes, keys and places of the prefixes.
 SCRATCH = 4
 
 
-@compiled(void(INTS, BYTES, int64, int64, ORDER, INTS, INTS))
+@compiled
 def _suffixes(
     bits: Array, nulls: Array, first: int, end: int, order: Order, keys: Array, at: Array
 ) -> None:
@@ -52,7 +52,7 @@ def _suffixes(
         at[j] = place
 
 
-@compiled(void(INTS, BYTES, int64, int64, ORDER, INTS, INTS))
+@compiled
 def _prefixes(
     bits: Array, nulls: Array, first: int, end: int, order: Order, keys: Array, at: Array
 ) -> None:
@@ -77,7 +77,7 @@ def _prefixes(
         later_at[j] = place
 
 
-@compiled(void(INTS, BYTES, INTS, INTS, int64, ORDER, int64[:, ::1], INTS))
+@compiled
 def bounded_places(
     bits: Array,
     nulls: Array,
@@ -112,7 +112,7 @@ def bounded_places(
         i = last
 
 
-@compiled(void(INTS, BYTES, INTS, int64, int64, int64, ORDER, int64[:, ::1], INTS))
+@compiled
 def segment_places(
     bits: Array,
     nulls: Array,
@@ -144,7 +144,7 @@ def segment_places(
         split = end
 
 
-@compiled(void(BYTES, INTS, INTS, INTS, INTS))
+@compiled
 def bounded_first(nulls: Array, lo: Array, hi: Array, cursors: Array, out: Array) -> None:
     """out[i] is the first position of the window that is not null; −1 if there is none.
 
@@ -159,7 +159,7 @@ def bounded_first(nulls: Array, lo: Array, hi: Array, cursors: Array, out: Array
     cursors[0] = place
 
 
-@compiled(void(BYTES, INTS, INTS, INTS, INTS))
+@compiled
 def bounded_last(nulls: Array, lo: Array, hi: Array, cursors: Array, out: Array) -> None:
     """The same for the last position that is not null."""
     place, end = cursors[0], cursors[1]

@@ -18,11 +18,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import boolean, int64, void
 
-from windrow.kernels.special import FLOATS, INTS, Array, compiled
+from windrow.compiled import compiled
+from windrow.kernels.special import Array
 from windrow.kernels.special.bounded import growing_sums
-from windrow.kernels.special.minmax import LOWEST, ORDER, Order, key_of, rolling_extremes, value_of
+from windrow.kernels.special.minmax import LOWEST, Order, key_of, rolling_extremes, value_of
 from windrow.kernels.special.sums import (
     BLOCK,
     COMPENSATED,
@@ -40,7 +40,7 @@ from windrow.kernels.special.variance import (
 SHORT = 64
 
 
-@compiled(void(INTS, INTS, int64, int64, int64, ORDER, INTS))
+@compiled
 def segment_extremes(
     bits: Array, starts: Array, w: int, start: int, stop: int, order: Order, out: Array
 ) -> None:
@@ -69,7 +69,7 @@ def segment_extremes(
         s += 1
 
 
-@compiled(void(FLOATS, INTS, int64, int64, int64, boolean, FLOATS, FLOATS), error_model="numpy")
+@compiled(error_model="numpy")
 def segment_sums(
     values: Array,
     starts: Array,
@@ -108,7 +108,7 @@ def segment_sums(
         s += 1
 
 
-@compiled(void(FLOATS, INTS, int64, int64, int64, int64, boolean, FLOATS), error_model="numpy")
+@compiled(error_model="numpy")
 def segment_variances(
     values: Array, starts: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
 ) -> None:

@@ -23,9 +23,9 @@ which pandas special-cases and which come out 1 ulp off at w = 1024.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, types, void
 
-from windrow.kernels.special import FLOATS, Array, compiled
+from windrow.compiled import compiled
+from windrow.kernels.special import Array
 
 BLOCK = 64
 # Two blocks. Short enough that reading and writing memory overlaps with computing (at 4·10⁶ values
@@ -38,10 +38,8 @@ STRIP = 512
 # errors as large as the rounding of their total.
 COMPENSATED = 4096
 
-_pair = types.UniTuple(float64, 2)
 
-
-@compiled(_pair(float64, float64, float64))
+@compiled
 def plus(high: float, low: float, value: float) -> tuple[float, float]:
     """high + low + value, with what rounding takes from high kept in low (Knuth's TwoSum).
 
@@ -55,7 +53,7 @@ def plus(high: float, low: float, value: float) -> tuple[float, float]:
     return total, low
 
 
-@compiled(FLOATS(FLOATS, int64, FLOATS))
+@compiled
 def tile_at(values: Array, first: int, padded: Array) -> Array:
     """The values of a tile, in `padded` among zeros if it reaches over an end of `values`."""
     last = first + TILE
@@ -69,7 +67,7 @@ def tile_at(values: Array, first: int, padded: Array) -> Array:
     return padded
 
 
-@compiled(types.UniTuple(float64, 8)(types.UniTuple(float64, 8)))
+@compiled
 def running_sums(x: tuple[float, ...]) -> tuple[float, ...]:
     """The sums of the first 1 … 8 of eight values, as a tree; backwards, those of the last.
 
@@ -84,7 +82,7 @@ def running_sums(x: tuple[float, ...]) -> tuple[float, ...]:
     return x[0], s01, s01 + x[2], s03, s03 + x[4], s03 + s45, s06, s03 + s47
 
 
-@compiled(void(FLOATS, FLOATS))
+@compiled
 def prefix_sums(tile: Array, prefix: Array) -> None:
     """prefix[i] is the sum of the values from the beginning of i's block to i."""
     for block in range(0, TILE, BLOCK):
@@ -97,7 +95,7 @@ def prefix_sums(tile: Array, prefix: Array) -> None:
             base += sums[7]
 
 
-@compiled(void(FLOATS, FLOATS))
+@compiled
 def suffix_sums(tile: Array, suffix: Array) -> None:
     """suffix[i] is the sum of the values from i to the end of i's block."""
     for block in range(0, TILE, BLOCK):
@@ -110,14 +108,14 @@ def suffix_sums(tile: Array, suffix: Array) -> None:
             base += sums[7]
 
 
-@compiled(_pair(float64, float64))
+@compiled
 def _two_sum(a: float, b: float) -> tuple[float, float]:
     total = a + b
     t = total - a
     return total, (a - (total - t)) + (b - t)
 
 
-@compiled(void(FLOATS, boolean, FLOATS, float64[:, ::1], FLOATS))
+@compiled
 def _block_totals(
     tile: Array, compensated: bool, prefix: Array, totals: Array, scratch: Array
 ) -> None:
@@ -158,7 +156,7 @@ def _block_totals(
             totals[b, 1] = 0.0
 
 
-@compiled(void(float64[:, ::1], float64[:, ::1], int64))
+@compiled
 def _chunk_suffixes(totals: Array, suffix: Array, size: int) -> None:
     """suffix[k] is the sum of totals[k:size], as high and low."""
     high = 0.0
@@ -171,7 +169,7 @@ def _chunk_suffixes(totals: Array, suffix: Array, size: int) -> None:
         suffix[k, 1] = low
 
 
-@compiled(void(FLOATS, int64, int64, int64, float64, float64[:, ::1], FLOATS))
+@compiled
 def short_sums(
     values: Array, w: int, start: int, stop: int, divisor: float, scratch: Array, out: Array
 ) -> None:
@@ -237,7 +235,7 @@ def short_sums(
                 row[i] /= divisor
 
 
-@compiled(void(FLOATS, int64, int64, int64, float64, FLOATS))
+@compiled
 def _long(values: Array, w: int, start: int, stop: int, divisor: float, out: Array) -> None:
     """Windows of more than 64 values: suffix + mid + prefix.
 
@@ -302,7 +300,7 @@ def _long(values: Array, w: int, start: int, stop: int, divisor: float, out: Arr
             out[begin:end] = rows[begin - first : end - first]
 
 
-@compiled(void(FLOATS, int64, int64, int64, FLOATS))
+@compiled
 def rolling_sum_f64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
     """out[i] is the sum of the last w values up to i. O(1) a row, w/32 numbers of scratch."""
     if w <= BLOCK:
@@ -311,7 +309,7 @@ def rolling_sum_f64(values: Array, w: int, start: int, stop: int, out: Array) ->
         _long(values, w, start, stop, 1.0, out)
 
 
-@compiled(void(FLOATS, int64, int64, int64, FLOATS))
+@compiled
 def rolling_mean_f64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
     """out[i] is the mean of the last w values up to i: sums, divided while in the cache."""
     growing = min(max(start, w - 1), stop)

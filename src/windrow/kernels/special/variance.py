@@ -31,9 +31,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import boolean, float64, int64, types, void
 
-from windrow.kernels.special import FLOATS, Array, compiled
+from windrow.compiled import compiled
+from windrow.kernels.special import Array
 from windrow.kernels.special.sums import (
     BLOCK,
     STRIP,
@@ -44,10 +44,8 @@ from windrow.kernels.special.sums import (
     tile_at,
 )
 
-_triple = types.UniTuple(float64, 3)
 
-
-@compiled(float64(float64, float64, float64), error_model="numpy")
+@compiled(error_model="numpy")
 def variance_of(m2: float, n: float, ddof: float) -> float:
     """The variance of n values; NaN if there are not more than ddof of them."""
     if n <= ddof:
@@ -55,7 +53,7 @@ def variance_of(m2: float, n: float, ddof: float) -> float:
     return 0.0 if m2 < 0.0 else m2 / (n - ddof)
 
 
-@compiled(void(FLOATS, int64, int64, int64, int64, FLOATS), error_model="numpy")
+@compiled(error_model="numpy")
 def growing_variances(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -> None:
     """The rows before the first whole window, by Welford's formula. O(w)."""
     mean = 0.0
@@ -69,9 +67,7 @@ def growing_variances(values: Array, w: int, ddof: int, start: int, stop: int, o
             out[i] = variance_of(m2, i + 1, ddof)
 
 
-@compiled(
-    void(FLOATS, int64, int64, int64, int64, boolean, float64[:, ::1], FLOATS), error_model="numpy"
-)
+@compiled(error_model="numpy")
 def short_variances(
     values: Array,
     w: int,
@@ -153,9 +149,7 @@ def short_variances(
                 row[i] = math.sqrt(row[i])
 
 
-@compiled(
-    _triple(float64, float64, float64, float64, float64, float64, float64), error_model="numpy"
-)
+@compiled(error_model="numpy")
 def _combine(
     n: float, mean: float, high: float, low: float, n_b: float, mean_b: float, m2_b: float
 ) -> tuple[float, float, float]:
@@ -170,7 +164,7 @@ def _combine(
     return mean + delta * share, high, low
 
 
-@compiled(void(FLOATS, int64, FLOATS, FLOATS), error_model="numpy")
+@compiled(error_model="numpy")
 def _deviations(tile: Array, at: int, d: Array, squares: Array) -> None:
     """d is each value of a tile less the value at entry `at` of its block."""
     for block in range(0, TILE, BLOCK):
@@ -184,7 +178,7 @@ def _deviations(tile: Array, at: int, d: Array, squares: Array) -> None:
             into_squares[j] = deviation * deviation
 
 
-@compiled(void(float64[:, ::1], float64[:, ::1], int64, float64), error_model="numpy")
+@compiled(error_model="numpy")
 def _chunk_suffixes(chunk: Array, suffix: Array, size: int, anchor: float) -> None:
     """suffix[k]: mean (less the anchor) and M2 (high, low) of the blocks k … size-1 of a chunk."""
     mean = 0.0
@@ -200,7 +194,7 @@ def _chunk_suffixes(chunk: Array, suffix: Array, size: int, anchor: float) -> No
         suffix[k, 2] = low
 
 
-@compiled(void(FLOATS, int64, int64, int64, int64, boolean, FLOATS), error_model="numpy")
+@compiled(error_model="numpy")
 def _long(values: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array) -> None:
     """Windows of more than 64 values: suffix, mid and prefix, as in `sums`.
 
@@ -331,7 +325,7 @@ def _long(values: Array, w: int, ddof: int, start: int, stop: int, root: bool, o
                 rows[i] = math.sqrt(rows[i])
 
 
-@compiled(void(FLOATS, int64, int64, int64, int64, boolean, FLOATS), error_model="numpy")
+@compiled(error_model="numpy")
 def rolling_variances(
     values: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
 ) -> None:

@@ -1,0 +1,214 @@
+"""What a function is: a digest of its code and of all that the code refers to.
+
+Two functions with the same digest do the same; a function that is changed, or that uses a constant
+or another function of the user's that is changed, has another one. It tells whether a state that
+was kept (in a store, in a checkpoint, as machine code on disk) belongs to the functions of today.
+
+    code, constants, defaults, closure
+        └─ functions of the user's own modules: the same again
+        └─ functions of Python and of installed packages: their names
+        └─ objects: their type and their fields
+"""
+
+from __future__ import annotations
+
+import copyreg
+import functools
+import hashlib
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from windrow.errors import InvalidArgument
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
+_INSTALLED = ("site-packages", "dist-packages")
+# What a class has that says nothing of what it does.
+_ASIDE = frozenset({"__dict__", "__weakref__", "__doc__", "__annotations__", "__firstlineno__"})
+
+
+def digest_of(thing: Any, into: str | None = None) -> str:
+    """A digest of a function, or of any object, in hexadecimal digits.
+
+    The functions of the installed package `into` are looked into, as the user's own are.
+
+    >>> from functools import partial
+    >>> digest_of(partial(pow, 2)) == digest_of(partial(pow, 2))
+    True
+    >>> digest_of(partial(pow, 2)) == digest_of(partial(pow, 3))
+    False
+    """
+    made = hashlib.sha256()
+    _Walk(made.update, into).add(thing)
+    return made.hexdigest()[:32]
+
+
+class _Walk:
+    """Feeds everything that an object refers to, in an order that is always the same."""
+
+    def __init__(self, feed: Callable[[bytes], None], into: str | None) -> None:
+        self._feed, self._into = feed, into
+        self._seen: dict[int, int] = {}
+        self._kept: list[Any] = []  # so that no address is used twice
+
+    def add(self, value: Any) -> None:
+        if isinstance(value, _PLAIN):
+            self._say(f"{type(value).__name__} {value!r}")
+            return
+        if id(value) in self._seen:
+            self._say(f"again {self._seen[id(value)]}")
+            return
+        self._seen[id(value)] = len(self._seen)
+        self._kept.append(value)
+        own = getattr(value, "py_func", None)  # a function that Numba compiles
+        value = own if isinstance(own, types.FunctionType) else value
+        for kinds, method in _KINDS:
+            if isinstance(value, kinds):
+                method(self, value)
+                return
+        self._object(value)
+
+    def _say(self, text: str) -> None:
+        data = text.encode("utf-8", "surrogatepass")
+        self._feed(len(data).to_bytes(8, "little") + data)
+
+    def _all(self, what: str, values: Any) -> None:
+        values = list(values)
+        self._say(f"{what} {len(values)}")
+        for value in values:
+            self.add(value)
+
+    # -- kinds of things ----------------------------------------------------------------------
+
+    def _sequence(self, value: Any) -> None:
+        self._all(type(value).__name__, value)
+
+    def _set(self, value: Any) -> None:
+        self._all(type(value).__name__, sorted(digest_of(each, self._into) for each in value))
+
+    def _mapping(self, value: Any) -> None:
+        self._all(type(value).__name__, (part for item in value.items() for part in item))
+
+    def _named(self, value: Any) -> None:
+        self._say(f"named {_name(value)}")
+
+    def _partial(self, value: Any) -> None:
+        self._all("partial", (value.func, value.args, value.keywords))
+
+    def _method(self, value: Any) -> None:
+        self._all("method", (value.__func__, value.__self__))
+
+    def _function(self, value: Any) -> None:
+        if _is_installed(value.__module__, self._into):
+            self._named(value)
+            return
+        cells = [_content(cell) for cell in value.__closure__ or ()]
+        self._all("function", (value.__code__, value.__defaults__, value.__kwdefaults__, cells))
+        for name, used in _globals(value, self._into):
+            self._say(name)
+            self.add(used)
+
+    def _code(self, code: Any) -> None:
+        self._say(f"code {code.co_argcount} {code.co_kwonlyargcount} {code.co_flags}")
+        self._feed(code.co_code)
+        self._all("constants", code.co_consts)
+        self._all("names", (*code.co_names, *code.co_varnames, *code.co_freevars))
+
+    def _class(self, value: Any) -> None:
+        self._named(value)
+        if not _is_installed(value.__module__, self._into):
+            self._all("bases", value.__bases__)
+            fields = {n: v for n, v in vars(value).items() if n not in _ASIDE}
+            self._mapping({n: getattr(v, "__func__", v) for n, v in fields.items()})
+
+    def _array(self, value: Any) -> None:
+        if value.dtype.hasobject:
+            self._all(f"array {value.shape}", value.ravel().tolist())
+        else:
+            self._say(f"array {value.dtype.str} {value.shape}")
+            self._feed(value.tobytes())
+
+    def _object(self, value: Any) -> None:
+        if hasattr(value, "tobytes") and hasattr(value, "dtype"):
+            self._array(value)
+            return
+        if isinstance(value, Callable) and hasattr(value, "__name__"):  # type: ignore[arg-type]
+            self._named(value)
+            return
+        try:
+            parts = _parts(value)
+        except Exception:
+            raise InvalidArgument(
+                f"{value!r} has nothing that it could be recognised by after a restart: give the "
+                f"aggregation a name= (and a version=, to change when its functions do)"
+            ) from None
+        self._all(f"object {_name(type(value))}", parts)
+
+
+_KINDS: tuple[tuple[Any, Callable[[_Walk, Any], None]], ...] = (
+    ((tuple, list), _Walk._sequence),
+    ((set, frozenset), _Walk._set),
+    (dict, _Walk._mapping),
+    (functools.partial, _Walk._partial),
+    (types.MethodType, _Walk._method),
+    (types.FunctionType, _Walk._function),
+    (types.CodeType, _Walk._code),
+    (type, _Walk._class),
+    ((types.ModuleType, types.BuiltinFunctionType), _Walk._named),
+)
+
+
+def _name(value: Any) -> str:
+    return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}"
+
+
+def _parts(value: Any) -> list[Any]:
+    """What an object is made again from, as pickle does it."""
+    reduce = copyreg.dispatch_table.get(type(value))
+    found = value.__reduce_ex__(4) if reduce is None else reduce(value)
+    if isinstance(found, str):  # the name of something in a module
+        return [found]
+    make, arguments, *rest = found
+    state, items, entries = [*rest, None, None, None][:3]
+    return [make, arguments, state, list(items or ()), list(entries or ())]
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet: a function that speaks of itself
+        return None
+
+
+def _globals(function: Any, into: str | None) -> Iterator[tuple[str, Any]]:
+    """What a function's code names in its module, and in the modules that it names there."""
+    names = list(dict.fromkeys(_names(function.__code__)))
+    known = function.__globals__
+    for name in names:
+        if name not in known:
+            continue
+        yield name, known[name]
+        module = known[name]
+        if isinstance(module, types.ModuleType) and not _is_installed(module.__name__, into):
+            yield from ((n, vars(module)[n]) for n in names if n in vars(module))
+
+
+def _names(code: Any) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+@functools.cache
+def _is_installed(module: str | None, into: str | None) -> bool:
+    """Whether a module is Python's or an installed package's, which are known by their names."""
+    top = (module or "").partition(".")[0]
+    if top in ("", "__main__") or (into is not None and top.startswith(into)):
+        return False
+    if top in sys.stdlib_module_names or top == __name__.partition(".")[0]:
+        return True
+    file = getattr(sys.modules.get(module or ""), "__file__", None)
+    return file is not None and any(part in _INSTALLED for part in Path(file).parts)

@@ -1,0 +1,135 @@
+"""Machine code on disk: found by other processes, made anew when damaged, trusted from no other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from windrow import Max, compiled, rolling
+
+PROGRAM = """
+import warnings, sys
+import numpy as np
+from windrow import aggregation, rolling, ArgMax, Max
+SCALE = {scale}
+spread = aggregation(
+    lift=lambda v: (v * SCALE, v * SCALE),
+    combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])),
+    lower=lambda s: s[1] - s[0],
+)
+values = np.random.default_rng(0).normal(size=2000)
+results = [rolling(values, spread, rows=50),
+           rolling(values, ArgMax(), rows=50, algorithm="two_stacks"),
+           rolling(values, Max(), rows=50)]
+print(*(repr(float(each.sum())) for each in results))
+from windrow.compiled import loaded
+from windrow.kernels.special.segmented import segment_extremes
+print(*(sum(run.stats.cache_hits.values()) for run in (*loaded.values(), segment_extremes)))
+"""
+
+
+def start(cache: Path, first: str = "", scale: int = 3) -> subprocess.Popen[str]:
+    environment = {**os.environ, "WINDROW_CACHE_DIR": str(cache), "PYTHONHASHSEED": "random"}
+    return subprocess.Popen(
+        [sys.executable, "-c", f"{first}\n{PROGRAM.format(scale=scale)}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[str, list[int], str]:
+    """The results, whether each function came from the disk, and what was told."""
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    results, hits = out.splitlines()
+    return results, [int(hit) for hit in hits.split()], err
+
+
+def copies(cache: Path) -> list[Path]:
+    return sorted(cache.rglob("*.code"))
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A cache that two processes filled at once, and the results."""
+    cache = tmp_path_factory.mktemp("cache")
+    both = [finish(process) for process in [start(cache), start(cache)]]
+    assert len({results for results, _, _ in both}) == 1
+    assert sum(sum(hits) for _, hits, _ in both) == 3, "one of them waited for the other's"
+    return cache, both[0][0]
+
+
+def test_the_next_process_compiles_nothing(warm: tuple[Path, str]) -> None:
+    cache, expected = warm
+    before = copies(cache)
+    results, hits, told = finish(start(cache))
+    assert (results, hits) == (expected, [1, 1, 1])
+    assert copies(cache) == before
+    assert not list(cache.rglob("*.lock")) and not list(cache.rglob("*.tmp"))
+    assert "compiling" not in told
+
+
+def test_a_changed_function_is_another_one(warm: tuple[Path, str]) -> None:
+    results, hits, _ = finish(start(warm[0], scale=5))
+    assert sorted(hits) == [0, 1, 1]
+    assert results != warm[1]
+
+
+def test_what_is_damaged_is_made_anew_and_told(warm: tuple[Path, str], tmp_path: Path) -> None:
+    cache, expected = warm
+    copied = tmp_path / "copied"
+    for i, path in enumerate(copies(cache)):
+        at = copied / path.relative_to(cache)
+        at.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        at.write_bytes(b"x" * 40 if i % 2 else path.read_bytes()[:-1])
+    results, hits, told = finish(start(copied, "import windrow.compiled as c; c.SILENT = 0.0"))
+    assert (results, hits) == (expected, [0, 0, 0])
+    assert [p.name for p in copies(copied)] == [p.name for p in copies(cache)]
+    assert told.count("windrow: compiling") == 1
+
+
+def test_a_copy_of_the_directory_is_as_good(warm: tuple[Path, str], tmp_path: Path) -> None:
+    shutil.copytree(warm[0], tmp_path, dirs_exist_ok=True)
+    assert finish(start(tmp_path))[:2] == (warm[1], [1, 1, 1])
+
+
+def test_where_nothing_can_be_written_it_runs_with_one_warning(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    _, hits, told = finish(start(blocked))
+    assert hits == [0, 0, 0]
+    assert told.count("WINDROW_CACHE_DIR") == 1 and "cannot be written to" in told
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
+def test_a_directory_that_others_can_write_to_is_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINDROW_CACHE_DIR", str(tmp_path))
+    own = compiled.cache_dir()
+    assert own is not None and own.stat().st_mode & 0o777 == 0o700
+    compiled._usable.cache_clear()
+    own.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="others may write to"):
+        assert compiled.cache_dir() is None
+    assert rolling(np.array([1.0, 2.0]), Max(), rows=2).tolist() == [1.0, 2.0]
+    compiled._usable.cache_clear()
+
+
+@pytest.mark.parametrize("variable", ["WINDROW_CACHE_DIR", "XDG_CACHE_HOME"])
+def test_where_the_cache_is(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WINDROW_CACHE_DIR", raising=False)
+    monkeypatch.setenv(variable, str(tmp_path / "here"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        where = compiled.cache_dir()
+    assert where is not None and where.is_dir() and where.parent == tmp_path / "here"
