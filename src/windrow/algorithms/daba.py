@@ -37,6 +37,8 @@ class Daba(Aggregator):
         vals, aggs = self._vals, self._aggs
         end = vals.end
         agg = state if self._b == end else self._combine(aggs[end - 1], state)
+        if self._undo is not None:
+            self._undo += vals.mark(), aggs.mark()
         vals.append(state)
         aggs.append(agg)
         try:
@@ -46,7 +48,17 @@ class Daba(Aggregator):
             raise
 
     def _evict(self, k: int) -> None:
+        self._vals.drop(0)  # frees what earlier ones have left, and none that may have to return
+        self._aggs.drop(0)
+        if k == 1:
+            self._evict_one_by_one(1)
+        else:
+            self.whole(self._evict_one_by_one, k)
+
+    def _evict_one_by_one(self, k: int) -> None:
         vals, aggs = self._vals, self._aggs
+        if self._undo is not None:
+            self._undo += vals.mark(), aggs.mark()
         for _ in range(k):
             vals.head += 1
             aggs.head += 1
@@ -56,8 +68,6 @@ class Daba(Aggregator):
                 vals.head -= 1
                 aggs.head -= 1
                 raise
-            vals.drop(0)
-            aggs.drop(0)
 
     def _query(self) -> State:
         aggs, back = self._aggs, self._b
@@ -83,6 +93,9 @@ class Daba(Aggregator):
             sum_acc = aggs[acc] if acc != back else NOTHING
             whole = self._plus(self._plus(sum_left, sum_right), sum_acc)
             newest = self._plus(vals[acc - 1], sum_acc)
+            if self._undo is not None:
+                self._note(aggs.__setitem__, left, sum_left)
+                self._note(aggs.__setitem__, acc - 1, aggs[acc - 1])
             aggs[left] = whole
             aggs[acc - 1] = newest
             left, acc = left + 1, acc - 1

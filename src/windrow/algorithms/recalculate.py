@@ -30,10 +30,11 @@ class Recalculate(Aggregator):
 
     def _insert(self, state: State) -> None:
         self._states.append(state)
+        self._note(self._states.pop)
 
     def _evict(self, k: int) -> None:
-        for _ in range(k):
-            self._states.popleft()
+        gone = [self._states.popleft() for _ in range(k)]
+        self._note(self._states.extendleft, gone[::-1])
 
     def _query(self) -> State:
         return self._fold(self._states)

@@ -67,8 +67,9 @@ class SlickDeque(Aggregator):
                     f"{state!r} gave {winner!r}, which is neither"
                 )
             losing += 1
-        for _ in range(losing):
-            nodes.pop()
+        lost = [nodes.pop() for _ in range(losing)]
+        self._note(nodes.extend, lost[::-1])
+        self._note(nodes.pop)
         nodes.append((self._end, state))
         self._end += 1
 
@@ -76,6 +77,7 @@ class SlickDeque(Aggregator):
         self._head += k
         nodes = self._nodes
         while nodes and nodes[0][0] < self._head:
+            self._note(nodes.appendleft, nodes[0])
             nodes.popleft()
 
     def _query(self) -> State:
