@@ -67,6 +67,7 @@ class StoredNodes:
         self.closed = False
         store.acquire(window)
         try:
+            store.finish_removing(window)
             self.record = self._read(self._record_key, "the record")
             swept = self._read(self._garbage_key, "the mark of what was removed")
         except BaseException:
