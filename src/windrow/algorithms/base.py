@@ -62,6 +62,12 @@ def shrunk(capacity: int, size: int) -> int:
     return capacity
 
 
+def _cut(states: Any, length: int) -> None:
+    """Take the newest from a list or deque that is longer than `length`."""
+    while len(states) > length:
+        states.pop()
+
+
 class Aggregator(ABC):
     """A window that is kept aggregated; `windrow.aggregator` makes one by its algorithm's name."""
 
@@ -84,6 +90,7 @@ class Aggregator(ABC):
         self._plus = partial(plus, aggregation.combine)
         self._families: tuple[Hashable, ...] | None = None
         self._undo: list[Callable[[], object]] | None = None  # takes back the steps of `whole`
+        self._wholes = 0  # how often `whole` was called
 
     # -- what it can do ---------------------------------------------------------------------
 
@@ -205,6 +212,7 @@ class Aggregator(ABC):
         """
         if self._undo is not None:
             return steps(*arguments)
+        self._wholes += 1
         before = self.__dict__.copy()
         undo: list[Callable[[], object]] = []
         self._undo = undo
@@ -269,6 +277,14 @@ class Aggregator(ABC):
         """
         if self._undo is not None:
             self._undo.append(partial(take_back, *arguments))
+
+    def _note_length(self, states: Any) -> None:
+        """Note how long a list or deque is, if this is the first step of `whole`.
+
+        Inserts come first, so one note is enough for all of them.
+        """
+        if self._undo is not None and not self._undo:
+            self._undo.append(partial(_cut, states, len(states)))
 
     def _lifted(self, values: Iterable[Any]) -> tuple[list[State], tuple[Hashable, ...] | None]:
         """Return the states of new values, and the families of a window with them in it."""

@@ -31,8 +31,12 @@ class LevelledTree(Aggregator):
         return ChunkedQueue(start)
 
     def _mark(self, queue: ChunkedQueue, position: int | None = None) -> None:
-        """Note a level's ends, and its node at `position`, if a step of `whole` changes them."""
-        if self._undo is not None:
+        """Note a level's ends, and its node at `position`, if a step of `whole` changes them.
+
+        Of several inserts only the first may change a node that was there before them.
+        """
+        if self._undo is not None and queue.noted != self._wholes:
+            queue.noted = self._wholes
             self._undo.append(queue.mark(position))
 
     def _count_while(self, goes: Callable[[State], bool]) -> int:

@@ -71,7 +71,8 @@ class LogMta(LevelledTree):
         self._levels = self._levels[: top + 1]
         for level, node in enumerate(side):
             queue = self._levels[level]
-            self._mark(queue, head >> level)
+            if self._undo is not None:  # also behind inserts: it is another node that changes
+                self._undo.append(queue.mark(head >> level))
             queue.drop((head >> level) - queue.head)
             queue[head >> level] = node
         self._head = head

@@ -29,8 +29,8 @@ class Recalculate(Aggregator):
         return len(self._states)
 
     def _insert(self, state: State) -> None:
+        self._note_length(self._states)
         self._states.append(state)
-        self._note(self._states.pop)
 
     def _evict(self, k: int) -> None:
         gone = [self._states.popleft() for _ in range(k)]

@@ -86,7 +86,7 @@ class BoundaryAggregator(Aggregator):
         if len(self._open) >= chunk and not (self._front and self._closes_on_entry):
             self._close()
         csa = self._plus(self._csa, state)
-        self._note(self._open.pop)
+        self._note_length(self._open)
         self._csa = csa
         self._open.append(state)
         self._size += 1
@@ -95,6 +95,7 @@ class BoundaryAggregator(Aggregator):
         """Draw a boundary behind the newest value."""
         middle = self._plus(self._middle, self._csa)
         chunk = self._closing(self._open, self._csa)
+        self._note_length(self._open)
         self._note(self._closed.pop)
         self._middle, self._open, self._csa = middle, [], NOTHING
         self._closed.append(chunk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
+from functools import partial
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, State
@@ -68,8 +69,8 @@ class SlickDeque(Aggregator):
                 )
             losing += 1
         lost = [nodes.pop() for _ in range(losing)]
-        self._note(nodes.extend, lost[::-1])
-        self._note(nodes.pop)
+        if self._undo is not None:
+            self._undo += partial(nodes.extend, lost[::-1]), nodes.pop
         nodes.append((self._end, state))
         self._end += 1
 

@@ -152,7 +152,8 @@ class Stored(LevelledTree, Closing):
         """
         self._nodes.check()
         if self._undo is not None:
-            self._undo.append(self._nodes.mark())
+            if not self._undo:
+                self._undo.append(self._nodes.mark())
         elif self._nodes.full:
             self._nodes.commit(self._save())
 

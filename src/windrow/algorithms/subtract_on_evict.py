@@ -33,7 +33,7 @@ class SubtractOnEvict(Aggregator):
 
     def _insert(self, state: State) -> None:
         total = self._plus(self._total, state)
-        self._note(self._states.pop)
+        self._note_length(self._states)
         self._total = total
         self._states.append(state)
 

@@ -33,7 +33,7 @@ class TwoStacks(Aggregator):
 
     def _insert(self, state: State) -> None:
         total = self._plus(self._back_total, state)
-        self._note(self._back.pop)
+        self._note_length(self._back)
         self._back_total = total
         self._back.append(state)
 
