@@ -88,7 +88,13 @@ def _window(name: str, size: int, stack: ExitStack) -> Callable[[], Any]:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="windrow-bench-"))
         options["store"] = stack.enter_context(RocksStore(folder))
     swag = aggregator(Max(), algorithm, **options)
-    return lambda: swag.extend(i * 7919 % 1_000_003 for i in range(size))
+    return partial(_fill, swag, size)
+
+
+def _fill(swag: Any, size: int) -> None:
+    for start in range(0, size, PIECE):
+        values = range(start, min(start + PIECE, size))
+        swag.extend(i * 7919 % 1_000_003 for i in values)
 
 
 def _stream(size: int, algorithm: str, state: RollingState) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -90,6 +90,57 @@ def test_what_fails_is_not_done_and_what_is_done_stays(algorithm: str, steps: li
     swag.close()
     with aggregator(Collect(), algorithm, store=store) as swag:
         assert (swag.query() or []) == model
+    store.close()
+
+
+@every_algorithm
+def test_an_extend_that_fails_can_be_repeated(algorithm: str) -> None:
+    """However far it came: nothing of it is in the window, nor in the store."""
+    store = FailingStore()
+    swag = aggregator(Collect(), algorithm, store=store, buffer=4, cache=2)
+    swag.extend(range(50))
+    swag.flush()
+
+    def values() -> Iterator[int]:
+        yield from range(50, 90)
+        if store.away:
+            raise StoreError("the source is away")
+        yield from range(90, 550)
+
+    store.away = True
+    for _ in range(3):
+        with pytest.raises(StoreError, match="away"):
+            swag.extend(values())
+        assert len(swag) == 50
+    store.away = False
+    swag.extend(values())
+    swag.evict(20)
+    swag.close()
+    with aggregator(Collect(), algorithm, store=store) as swag:
+        assert swag.query() == list(range(20, 550))
+    store.close()
+
+
+@every_algorithm
+def test_an_extend_is_written_whole_or_not_at_all(algorithm: str) -> None:
+    """What another process would find while it runs is the window before or after it."""
+    store = MemoryStore()
+    swag = aggregator(Collect(), algorithm, store=store, buffer=2, cache=2)
+    swag.extend(range(10))
+    swag.flush()
+
+    def values() -> Iterator[int]:
+        for value in range(10, 200):
+            found = MemoryStore()
+            found._entries = dict(store._entries)
+            with aggregator(Collect(), algorithm, store=found) as other:
+                assert other.query() == list(range(10))
+            yield value
+
+    swag.extend(values())
+    swag.close()
+    with aggregator(Collect(), algorithm, store=store) as swag:
+        assert swag.query() == list(range(200))
     store.close()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.base import NOTHING, Aggregator
 from windrow.algorithms.chunked_queue import ChunkedQueue
@@ -92,12 +94,10 @@ class Daba(Aggregator):
             sum_acc = aggs[acc] if acc != back else NOTHING
             whole = self._plus(self._plus(sum_left, sum_right), sum_acc)
             newest = self._plus(vals[acc - 1], sum_acc)
-            if self._undo is not None:
-                for position in (left, acc - 1):
-                    if (
-                        position < self._noted_end
-                    ):  # else an insert before this step has put it there
-                        self._note(aggs.__setitem__, position, aggs[position])
+            if self._undo is not None and left < self._noted_end:  # else it came with this `whole`
+                self._undo.append(partial(aggs.__setitem__, left, sum_left))
+                if acc - 1 < self._noted_end:
+                    self._undo.append(partial(aggs.__setitem__, acc - 1, aggs[acc - 1]))
             aggs[left] = whole
             aggs[acc - 1] = newest
             left, acc = left + 1, acc - 1
@@ -106,8 +106,12 @@ class Daba(Aggregator):
     def _note_ends(self) -> None:
         """Note both ends of the queues, if this is the first step of `whole`."""
         if self._undo is not None and not self._undo:
-            self._undo += self._vals.mark(), self._aggs.mark()
             self._noted_end = self._vals.end
+            self._undo.append(partial(self._set_ends, self._vals.head, self._noted_end))
+
+    def _set_ends(self, head: int, end: int) -> None:
+        self._vals.head = self._aggs.head = head
+        self._vals.end = self._aggs.end = end
 
     def _check(self) -> None:
         """The order of the pointers and the size invariants of Lemma 4.1."""
