@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow import Collect, Last, Sum, aggregation, aggregator
-from windrow.errors import InvalidValue
+from windrow.errors import InvalidArgument, InvalidValue
 from windrow.stores import MemoryStore, StoreError
 from windrow.stores.base import Pairs
 
@@ -142,6 +143,14 @@ def test_an_extend_is_written_whole_or_not_at_all(algorithm: str) -> None:
     with aggregator(Collect(), algorithm, store=store) as swag:
         assert swag.query() == list(range(200))
     store.close()
+
+
+@every_algorithm
+def test_an_extend_of_more_than_a_batch_is_refused(algorithm: str) -> None:
+    with aggregator(Sum(), algorithm, store=MemoryStore()) as swag:
+        with pytest.raises(InvalidArgument, match="at most 65536 values in one operation; give"):
+            swag.extend(itertools.count())
+        assert len(swag) == 0
 
 
 @every_algorithm

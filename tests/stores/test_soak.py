@@ -36,7 +36,8 @@ def soak(folder: Path, kind: str, events: int, window: int, most: int) -> None:
         STORES[kind](folder) as store,
         aggregator(Max(), "amta", store=store) as swag,
     ):
-        swag.extend(i * 7919 % 10**6 for i in range(window))
+        for i in range(window):
+            swag.insert(i * 7919 % 10**6)
         swag.flush()
         before = resident()
         for i in range(window, events):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any, NoReturn
@@ -18,6 +19,8 @@ from windrow.stores.base import Closing, Store
 from windrow.stores.encoding import check_storable
 from windrow.stores.errors import CorruptValue, StoreError
 from windrow.stores.nodes import MISSING, StoredNodes
+
+_MOST = 1 << 16  # values of one `extend`: they and the nodes above them are one batch of the store
 
 
 class StoredLevel(ChunkedQueue):
@@ -124,6 +127,16 @@ class Stored(LevelledTree, Closing):
         self._settle()
         check_storable(state)
         super()._insert(state)  # type: ignore[safe-super]  # the algorithm stands behind
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Insert all of `values`, in order, and write them together; if one cannot be, none is."""
+        together = list(itertools.islice(values, _MOST + 1))
+        if len(together) > _MOST:
+            raise InvalidArgument(
+                f"extend: window {self.window!r} lies in {self.store!r} and takes at most {_MOST} "
+                f"values in one operation; give them in parts"
+            )
+        super().extend(together)
 
     def _evict(self, k: int) -> None:
         self._settle()

@@ -29,6 +29,7 @@ MISSING: Any = object()
 Node = tuple[int, int]  # level, m
 _AHEAD = 8  # buffers that may wait for the store; then the window waits
 _LEVELS = 64
+_BATCH = 1 << 17  # nodes that may be written in one batch; a server takes no commands of any size
 _SWEEP = 2048  # positions whose nodes are removed in one batch
 
 
@@ -214,7 +215,7 @@ class StoredNodes:
         """Write one batch, in the background, and start another step if there is more to do."""
         try:
             with self._change:
-                sealed = tuple(self._sealed)
+                sealed = self._next_batch()
             self._write(sealed)
             failure = None
         except BaseException as error:
@@ -227,6 +228,16 @@ class StoredNodes:
                     with suppress(StoreError):  # the store is being closed
                         self._work()
             self._change.notify_all()
+
+    def _next_batch(self) -> tuple[_Sealed, ...]:
+        """Return the oldest sealed buffers, as many as go into one batch, but one at least."""
+        count = nodes = 0
+        for sealed in self._sealed:
+            nodes += len(sealed.nodes)
+            if count and nodes > _BATCH:
+                break
+            count += 1
+        return tuple(self._sealed[:count])
 
     def _write(self, sealed: tuple[_Sealed, ...]) -> None:
         head = sealed[-1].head if sealed else self._durable_head
