@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.base import NOTHING, SMALLEST, Aggregator, shrunk
 
@@ -65,10 +63,10 @@ class FlatFit(Aggregator):
             passed.append(start)
             start = pointers[start % capacity]
         answer = partials[passed.pop() % capacity]
-        if self._undo is not None:
+        if self._undo is not None and len(passed) > 1:
             slots = [position % capacity for position in passed]
-            self._note(_write, pointers, slots, [pointers[slot] for slot in slots])
-            self._note(_write, partials, slots, [partials[slot] for slot in slots])
+            old = [(slot, partials[slot], pointers[slot]) for slot in slots]
+            self._note(_write, partials, pointers, old)
         while len(passed) > 1:
             slot = passed.pop() % capacity
             answer = self._combine(partials[slot], answer)
@@ -94,6 +92,6 @@ class FlatFit(Aggregator):
             assert self._partials[position % len(self._partials)] is not NOTHING
 
 
-def _write(array: list[Any], slots: list[int], values: list[Any]) -> None:
-    for slot, value in zip(slots, values, strict=True):
-        array[slot] = value
+def _write(partials: list[State], pointers: list[int], old: list[tuple[int, State, int]]) -> None:
+    for slot, partial, pointer in old:
+        partials[slot], pointers[slot] = partial, pointer
