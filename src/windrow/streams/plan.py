@@ -131,7 +131,7 @@ class Plan:
         """A digest of all that the state depends on, and the same to be read."""
         logs = [str(family.schema) for family in self.families]
         text = "\n".join(
-            [*(repr(bound.query) for bound in self.bounds), f"in {buckets} buckets of keys"]
+            [*(bound.query.fingerprint for bound in self.bounds), f"in {buckets} buckets of keys"]
         )
         rows = str(self.bounds[0].schema)
         whole = "\n".join([text, rows, *logs, str(self.update)])
