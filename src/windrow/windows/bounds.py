@@ -9,7 +9,7 @@ from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from windrow.compiled import compiled
+from windrow.compiled import compiled, inner
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows.arrays import Positions, in_threads, ordinary, stretches
 
@@ -26,7 +26,7 @@ _FURTHEST = 2**52
 # -- the rows within a size of the current one ---------------------------------------------------
 
 
-@compiled
+@inner
 def _oldest(t: Any, size: Any, first: Any) -> Any:
     """The oldest time of the window at t; `first` where int64 does not reach so far back."""
     return first if t < first + size else t - size
@@ -44,7 +44,7 @@ def _compiled_older(time: Any, oldest: Any, from_start: Any) -> Any:
     return _older
 
 
-@compiled
+@inner
 def _fill_ends(
     at: Array, begin: int, stop: int, first: int, end: int, to_end: bool, hi: Array
 ) -> None:
@@ -296,7 +296,7 @@ def row_bounds(starts: Array, w: int, start: int, lo: Array, hi: Array) -> None:
         s += 1
 
 
-@compiled
+@inner
 def phase_end(lo: Array, i: int, split: int) -> int:
     """The first window from i on that begins behind the split; O(log) in how far it is."""
     step = 1

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.compiled import compiled
+from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.minmax import LOWEST, Order, rank_of
 from windrow.windows.bounds import phase_end
@@ -25,7 +25,7 @@ from windrow.windows.bounds import phase_end
 SCRATCH = 4
 
 
-@compiled
+@inner
 def _suffixes(
     bits: Array, nulls: Array, first: int, end: int, order: Order, keys: Array, at: Array
 ) -> None:
@@ -52,7 +52,7 @@ def _suffixes(
         at[j] = place
 
 
-@compiled
+@inner
 def _prefixes(
     bits: Array, nulls: Array, first: int, end: int, order: Order, keys: Array, at: Array
 ) -> None:

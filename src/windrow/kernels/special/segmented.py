@@ -27,8 +27,7 @@ from windrow.kernels.special.sums import (
     BLOCK,
     COMPENSATED,
     STRIP,
-    rolling_mean_f64,
-    rolling_sum_f64,
+    long_sums,
     short_sums,
 )
 from windrow.kernels.special.variance import (
@@ -101,10 +100,14 @@ def segment_sums(
             sums = scratch[1:]
             for i in range(first, last):
                 row[i] = sums[i] / (i + 1) if mean else sums[i]
-        elif mean:
-            rolling_mean_f64(part, w, first, last, row)
         else:
-            rolling_sum_f64(part, w, first, last, row)
+            whole = min(max(first, w - 1), last) if mean else first
+            if whole > first:  # means of windows that are still growing
+                long_sums(part, w, first, whole, 1.0, row)
+                for i in range(first, whole):
+                    row[i] /= i + 1
+            if whole < last:
+                long_sums(part, w, whole, last, float(w) if mean else 1.0, row)
         s += 1
 
 

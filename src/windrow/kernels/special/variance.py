@@ -32,7 +32,7 @@ import math
 
 import numpy as np
 
-from windrow.compiled import compiled
+from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.sums import (
     BLOCK,
@@ -45,7 +45,7 @@ from windrow.kernels.special.sums import (
 )
 
 
-@compiled(error_model="numpy")
+@inner(error_model="numpy")
 def variance_of(m2: float, n: float, ddof: float) -> float:
     """The variance of n values; NaN if there are not more than ddof of them."""
     if n <= ddof:
@@ -53,7 +53,7 @@ def variance_of(m2: float, n: float, ddof: float) -> float:
     return 0.0 if m2 < 0.0 else m2 / (n - ddof)
 
 
-@compiled(error_model="numpy")
+@inner(error_model="numpy")
 def growing_variances(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -> None:
     """The rows before the first whole window, by Welford's formula. O(w)."""
     mean = 0.0
@@ -67,7 +67,7 @@ def growing_variances(values: Array, w: int, ddof: int, start: int, stop: int, o
             out[i] = variance_of(m2, i + 1, ddof)
 
 
-@compiled(error_model="numpy")
+@inner(error_model="numpy")
 def short_variances(
     values: Array,
     w: int,
@@ -143,13 +143,14 @@ def short_variances(
             for i in range(rows):
                 row[i] = row_m2[i] / (w - ddof)
         else:
-            row[:] = np.nan
+            for i in range(rows):
+                row[i] = np.nan
         if root:
             for i in range(rows):
                 row[i] = math.sqrt(row[i])
 
 
-@compiled(error_model="numpy")
+@inner(error_model="numpy")
 def _combine(
     n: float, mean: float, high: float, low: float, n_b: float, mean_b: float, m2_b: float
 ) -> tuple[float, float, float]:
@@ -164,7 +165,7 @@ def _combine(
     return mean + delta * share, high, low
 
 
-@compiled(error_model="numpy")
+@inner(error_model="numpy")
 def _deviations(tile: Array, at: int, d: Array, squares: Array) -> None:
     """d is each value of a tile less the value at entry `at` of its block."""
     for block in range(0, TILE, BLOCK):
@@ -178,7 +179,7 @@ def _deviations(tile: Array, at: int, d: Array, squares: Array) -> None:
             into_squares[j] = deviation * deviation
 
 
-@compiled(error_model="numpy")
+@inner(error_model="numpy")
 def _chunk_suffixes(chunk: Array, suffix: Array, size: int, anchor: float) -> None:
     """suffix[k]: mean (less the anchor) and M2 (high, low) of the blocks k … size-1 of a chunk."""
     mean = 0.0
@@ -194,7 +195,7 @@ def _chunk_suffixes(chunk: Array, suffix: Array, size: int, anchor: float) -> No
         suffix[k, 2] = low
 
 
-@compiled(error_model="numpy")
+@inner(error_model="numpy")
 def _long(values: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array) -> None:
     """Windows of more than 64 values: suffix, mid and prefix, as in `sums`.
 
@@ -325,7 +326,7 @@ def _long(values: Array, w: int, ddof: int, start: int, stop: int, root: bool, o
                 rows[i] = math.sqrt(rows[i])
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", inline="always")
 def rolling_variances(
     values: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
 ) -> None:
