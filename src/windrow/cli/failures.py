@@ -33,7 +33,7 @@ EXTRAS: dict[str, tuple[Package, ...]] = {
     ),
     "sql": (("sqlglot", "30.30", "30.31"), ("lark", "1.2", None)),
     "arrow": (("pyarrow", "18", None),),
-    "spark": (("pyspark", "4.2", None), ("pandas", "2.2", "3")),
+    "spark": (("pyspark", "4.2", None), ("pandas", "2.2", "3"), ("protobuf", "6.33.5", None)),
     "polars": (("polars", "1", None),),
     "rocksdb": (("rocksdict", "0.3.29", None),),
     "lmdb": (("lmdb", "1.6", None),),
