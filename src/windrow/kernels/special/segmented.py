@@ -35,6 +35,7 @@ from windrow.kernels.special.variance import (
     short_variances,
     variance_of,
 )
+from windrow.windows.bounds import last_at
 
 SHORT = 64
 
@@ -44,7 +45,7 @@ def segment_extremes(
     bits: Array, starts: Array, w: int, start: int, stop: int, order: Order, out: Array
 ) -> None:
     """out[i] is the maximum of the last w rows of i's segment (minimum for a flip of −1)."""
-    s = np.searchsorted(starts, start, side="right") - 1
+    s = last_at(starts, start)
     while s < starts.size - 1 and starts[s] < stop:
         first = max(start - starts[s], 0)
         last = min(stop, starts[s + 1]) - starts[s]
@@ -84,7 +85,7 @@ def segment_sums(
     `scratch` is longer than any segment of at most w rows.
     """
     strips = np.empty((2, STRIP + BLOCK))
-    s = np.searchsorted(starts, start, side="right") - 1
+    s = last_at(starts, start)
     while s < starts.size - 1 and starts[s] < stop:
         first = max(start - starts[s], 0)
         last = min(stop, starts[s + 1]) - starts[s]
@@ -117,7 +118,7 @@ def segment_variances(
 ) -> None:
     """out[i] is the variance of the last w rows of i's segment, or its root; NaN for ≤ ddof."""
     strips = np.empty((6, STRIP + BLOCK))
-    s = np.searchsorted(starts, start, side="right") - 1
+    s = last_at(starts, start)
     while s < starts.size - 1 and starts[s] < stop:
         first = max(start - starts[s], 0)
         last = min(stop, starts[s + 1]) - starts[s]
