@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,23 @@ def test_evict_takes_a_whole_number(algorithm: str, k: Any) -> None:
     assert swag.query() == [1]
 
 
+@pytest.mark.parametrize("algorithm", [a for a in ALGORITHMS if algorithm_class(a).out_of_order])
+@pytest.mark.parametrize("at", [math.nan, np.float32("nan"), np.datetime64("NaT"), Decimal("NaN")])
+def test_a_time_that_has_no_place_among_others(algorithm: str, at: Any) -> None:
+    swag: Any = aggregator(Collect(), algorithm)
+    for times in ([], [1, 3]):
+        for t in times:
+            swag.insert(t, at=t)
+        with pytest.raises(InvalidValue, match=r"insert: at=.* is no time"):
+            swag.insert(2, at=at)
+        assert (swag.query() or []) == times
+        swag._check()
+    with pytest.raises(InvalidValue, match=r"evict: at=.* is no time"):
+        swag.evict(at=at)
+    swag.insert(2, at=2)
+    assert swag.query() == [1, 2, 3]
+
+
 @without_inverse
 def test_values_that_cannot_be_compared_are_refused_at_once(algorithm: str) -> None:
     swag = aggregator(Max(), algorithm)
@@ -66,8 +84,6 @@ def test_values_that_cannot_be_compared_are_refused_at_once(algorithm: str) -> N
 
 
 def test_decimals_and_floats_do_not_mix() -> None:
-    from decimal import Decimal
-
     swag = aggregator(Sum())
     swag.insert(1)
     swag.insert(Decimal("0.5"))

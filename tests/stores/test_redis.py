@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 from tests.stores.servers import RedisServer
 from tests.stores.stream import Model, open_window, step
 from windrow import Max, aggregator
-from windrow.stores import RedisStore, StoreUnavailable, WindowInUse
+from windrow.stores import CorruptValue, RedisStore, StoreUnavailable, WindowInUse
 
 every_algorithm = pytest.mark.parametrize("algorithm", ["amta", "log_mta"])
 
@@ -112,5 +113,49 @@ def test_a_server_that_lost_everything_is_noticed(tmp_path: Path) -> None:
             swag.insert(4)
             with pytest.raises(WindowInUse, match=r"lease is lost.* or the server lost its data"):
                 swag.flush()
+    finally:
+        server.stop()
+
+
+@every_algorithm
+def test_a_server_that_went_back_to_older_data_is_noticed(tmp_path: Path, algorithm: str) -> None:
+    folder, older = tmp_path / "now", tmp_path / "older"
+    folder.mkdir()
+    server, model = RedisServer(folder), Model()
+    server.start()
+    try:
+        with RedisStore(server.url) as store:
+            swag = open_window(store, algorithm)
+
+            def run(steps: int) -> None:
+                for _ in range(steps):
+                    step(swag, model.done)
+                    model.step()
+                swag.flush()
+
+            def insert_and_flush() -> None:
+                swag.insert(1)
+                swag.flush()
+
+            run(300)
+            shutil.copytree(folder, older)
+            before = model.head, model.end
+            run(300)
+            server.kill()
+            shutil.rmtree(folder)
+            shutil.copytree(older, folder)
+            server.start()
+            # An insert of Log MTA may read before anything is written, and miss what it reads.
+            told = "gone back to older data" if algorithm == "amta" else "older data|is missing"
+            with pytest.raises(CorruptValue, match=told):
+                insert_and_flush()
+        with RedisStore(server.url) as store:
+            swag = open_window(store, algorithm)
+            assert (swag._head, swag._end) == before, "nothing was written on top of it"
+            older_model = Model()
+            while (older_model.head, older_model.end) != before:
+                older_model.step()
+            older_model.check(swag)
+            swag.close()
     finally:
         server.stop()

@@ -56,6 +56,14 @@ class Stream:
     def last(self, rows: int) -> list[int]:
         return [value for _, value in self.events[-rows:]]
 
+    def is_late(self, t: Any) -> bool:
+        return self.newest is not None and t < self.newest
+
+    def is_dropped(self, t: Any, size: Any, closed: str) -> bool:
+        """Whether a late value has no place in the window by time."""
+        oldest = self.newest - size if self.is_late(t) else t - 1
+        return bool(t < oldest if closed in ("both", "left") else t <= oldest)
+
 
 # -- in order --------------------------------------------------------------------------------
 
@@ -160,9 +168,10 @@ def test_late_values_go_to_their_place_and_later_ones_are_counted(
     for i, (step, back) in enumerate(events):
         front += step
         t = front - back if back < 8 else front  # mostly in order
-        if stream.newest is not None and stream.newest - t > lateness:
+        if stream.is_late(t) and stream.newest - t > lateness:
             dropped += 1
         else:
+            dropped += stream.is_dropped(t, size, closed)
             stream.add(t, i)
         expected = stream.within(size, closed)
         assert w.push(i, at=START + timedelta(seconds=t)) == (expected or None)
@@ -177,14 +186,15 @@ def test_flatfat_by_name_takes_any_lateness(
     closed: str, events: list[tuple[int, int]], size: int
 ) -> None:
     w = window(Concat(), delta=size, closed=closed, algorithm="flatfat")
-    stream, front = Stream(), 0
+    stream, front, dropped = Stream(), 0, 0
     for i, (step, back) in enumerate(events):
         front += step
+        dropped += stream.is_dropped(front - back, size, closed)
         stream.add(front - back, i)
         expected = "".join(f"{n}," for n in stream.within(size, closed))
         assert w.push(f"{i},", at=front - back) == (expected or None)
+        assert w.late == dropped
         w._check()
-    assert w.late == 0
 
 
 @given(events=disorder, rows=st.integers(1, 9), lateness=st.one_of(st.none(), st.integers(1, 9)))
@@ -198,13 +208,24 @@ def test_the_last_rows_by_time(
     for i, (step, back) in enumerate(events):
         front += step
         t = front - back
-        if lateness is not None and stream.newest is not None and stream.newest - t > lateness:
+        if lateness is not None and stream.is_late(t) and stream.newest - t > lateness:
             dropped += 1
         else:
             stream.add(t, i)
+            dropped += i not in stream.last(rows)
         assert w.push(i, at=t) == stream.last(rows)
         assert w.late == dropped
         w._check()
+
+
+@pytest.mark.parametrize("extent", [{"range": 5}, {"rows": 2}, {"range": 5, "closed": "left"}])
+def test_a_value_for_which_the_window_has_no_place_is_counted(extent: dict[str, Any]) -> None:
+    w = window(Collect(), lateness=10, **extent)
+    for t in (19, 20, 21):
+        w.push(t, at=t)
+    before = w.query()
+    assert (w.push(12, at=12), w.late) == (before, 1)
+    w._check()
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "daba", "amta", "recalculate"])

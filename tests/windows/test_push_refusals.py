@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta, timezone
@@ -181,41 +180,6 @@ def test_a_null_that_waits_lets_nothing_else_in(at: int) -> None:
     with pytest.raises(InvalidValue, match="holds number values, so 'x'"):
         w.push("x", at=at)
     assert [w.push(4, at=1), w.push(5, at=2)] == [3, 4]
-
-
-def test_a_combine_that_raises_while_old_values_leave_is_made_up_for() -> None:
-    fuse = -1
-
-    def plus(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-        nonlocal fuse
-        fuse -= 1
-        if fuse == 0:
-            raise ZeroDivisionError
-        return a + b
-
-    tuples = aggregation(lift=lambda v: (v,), combine=plus, lower=list)
-    for extent in ({"rows": 4}, {"range": 3}, {"range": 3, "closed": "neither"}):
-        for algorithm in ("amta", "flatfat", "daba", "two_stacks"):
-            made = functools.partial(window, tuples, algorithm=algorithm, **extent)
-            twins = made(), made()
-            for t in range(9):
-                twins[0].push(t, at=t)
-                if t != 7:
-                    twins[1].push(t, at=t)
-            with_it, without = (twin.query() for twin in twins)
-            for burns in range(1, 7):
-                w = made()
-                for t in range(7):
-                    w.push(t, at=t)
-                fuse, raised = burns, False
-                try:
-                    w.push(7, at=7)
-                except ZeroDivisionError:
-                    raised = True
-                fuse = -1
-                answer = w.push(8, at=8)
-                assert answer == with_it or (raised and answer == without), (extent, algorithm)
-                w._check()
 
 
 # -- what a window says of itself ------------------------------------------------------------

@@ -83,11 +83,12 @@ class Amta(LevelledTree):
         return self._plus(self._r0, self._r1)
 
     def _append(self, level: int, m: int, node: State) -> None:
-        if level == len(self._levels):
-            self._levels.append(self._queue(level, m))
+        if level == len(self._levels) or self._levels[level].end != m:
+            # A new level, or one whose nodes up to m would begin before the window.
+            above = self._levels[level + 1 :]
+            self._levels = [*self._levels[:level], self._queue(level, m), *above]
         queue = self._levels[level]
-        if queue.end != m:  # what would stand between began before the window
-            queue = self._levels[level] = self._queue(level, m)
+        self._mark(queue)
         queue.append(node)
 
     def _drop(self, head: int) -> None:
@@ -97,6 +98,7 @@ class Amta(LevelledTree):
             first = -(-head >> level)
             if first == -(-old >> level):
                 break
+            self._mark(queue)
             queue.drop(max(0, min(first, queue.end) - queue.head))
 
     def _check(self) -> None:

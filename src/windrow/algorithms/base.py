@@ -5,7 +5,8 @@
 values and refuses those that do not fit.
 
 Every operation computes first and changes the structure last: when a `combine` raises, the
-window is what it was before.
+window is what it was before. What takes several steps (`extend`, an `evict` of many, a push) runs
+by `whole`: what a step changes in place, it notes how to take back.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from windrow.aggregations.base import Aggregation, State
 from windrow.errors import EmptyWindow, InvalidArgument, InvalidValue, Unsupported, whole_number
+
+Result = TypeVar("Result")
 
 
 class _Nothing:
@@ -59,6 +62,12 @@ def shrunk(capacity: int, size: int) -> int:
     return capacity
 
 
+def _cut(states: Any, length: int) -> None:
+    """Take the newest from a list or deque that is longer than `length`."""
+    while len(states) > length:
+        states.pop()
+
+
 class Aggregator(ABC):
     """A window that is kept aggregated; `windrow.aggregator` makes one by its algorithm's name."""
 
@@ -80,6 +89,8 @@ class Aggregator(ABC):
         self._combine = aggregation.combine
         self._plus = partial(plus, aggregation.combine)
         self._families: tuple[Hashable, ...] | None = None
+        self._undo: list[Callable[[], object]] | None = None  # takes back the steps of `whole`
+        self._wholes = 0  # how often `whole` was called
 
     # -- what it can do ---------------------------------------------------------------------
 
@@ -122,9 +133,13 @@ class Aggregator(ABC):
         self._families = families
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Insert each of `values`, in order."""
-        for value in values:
-            self.insert(value)
+        """Insert all of `values`, in order; if one cannot be, none is.
+
+        They are in memory together, so give very many in parts.
+        """
+        states, families = self._lifted(values)
+        self.whole(self._insert_each, states)
+        self._families = families
 
     def evict(self, k: int = 1) -> None:
         """Remove the `k` oldest values."""
@@ -190,6 +205,32 @@ class Aggregator(ABC):
         self._fitting(value, self._families if len(self) else None)
         self.aggregation.lift(value)
 
+    def whole(self, steps: Callable[..., Result], *arguments: Any) -> Result:
+        """Return what `steps(*arguments)` returns; if it raises, the window is what it was before.
+
+        The steps are operations on this window: inserts, then at most one evict, then queries.
+        """
+        if self._undo is not None:
+            return steps(*arguments)
+        self._wholes += 1
+        before = self.__dict__.copy()
+        undo: list[Callable[[], object]] = []
+        self._undo = undo
+        try:
+            return steps(*arguments)
+        except BaseException:
+            for take_back in reversed(undo):
+                take_back()
+            self.__dict__.update(before)
+            raise
+        finally:
+            self._undo = None
+
+    @property
+    def oldest_time(self) -> Any:
+        """The time of the oldest value; None where values have no times."""
+        return None
+
     def queries(self, ranges: Sequence[int]) -> list[Any]:
         """Return the aggregates of the newest r values, for each r of `ranges`."""
         self._check_ranges(ranges)
@@ -228,6 +269,35 @@ class Aggregator(ABC):
         """Assert every invariant of the structure; for tests and for finding faults."""
 
     # -- shared steps -----------------------------------------------------------------------
+
+    def _note(self, take_back: Callable[..., object], *arguments: Any) -> None:
+        """Note how a change in place is taken back, if it is a step of `whole`.
+
+        Attributes need no note: `whole` has kept what they were.
+        """
+        if self._undo is not None:
+            self._undo.append(partial(take_back, *arguments))
+
+    def _note_length(self, states: Any) -> None:
+        """Note how long a list or deque is, if this is the first step of `whole`.
+
+        Inserts come first, so one note is enough for all of them.
+        """
+        if self._undo is not None and not self._undo:
+            self._undo.append(partial(_cut, states, len(states)))
+
+    def _lifted(self, values: Iterable[Any]) -> tuple[list[State], tuple[Hashable, ...] | None]:
+        """Return the states of new values, and the families of a window with them in it."""
+        families = self._families if len(self) else None
+        states = []
+        for value in values:
+            families = self._fitting(value, families)
+            states.append(self.aggregation.lift(value))
+        return states, families
+
+    def _insert_each(self, states: Iterable[State]) -> None:
+        for state in states:
+            self._insert(state)
 
     def _fold(self, states: Iterable[State]) -> State:
         """Return the ⊕ of the states that are not NOTHING, oldest first."""

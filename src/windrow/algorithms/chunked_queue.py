@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 _BITS = 8
@@ -29,11 +31,12 @@ class ChunkedQueue:
     (1, 3, 'b')
     """
 
-    __slots__ = ("_chunks", "_freed", "end", "head")
+    __slots__ = ("_chunks", "_freed", "end", "head", "noted")
 
     def __init__(self, start: int = 0) -> None:
         self.head = self.end = start
         self._chunks: dict[int, list[Any]] = {}
+        self.noted = -1  # for which `whole` of an aggregator its ends were noted
         self._freed = start >> _BITS  # chunks before this number are gone
 
     def __len__(self) -> int:
@@ -57,8 +60,21 @@ class ChunkedQueue:
 
     def drop(self, k: int) -> None:
         """Remove the k oldest. O(1) whatever k is: their chunks are freed by later operations."""
-        self.head += k
         self._free(1)
+        self.head += k
+
+    def mark(self, position: int | None = None) -> Callable[[], None]:
+        """Return a function that sets the ends, and what lies at `position`, back to what they are.
+
+        It can be used while no operation after the next `drop` has freed a chunk.
+        """
+        old = None if position is None else self[position]
+        return partial(self._return, self.head, self.end, position, old)
+
+    def _return(self, head: int, end: int, position: int | None, old: Any) -> None:
+        self.head, self.end = head, end
+        if position is not None:
+            self[position] = old
 
     def _free(self, most: int) -> None:
         first = self.head >> _BITS

@@ -29,6 +29,7 @@ class Daba(Aggregator):
         self._vals = ChunkedQueue()
         self._aggs = ChunkedQueue()
         self._l = self._r = self._a = self._b = 0
+        self._noted_end = 0  # where the window ended when `whole` began
 
     def __len__(self) -> int:
         return len(self._vals)
@@ -37,6 +38,7 @@ class Daba(Aggregator):
         vals, aggs = self._vals, self._aggs
         end = vals.end
         agg = state if self._b == end else self._combine(aggs[end - 1], state)
+        self._note_ends()
         vals.append(state)
         aggs.append(agg)
         try:
@@ -46,7 +48,16 @@ class Daba(Aggregator):
             raise
 
     def _evict(self, k: int) -> None:
+        self._vals.drop(0)  # frees what earlier ones have left, and none that may have to return
+        self._aggs.drop(0)
+        if k == 1:
+            self._evict_one_by_one(1)
+        else:
+            self.whole(self._evict_one_by_one, k)
+
+    def _evict_one_by_one(self, k: int) -> None:
         vals, aggs = self._vals, self._aggs
+        self._note_ends()
         for _ in range(k):
             vals.head += 1
             aggs.head += 1
@@ -56,8 +67,6 @@ class Daba(Aggregator):
                 vals.head -= 1
                 aggs.head -= 1
                 raise
-            vals.drop(0)
-            aggs.drop(0)
 
     def _query(self) -> State:
         aggs, back = self._aggs, self._b
@@ -83,10 +92,22 @@ class Daba(Aggregator):
             sum_acc = aggs[acc] if acc != back else NOTHING
             whole = self._plus(self._plus(sum_left, sum_right), sum_acc)
             newest = self._plus(vals[acc - 1], sum_acc)
+            if self._undo is not None:
+                for position in (left, acc - 1):
+                    if (
+                        position < self._noted_end
+                    ):  # else an insert before this step has put it there
+                        self._note(aggs.__setitem__, position, aggs[position])
             aggs[left] = whole
             aggs[acc - 1] = newest
             left, acc = left + 1, acc - 1
         self._l, self._r, self._a, self._b = left, right, acc, back
+
+    def _note_ends(self) -> None:
+        """Note both ends of the queues, if this is the first step of `whole`."""
+        if self._undo is not None and not self._undo:
+            self._undo += self._vals.mark(), self._aggs.mark()
+            self._noted_end = self._vals.end
 
     def _check(self) -> None:
         """The order of the pointers and the size invariants of Lemma 4.1."""

@@ -58,6 +58,10 @@ class FlatFAT:
 
     def update(self, writes: Iterable[tuple[int, State]]) -> None:
         """Write m slots: at most m·(1 + ⌈log₂(n/m)⌉) ⊕. All or nothing is written."""
+        self.write(self.renewed(writes))
+
+    def renewed(self, writes: Iterable[tuple[int, State]]) -> dict[int, State]:
+        """Return the nodes that `update` would write, by their index; the tree stays as it is."""
         tree = self._tree
         new: dict[int, State] = {self.size + slot: state for slot, state in writes}
         level = dict.fromkeys(node >> 1 for node in new)
@@ -69,8 +73,16 @@ class FlatFAT:
                     new[right] if right in new else tree[right],
                 )
             level = dict.fromkeys(node >> 1 for node in level)
-        for node, state in new.items():
-            tree[node] = state
+        return new
+
+    def write(self, nodes: dict[int, State]) -> None:
+        """Write nodes as `renewed` returned them, or `present`: no ⊕."""
+        for node, state in nodes.items():
+            self._tree[node] = state
+
+    def present(self, nodes: Iterable[int]) -> dict[int, State]:
+        """Return what the tree has at these indices."""
+        return {node: self._tree[node] for node in nodes}
 
     def aggregate(self) -> State:
         """The ⊕ of all slots: no ⊕ at all."""

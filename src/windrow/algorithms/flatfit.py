@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.base import NOTHING, SMALLEST, Aggregator, shrunk
 
@@ -63,6 +65,10 @@ class FlatFit(Aggregator):
             passed.append(start)
             start = pointers[start % capacity]
         answer = partials[passed.pop() % capacity]
+        if self._undo is not None:
+            slots = [position % capacity for position in passed]
+            self._note(_write, pointers, slots, [pointers[slot] for slot in slots])
+            self._note(_write, partials, slots, [partials[slot] for slot in slots])
         while len(passed) > 1:
             slot = passed.pop() % capacity
             answer = self._combine(partials[slot], answer)
@@ -86,3 +92,8 @@ class FlatFit(Aggregator):
             pointer = self._pointers[position % len(self._pointers)]
             assert position < pointer <= self._end, (position, pointer, self._end)
             assert self._partials[position % len(self._partials)] is not NOTHING
+
+
+def _write(array: list[Any], slots: list[int], values: list[Any]) -> None:
+    for slot, value in zip(slots, values, strict=True):
+        array[slot] = value

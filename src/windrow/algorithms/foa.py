@@ -129,8 +129,10 @@ class Foa(Aggregator):
         self._version = self._version._insert(state)
 
     def _evict(self, k: int) -> None:
+        version = self._version
         for _ in range(k):
-            self._version = self._version.evict()
+            version = version.evict()
+        self._version = version
 
     def _query(self) -> State:
         return self._version._query()
@@ -149,13 +151,16 @@ def aggregate_of(cells: Any) -> State:
 
 
 def check_lists(front: Any, ahead: Any, back: Any, size: int) -> None:
-    """Assert |F| − |B| = |N| and at most one suspended cell, at `ahead` (Lemma 3.1)."""
+    """Assert |F| − |B| = |N| and at most one suspended cell, at `ahead` (Lemma 3.1).
+
+    Operations that failed or were taken back may have forced cells behind `ahead` already.
+    """
     cell, seen, found_ahead = front, 0, ahead is None
     while cell is not None:
         seen += 1
         found_ahead = found_ahead or cell is ahead
         if cell.suspended:
-            assert cell is ahead, "a suspended cell must lie at the rotation's position"
+            assert found_ahead, "a suspended cell must not lie before the rotation's position"
             return
         cell = cell.tail
     assert found_ahead, "ahead must be a part of front"

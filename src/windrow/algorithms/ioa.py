@@ -20,6 +20,9 @@ class _Cell:
         self.acc: _Cell | None = None
 
 
+_Lists = tuple[_Cell | None, _Cell | None, _Cell | None]  # front, ahead, back
+
+
 class Ioa(Aggregator):
     """At most 4 ⊕ an insert, 3 an evict, 1 a query.
 
@@ -46,29 +49,34 @@ class Ioa(Aggregator):
     def _insert(self, state: State) -> None:
         back = self._back
         agg = state if back is None else self._combine(back.agg, state)
-        self._step(self._front, _Cell(state, agg, back))
+        lists = self._step(self._front, self._ahead, _Cell(state, agg, back))
+        self._front, self._ahead, self._back = lists
         self._size += 1
 
     def _evict(self, k: int) -> None:
+        lists = self._front, self._ahead, self._back
         for _ in range(k):
-            front = self._front
+            front, ahead, back = lists
             assert front is not None
             self._force(front)
-            self._step(front.tail, self._back)
-            self._size -= 1
+            lists = self._step(front.tail, ahead, back)
+        self._front, self._ahead, self._back = lists
+        self._size -= k
 
     def _query(self) -> State:
         return self._plus(aggregate_of(self._front), aggregate_of(self._back))
 
-    def _step(self, front: _Cell | None, back: _Cell | None) -> None:
-        """Advance the rotation by one cell, or start the next one when it is done."""
-        ahead = self._ahead
+    def _step(self, front: _Cell | None, ahead: _Cell | None, back: _Cell | None) -> _Lists:
+        """Return the lists with the rotation one cell further, or the next one begun.
+
+        To force a cell changes no list, only when its tail is computed: so what was done of steps
+        that failed may stay.
+        """
         if ahead is not None:
             self._force(ahead)
-            self._front, self._ahead, self._back = front, ahead.tail, back
-        else:
-            rotated = None if back is None else self._rotate(front, back, None)
-            self._front, self._ahead, self._back = rotated, rotated, None
+            return front, ahead.tail, back
+        rotated = None if back is None else self._rotate(front, back, None)
+        return rotated, rotated, None
 
     def _rotate(self, left: _Cell | None, right: _Cell, acc: _Cell | None) -> _Cell:
         """The first cell of left ++ reversed(right) ++ acc; |right| = |left| + 1."""

@@ -30,6 +30,15 @@ class LevelledTree(Aggregator):
         """Return an empty level whose first node will be `start`."""
         return ChunkedQueue(start)
 
+    def _mark(self, queue: ChunkedQueue, position: int | None = None) -> None:
+        """Note a level's ends, and its node at `position`, if a step of `whole` changes them.
+
+        Of several inserts only the first may change a node that was there before them.
+        """
+        if self._undo is not None and queue.noted != self._wholes:
+            queue.noted = self._wholes
+            self._undo.append(queue.mark(position))
+
     def _count_while(self, goes: Callable[[State], bool]) -> int:
         levels, head = self._levels, self._head
         return self._search(lambda level, m: levels[level][m], head, self._end, goes) - head

@@ -44,11 +44,11 @@ class LogMta(LevelledTree):
             other = self._join(top, head >> top) if grown else self._levels[top][head >> top]
         total = self._plus(other, side[-1])
         if top == len(self._levels):
-            self._levels.append(self._queue(top, head >> top))
+            self._levels = [*self._levels, self._queue(top, head >> top)]
             if other is not NOTHING:
                 self._levels[top].append(other)
         for level, node in enumerate(side):
-            _put(self._levels[level], position >> level, node)
+            self._put(self._levels[level], position >> level, node)
         self._end, self._total = position + 1, total
 
     def _evict(self, k: int) -> None:
@@ -68,9 +68,11 @@ class LogMta(LevelledTree):
         if head >> top != (end - 1) >> top:
             other = self._levels[top][(end - 1) >> top]
         self._total = self._plus(side[-1], other)
-        del self._levels[top + 1 :]
+        self._levels = self._levels[: top + 1]
         for level, node in enumerate(side):
             queue = self._levels[level]
+            if self._undo is not None:  # also behind inserts: it is another node that changes
+                self._undo.append(queue.mark(head >> level))
             queue.drop((head >> level) - queue.head)
             queue[head >> level] = node
         self._head = head
@@ -83,6 +85,15 @@ class LogMta(LevelledTree):
         below = self._levels[level - 1]
         left = below[2 * m] if 2 * m >= below.head else NOTHING
         return self._plus(left, below[2 * m + 1])
+
+    def _put(self, queue: ChunkedQueue, position: int, node: State) -> None:
+        """Write the newest node of a level, which may be there already."""
+        if position == queue.end:
+            self._mark(queue)
+            queue.append(node)
+        else:
+            self._mark(queue, position)
+            queue[position] = node
 
     def _check(self) -> None:
         head, end = self._head, self._end
@@ -101,10 +112,3 @@ def _height(head: int, end: int) -> int:
     while ((end - 1) >> level) - (head >> level) > 1:
         level += 1
     return level
-
-
-def _put(queue: ChunkedQueue, position: int, node: State) -> None:
-    if position == queue.end:
-        queue.append(node)
-    else:
-        queue[position] = node

@@ -43,7 +43,7 @@ class Pba(BoundaryAggregator):
     _closes_on_entry = False
 
     def _closing(self, states: list[State], aggregate: State) -> Chunk:
-        chunk = ReversingChunk(states, aggregate)
+        chunk = ReversingChunk(states.copy(), aggregate)  # it may have to be opened again
         chunk.pending = _workers().submit(self._reverse, chunk)
         return chunk
 

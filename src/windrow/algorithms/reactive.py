@@ -60,6 +60,7 @@ class ReactiveAggregator(Aggregator):
 
     def insert(self, value: Any, at: Any = None) -> None:
         """Add `value` as the newest, or at the place that its time `at` gives it (after equals)."""
+        _check_time("insert", at)
         families = self._fitting(value, self._families if self._size else None)
         state = self.aggregation.lift(value)
         newest = self._time(self._span - 1) if self._span else None
@@ -79,12 +80,7 @@ class ReactiveAggregator(Aggregator):
 
     def extend(self, values: Iterable[Any]) -> None:
         """Insert all of `values` as the newest, with one update of the tree."""
-        values = list(values)
-        families = self._families if self._size else None
-        states = []
-        for value in values:
-            families = self._fitting(value, families)
-            states.append(self.aggregation.lift(value))
+        states, families = self._lifted(values)
         newest = self._time(self._span - 1) if self._span else None
         self._append([(state, newest) for state in states])
         self._families = families
@@ -94,7 +90,13 @@ class ReactiveAggregator(Aggregator):
         if at is None:
             super().evict(k)
             return
+        _check_time("evict", at)
         self._clear([self._at(at)])
+
+    @property
+    def oldest_time(self) -> Any:
+        """The time of the oldest value; None where values have no times."""
+        return self._time(0) if self._span else None
 
     def _insert(self, state: State) -> None:
         self._append([(state, None)])
@@ -145,19 +147,32 @@ class ReactiveAggregator(Aggregator):
 
     def _write(self, entries: list[tuple[int, State, Any]]) -> None:
         """Write states and times to their slots, with one update of the tree."""
-        self._fat.update([(slot, state) for slot, state, _ in entries])
+        self._update([(slot, state) for slot, state, _ in entries])
         for slot, _, at in entries:
+            self._note(self._times.__setitem__, slot, self._times[slot])
             self._times[slot] = at
 
+    def _update(self, writes: list[tuple[int, State]]) -> None:
+        """Write states to their slots; the ends of the window are about to change, too."""
+        nodes = self._fat.renewed(writes)
+        if self._undo is not None:
+            self._note(self._fat.write, self._fat.present(nodes))
+        self._fat.write(nodes)
+
     def _clear(self, places: list[int]) -> None:
-        """Make holes of places."""
-        self._fat.update([(self._slot(place), NOTHING) for place in places])
-        self._size -= len(places)
+        """Make holes of places, or lay out anew what remains if it fills less than a quarter."""
+        size = self._size - len(places)
+        if size < self._fat.size // 4 and self._fat.size > SMALLEST:
+            gone = set(places)
+            self._rebuild(self._entries(p for p in self._filled() if p not in gone))
+            return
+        self._update([(self._slot(place), NOTHING) for place in places])
+        self._size = size
         self._trim()
 
     def _append(self, entries: list[tuple[State, Any]]) -> None:
         if self._span + len(entries) > self._fat.size:
-            self._rebuild(self._entries() + entries)
+            self._rebuild(self._entries(self._filled()) + entries)
             return
         self._write([(self._slot(self._span + i), *entry) for i, entry in enumerate(entries)])
         self._span += len(entries)
@@ -169,7 +184,7 @@ class ReactiveAggregator(Aggregator):
         while hole < self._span and self._fat[self._slot(hole)] is not NOTHING:
             hole += 1
         if hole == self._span == self._fat.size:
-            entries = self._entries()
+            entries = self._entries(self._filled())
             before = sum(filled < place for filled in self._filled())
             entries.insert(before, (state, at))
             self._rebuild(entries)
@@ -181,19 +196,16 @@ class ReactiveAggregator(Aggregator):
         self._size += 1
 
     def _trim(self) -> None:
-        """Forget holes at both ends, and halve what has become too large."""
+        """Forget holes at both ends."""
         while self._span and self._fat[self._front] is NOTHING:
             self._front = self._slot(1)
             self._span -= 1
         while self._span and self._fat[self._slot(self._span - 1)] is NOTHING:
             self._span -= 1
-        if self._size < self._fat.size // 4 and self._fat.size > SMALLEST:
-            self._rebuild(self._entries())
 
-    def _entries(self) -> list[tuple[State, Any]]:
-        """The values and their times, oldest first, without the holes."""
-        slots = map(self._slot, self._filled())
-        return [(self._fat[slot], self._times[slot]) for slot in slots]
+    def _entries(self, places: Iterable[int]) -> list[tuple[State, Any]]:
+        """The values at places, and their times."""
+        return [(self._fat[slot], self._times[slot]) for slot in map(self._slot, places)]
 
     def _rebuild(self, entries: list[tuple[State, Any]]) -> None:
         """Lay the entries out anew, without holes: as many slots if they fill at most ¾ of them."""
@@ -203,7 +215,8 @@ class ReactiveAggregator(Aggregator):
         size = shrunk(size, len(entries))
         padding = size - len(entries)
         states = [state for state, _ in entries] + [NOTHING] * padding
-        self._fat = FlatFAT(states, self.aggregation.combine)
+        fat = FlatFAT(states, self.aggregation.combine)
+        self._fat = fat
         self._times = [at for _, at in entries] + [None] * padding
         self._front, self._span, self._size = 0, len(entries), len(entries)
 
@@ -245,6 +258,12 @@ class ReactiveAggregator(Aggregator):
             assert all(not b < a for a, b in itertools.pairwise(times)), times
         if self.aggregation.exact:
             self._fat._check(_same)
+
+
+def _check_time(operation: str, at: Any) -> None:
+    """Raise if a time has no place among others, as NaN and NaT have none."""
+    if at != at:
+        raise InvalidValue(f"{operation}: at={at!r} is no time: it has no place among others")
 
 
 def _same(a: Any, b: Any) -> bool:

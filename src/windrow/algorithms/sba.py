@@ -85,20 +85,27 @@ class BoundaryAggregator(Aggregator):
         chunk = self._chunk or optimal_chunk(self._size + 1)
         if len(self._open) >= chunk and not (self._front and self._closes_on_entry):
             self._close()
-        self._csa = self._plus(self._csa, state)
+        csa = self._plus(self._csa, state)
+        self._note_length(self._open)
+        self._csa = csa
         self._open.append(state)
         self._size += 1
 
     def _close(self) -> None:
         """Draw a boundary behind the newest value."""
-        self._middle = self._plus(self._middle, self._csa)
-        self._closed.append(self._closing(self._open, self._csa))
-        self._open, self._csa = [], NOTHING
+        middle = self._plus(self._middle, self._csa)
+        chunk = self._closing(self._open, self._csa)
+        self._note_length(self._open)
+        self._note(self._closed.pop)
+        self._middle, self._open, self._csa = middle, [], NOTHING
+        self._closed.append(chunk)
 
     def _evict(self, k: int) -> None:
         gone = self._gone + k
         if gone < len(self._front):
-            self._front[self._gone : gone] = [NOTHING] * k
+            leaving = slice(self._gone, gone)
+            self._note(self._front.__setitem__, leaving, self._front[leaving])
+            self._front[leaving] = [NOTHING] * k
             self._gone = gone
         else:
             self._enter(gone - len(self._front))
@@ -109,7 +116,7 @@ class BoundaryAggregator(Aggregator):
         chunks = list(self._closed)
         closes = gone > sum(map(len, chunks)) or (gone and self._closes_on_entry)
         if closes and self._open:
-            chunks.append(self._closing(self._open.copy(), self._csa))
+            chunks.append(self._closing(self._open, self._csa))
         left = 0
         while left < len(chunks) and gone >= len(chunks[left]):
             gone -= len(chunks[left])

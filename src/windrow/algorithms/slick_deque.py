@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
+from functools import partial
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, State
@@ -67,8 +68,9 @@ class SlickDeque(Aggregator):
                     f"{state!r} gave {winner!r}, which is neither"
                 )
             losing += 1
-        for _ in range(losing):
-            nodes.pop()
+        lost = [nodes.pop() for _ in range(losing)]
+        if self._undo is not None:
+            self._undo += partial(nodes.extend, lost[::-1]), nodes.pop
         nodes.append((self._end, state))
         self._end += 1
 
@@ -76,6 +78,7 @@ class SlickDeque(Aggregator):
         self._head += k
         nodes = self._nodes
         while nodes and nodes[0][0] < self._head:
+            self._note(nodes.appendleft, nodes[0])
             nodes.popleft()
 
     def _query(self) -> State:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cached_property, partial
 from typing import Any, NoReturn
 
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.amta import Amta
-from windrow.algorithms.base import NOTHING
+from windrow.algorithms.base import NOTHING, Result
 from windrow.algorithms.chunked_queue import ChunkedQueue
 from windrow.algorithms.levels import LevelledTree
 from windrow.algorithms.log_mta import LogMta
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.stores.base import Closing, Store
 from windrow.stores.encoding import check_storable
-from windrow.stores.errors import CorruptValue
+from windrow.stores.errors import CorruptValue, StoreError
 from windrow.stores.nodes import MISSING, StoredNodes
 
 
@@ -67,6 +68,13 @@ class StoredLevel(ChunkedQueue):
         if k:
             self.head += k
             self._first = NOTHING
+
+    def mark(self, position: int | None = None) -> Callable[[], None]:
+        """Return a function that sets the ends back; no node between them is ever changed."""
+        return partial(self._set, self.head, self.end, self._first, self._tail)
+
+    def _set(self, head: int, end: int, first: State, tail: State) -> None:
+        self.head, self.end, self._first, self._tail = head, end, first, tail
 
     def save(self) -> tuple[Any, ...]:
         """Return the ends, as a store can hold them."""
@@ -121,18 +129,39 @@ class Stored(LevelledTree, Closing):
         self._settle()
         super()._evict(k)  # type: ignore[safe-super]
         self._nodes.evicted(self._head)
-        if self._nodes.full and not self._nodes.waits:
-            self._nodes.commit(self._save())  # so that removing begins, even if nothing follows
+        if self._undo is None:
+            self._begin_removing()
+
+    def whole(self, steps: Callable[..., Result], *arguments: Any) -> Result:
+        """`Aggregator.whole`; the steps are written to the store together, too."""
+        if self._undo is not None:
+            return steps(*arguments)
+        self._settle()
+        result = super().whole(steps, *arguments)
+        self._begin_removing()
+        return result
 
     def _query(self) -> State:
         self._nodes.check()
         return super()._query()  # type: ignore[safe-super]
 
     def _settle(self) -> None:
-        """Raise what failed in the background, and commit if the buffer is full."""
+        """Raise what failed in the background, and commit if the buffer is full.
+
+        Between the steps of `whole` nothing is committed: they may have to be taken back.
+        """
         self._nodes.check()
-        if self._nodes.full:
+        if self._undo is not None:
+            if not self._undo:
+                self._undo.append(self._nodes.mark())
+        elif self._nodes.full:
             self._nodes.commit(self._save())
+
+    def _begin_removing(self) -> None:
+        """Commit if the buffer is full, so that old nodes go even if no operation follows."""
+        if self._nodes.full and not self._nodes.waits:
+            with suppress(StoreError):  # the store is being closed; the next operation tells
+                self._nodes.commit(self._save())
 
     def _queue(self, level: int, start: int) -> ChunkedQueue:
         return StoredLevel(self._nodes, level, start)
@@ -159,7 +188,7 @@ class Stored(LevelledTree, Closing):
         """Return what runs, where it lies, and why."""
         return f"{super().explain()}\nin window {self.window!r} of {self.store!r}"
 
-    @functools.cached_property
+    @cached_property
     def _fingerprint(self) -> str:
         return self.aggregation.fingerprint
 

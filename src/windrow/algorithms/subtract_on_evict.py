@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 
 from windrow.aggregations.base import Aggregation, State
@@ -31,14 +32,20 @@ class SubtractOnEvict(Aggregator):
         return len(self._states)
 
     def _insert(self, state: State) -> None:
-        self._total = self._plus(self._total, state)
+        total = self._plus(self._total, state)
+        self._note_length(self._states)
+        self._total = total
         self._states.append(state)
 
     def _evict(self, k: int) -> None:
-        total = self._total
-        for _ in range(k):
-            total = self.aggregation.inverse(total, self._states[0]) if len(self) > 1 else NOTHING
-            self._total = total
+        gone, total = list(itertools.islice(self._states, k)), NOTHING
+        if k < len(self):
+            total = self._total
+            for state in gone:
+                total = self.aggregation.inverse(total, state)
+        self._note(self._states.extendleft, gone[::-1])
+        self._total = total
+        for _ in gone:
             self._states.popleft()
 
     def _query(self) -> State:

@@ -32,14 +32,18 @@ class TwoStacks(Aggregator):
         return len(self._front) + len(self._back)
 
     def _insert(self, state: State) -> None:
-        self._back_total = self._plus(self._back_total, state)
+        total = self._plus(self._back_total, state)
+        self._note_length(self._back)
+        self._back_total = total
         self._back.append(state)
 
     def _evict(self, k: int) -> None:
         if k > len(self._front):
             self._flip(k - len(self._front))
         else:
-            del self._front[len(self._front) - k :]
+            front, rest = self._front, len(self._front) - k
+            self._note(front.extend, front[rest:])
+            del front[rest:]
 
     def _flip(self, leaving: int) -> None:
         """Turn the back, less its `leaving` oldest values, into the front."""

@@ -103,16 +103,29 @@ class Store(Closing):
         return sorted(key[1:].decode() for key, _ in self.scan(keys.RECORD))
 
     def remove(self, window: str) -> None:
-        """Delete a window that nobody has open, and all its entries. O(number of entries)."""
+        """Delete a window that nobody has open, and all its entries. O(number of entries).
+
+        The window is gone with the first batch. If the rest is interrupted, it is done when the
+        name is opened or removed again.
+        """
         name = keys.name_of(window)
         self.acquire(window)
         try:
-            self.batch([], [keys.RECORD + name, keys.GARBAGE + name], window)
-            nodes = [key for key, _ in self.scan(keys.nodes_of(name))]
-            for start in range(0, len(nodes), _CHUNK):
-                self.batch([], nodes[start : start + _CHUNK], window)
+            record = [keys.RECORD + name, keys.GARBAGE + name]
+            self.batch([(keys.REMOVED + name, b"1")], record, window)
+            self.finish_removing(window)
         finally:
             self.release(window)
+
+    def finish_removing(self, window: str) -> None:
+        """Delete the nodes that `remove` has left behind, if any; the caller holds the window."""
+        name = keys.name_of(window)
+        if self.get(keys.REMOVED + name) is None:
+            return
+        nodes = [key for key, _ in self.scan(keys.nodes_of(name))]
+        for start in range(0, len(nodes), _CHUNK):
+            self.batch([], nodes[start : start + _CHUNK], window)
+        self.batch([], [keys.REMOVED + name], window)
 
     def acquire(self, window: str) -> None:
         """Hold `window` until `release`: nobody else can open it meanwhile."""

@@ -2,6 +2,7 @@
 
     m name                        the window's record: its ends, results, stack and tails
     g name                        the position before which its nodes were removed
+    r name                        the window is being removed, and its nodes are nobody's
     l name                        who has the window (only where a store needs it)
     n length name level position  a node: level one byte, position eight, so nodes lie in order
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from windrow.errors import InvalidArgument
 
-RECORD, GARBAGE, LOCK, NODE = b"m", b"g", b"l", b"n"
+RECORD, GARBAGE, REMOVED, LOCK, NODE = b"m", b"g", b"r", b"l", b"n"
 _LONGEST = 255
 
 

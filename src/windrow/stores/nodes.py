@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from windrow.errors import InvalidArgument, whole_number
@@ -65,6 +67,7 @@ class StoredNodes:
         self.closed = False
         store.acquire(window)
         try:
+            store.finish_removing(window)
             self.record = self._read(self._record_key, "the record")
             swept = self._read(self._garbage_key, "the mark of what was removed")
         except BaseException:
@@ -139,6 +142,15 @@ class StoredNodes:
         """Note that the window begins at `head` now."""
         self._evicted += head - self.head
         self.head = head
+
+    def mark(self) -> Callable[[], None]:
+        """Return a function that takes back what is put and evicted until the next commit."""
+        return partial(self._return, len(self._buffer), self.head, self._evicted)
+
+    def _return(self, size: int, head: int, evicted: int) -> None:
+        while len(self._buffer) > size:
+            self._buffer.popitem()
+        self.head, self._evicted = head, evicted
 
     @property
     def full(self) -> bool:

@@ -13,16 +13,23 @@ from urllib.parse import urlsplit
 from windrow.errors import InvalidArgument
 from windrow.stores import keys
 from windrow.stores.base import Pairs, Store, extra
-from windrow.stores.errors import StoreError, StoreUnavailable, WindowInUse
+from windrow.stores.errors import CorruptValue, StoreError, StoreUnavailable, WindowInUse
 
 Result = TypeVar("Result")
 
 # A script is one step for Redis, in memory and in its log. All begin with a check that the lease is
-# still this process's own: one that lost it, by a long pause say, must not write any more.
-_OWN = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end\n"
+# still this process's own: one that lost it, by a long pause say, must not write any more. It is
+# "token:number", with the number of the owner's last batch. Where that is smaller than one that
+# was confirmed, the server has gone back to older data, on top of which nothing may be written.
+_OWN = """
+local owner, last = string.match(redis.call('GET', KEYS[1]) or '', '^(%x+):(%d+)$')
+if owner ~= ARGV[1] then return 0 end
+"""
 _BATCH = f"""{_OWN}
-local puts = tonumber(ARGV[2])
-for i = 1, puts do redis.call('SET', KEYS[1 + i], ARGV[2 + i]) end
+if tonumber(last) < tonumber(ARGV[2]) then return -1 end
+redis.call('SET', KEYS[1], ARGV[1] .. ':' .. ARGV[3], 'KEEPTTL')
+local puts = tonumber(ARGV[4])
+for i = 1, puts do redis.call('SET', KEYS[1 + i], ARGV[4 + i]) end
 for i = 2 + puts, #KEYS do redis.call('UNLINK', KEYS[i]) end
 return 1
 """
@@ -36,7 +43,8 @@ class RedisStore(Store):
     When the server is away, operations wait up to `patience` seconds for it and then fail; the
     window keeps what it was given, and a later `flush` writes it. A process holds a window by a
     lease that it renews every `lease`/3 seconds; if it dies, others may have the window when the
-    lease has run out. What outlives the server itself depends on the server's settings: with
+    lease has run out. A server that comes back with older data than it has confirmed is noticed by
+    the next write. What outlives the server itself depends on the server's settings: with
     ``appendonly yes`` and ``appendfsync always`` it is all that `flush` has confirmed.
     """
 
@@ -61,6 +69,9 @@ class RedisStore(Store):
         self.url, self.patience, self.lease = url, float(patience), float(lease)
         self._prefix = prefix.encode()
         self._token = secrets.token_hex(16).encode()
+        self._batches: dict[
+            str, tuple[int, int]
+        ] = {}  # by window: the last one confirmed, and tried
         never = extra("redis.retry", "redis").Retry(
             extra("redis.backoff", "redis").NoBackoff(), 0
         )  # `patience` counts for all tries
@@ -93,12 +104,22 @@ class RedisStore(Store):
         if window is not None:
             values = [value for _, value in pairs]
             names = [self._lock_key(window), *(key for key, _ in pairs), *old]
-            arguments = [self._token, len(pairs), *values]
-            if not self._run(_BATCH, names, arguments):
+            confirmed, tried = self._batches[window]
+            number = tried + 1
+            self._batches[window] = confirmed, number
+            arguments = [self._token, confirmed, number, len(pairs), *values]
+            outcome = self._run(_BATCH, names, arguments)
+            if outcome == 0:
                 raise WindowInUse(
                     f"window {window!r} of {self!r}: the lease is lost, because it was not renewed "
                     f"for {self.lease:g} s or the server lost its data; open the window again"
                 )
+            if outcome < 0:
+                raise CorruptValue(
+                    f"window {window!r} of {self!r}: the server has gone back to older data than "
+                    f"it had confirmed; open the window again to go on from there"
+                )
+            self._batches[window] = number, number
             return
 
         def transaction() -> None:
@@ -133,15 +154,16 @@ class RedisStore(Store):
         key, milliseconds = self._lock_key(window), int(self.lease * 1000)
 
         def take() -> bool:
-            if self._client.set(key, self._token, nx=True, px=milliseconds):
+            if self._client.set(key, self._token + b":0", nx=True, px=milliseconds):
                 return True
-            return bool(self._client.get(key) == self._token)  # an answer that was lost
+            return bool(self._client.get(key) == self._token + b":0")  # an answer that was lost
 
         if not self._retrying(take):
             raise WindowInUse(
                 f"window {window!r} of {self!r} is in use: another process holds it, or held it "
                 f"less than {self.lease:g} s ago"
             )
+        self._batches[window] = 0, 0
         if self._renewer is None:
             self._renewer = threading.Thread(target=self._renew, name="windrow-lease", daemon=True)
             self._renewer.start()

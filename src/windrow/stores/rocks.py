@@ -8,18 +8,22 @@ from itertools import takewhile
 from typing import Any
 
 from windrow.stores.base import Pairs, Store, extra
-from windrow.stores.errors import StoreError, WindowInUse
+from windrow.stores.encoding import decode, encode
+from windrow.stores.errors import CorruptValue, StoreError, WindowInUse
 
 _MEMTABLE = 4 << 20
 _CACHE = 8 << 20
+_CONFIRMED = "windrow-confirmed"  # a file beside those of RocksDB
 
 
 class RocksStore(Store):
     """A RocksDB database in the directory `path`; one process at a time has it.
 
     A batch is in the write-ahead log when it returns, which outlives the process; `flush` brings
-    the log to the disk, which outlives the machine. RocksDB itself takes about 20 MB of memory,
-    whatever the windows hold: small write buffers, and a cache for its indexes as well.
+    the log to the disk, which outlives the machine. A damaged log is read up to the damage, and
+    RocksDB says nothing: so `flush` notes how far it has come, and a store that has lost some of
+    that is refused when it is opened. RocksDB itself takes about 20 MB of memory, whatever the
+    windows hold: small write buffers, and a cache for its indexes as well.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as path, RocksStore(path) as store:
@@ -38,6 +42,33 @@ class RocksStore(Store):
             if "lock" in str(error).lower():
                 raise WindowInUse(f"{self!r} is open already, here or elsewhere: {error}") from None
             raise StoreError(f"{self!r} cannot be opened: {error}") from error
+        path = os.path.join(self.path, _CONFIRMED)
+        self._confirmed = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
+        try:
+            self._check_confirmed(path)
+        except BaseException:
+            self._close()
+            raise
+
+    def _check_confirmed(self, path: str) -> None:
+        """Raise if the database ends before the last change that `flush` has confirmed.
+
+        The file that tells it never changes its length, so that a write to it is there or is not.
+        It needs no sync: after a crash of the machine it tells of an earlier change at worst.
+        """
+        text = os.read(self._confirmed, 1 << 10)
+        if not text:
+            self._confirm(0)
+            os.fsync(self._confirmed)
+        elif self._db.latest_sequence_number() < int(decode(text, path)):
+            raise CorruptValue(
+                f"{self!r} has lost changes that were confirmed: its log is damaged, or files of "
+                f"it are missing; bring back a copy, or delete {path} to go on without them"
+            )
+
+    def _confirm(self, number: int) -> None:
+        os.lseek(self._confirmed, 0, os.SEEK_SET)
+        os.write(self._confirmed, encode(f"{number:020}"))
 
     def _options(self) -> Any:
         options = self._rocks.Options(raw_mode=True)
@@ -82,7 +113,9 @@ class RocksStore(Store):
 
     def flush(self) -> None:
         self._check_open()
+        number = self._db.latest_sequence_number()
         self._writing(self._db.flush_wal, True)
+        self._writing(self._confirm, number)
 
     def _writing(self, call: Any, argument: Any) -> None:
         """Make a call that writes; what it raises becomes a `StoreError`."""
@@ -93,6 +126,7 @@ class RocksStore(Store):
 
     def _close(self) -> None:
         self._db.close()
+        os.close(self._confirmed)
 
     def __repr__(self) -> str:
         return f"RocksStore({self.path!r})"

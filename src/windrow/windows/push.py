@@ -2,8 +2,7 @@
 
 What a window holds is one of the kinds of `windrow.windows.kinds`. A push checks everything first
 (the time, the value, the user's functions) and changes the window last: what is refused leaves it
-as it was. The exception is a `combine` that raises while old values leave: the new value is in
-then, and the old ones leave with the next push.
+as it was, and so does a `combine` that raises on the way: the push can be repeated.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, check_aggregation, is_null
@@ -63,9 +62,10 @@ def window(
       does, and that one's answer is the last of its window.
 
     A value is late if its `at` is before the newest; an equal one is not. `lateness=` says how late
-    it may be: within that it goes to its place in time, and beyond it is dropped and counted in
-    `late`. Without it a late value is an error, except with ``algorithm="flatfat"``, which takes
-    them all. A late value moves no window: it has a place in the current one, or none.
+    it may be: within that it goes to its place in time, and beyond it is dropped. Without it a late
+    value is an error, except with ``algorithm="flatfat"``, which takes them all. A late value moves
+    no window: where the current one does not reach back to it, it is dropped, too. Every value that
+    is dropped is counted in `late`.
 
     >>> from datetime import datetime
     >>> from windrow import Max, Sum
@@ -190,9 +190,13 @@ class _UntilPolicy(Window):
         """
         _refuse_time(at, "until")
         gone = leaving(self._swag, self.extent.until, value)
+        return self._swag.whole(self._slide, value, gone)
+
+    def _slide(self, value: Any, gone: int) -> Any:
+        """Insert `value`, evict the `gone` oldest, and return the result."""
         self._swag.insert(value)
         self._swag.evict(gone)
-        return self.query()
+        return self._swag.query()
 
 
 class _Punctuated(Window):
@@ -225,6 +229,8 @@ class _LastRows(Window):
         self._measures = {
             name: value for name, value in self._arguments().items() if name in _MEASURES
         }
+        rows = extent.rows if isinstance(extent, Rows) else None
+        self._rows = rows or 0  # how many there may be, where that is the window
         self._kind: str | None = None  # of the times so far
         self._newest: Any = None
         self._newest_at: Any = None  # the same as it was given
@@ -233,19 +239,20 @@ class _LastRows(Window):
         """Insert `value`, slide, and return the result; the ⊕ of the algorithm and no more."""
         kind, t = self._checked_time(at)
         if t is None or self._newest is None or t >= self._newest:
-            self._append(value, t)
-            self._kind, self._newest_at = kind, at
+            result = self._append(value, t)
+            self._kind, self._newest, self._newest_at = kind, t, at
         elif not self._swag.out_of_order:
             raise InvalidValue(
                 f"push: at={at!r} is before the newest time, {self._newest_at!r}, and "
                 f"{self._swag.algorithm} keeps values in the order of their arrival; give "
                 f"lateness= (how late a value may be) or algorithm='flatfat'"
             )
-        elif _distance(t, self._newest, self._tolerance) > 0:
+        elif _distance(t, self._newest, self._tolerance) > 0 or self._has_no_place(t):
+            result = self.query()
             self.late += 1
         else:
-            self._insert_late(value, t)
-        return self.query()
+            result = self._insert_late(value, t)
+        return result
 
     def explain(self) -> str:
         """Return what the window holds, what becomes of late values, what runs, and why."""
@@ -256,25 +263,26 @@ class _LastRows(Window):
             late = "late values go to their place"
         return f"{self.extent}; {late}\n{self._swag.explain()}"
 
-    def _append(self, value: Any, t: Any) -> None:
-        """Insert a value that is not late and slide; sets `_newest` when the value is in."""
-        self._put(value, t)
-        self._newest = t
-        self._slide()
+    def _append(self, value: Any, t: Any) -> Any:
+        """Insert a value that is not late, slide, and return the result."""
+        gone = max(0, len(self._swag) + 1 - self._rows)
+        return self._swag.whole(self._slide, [value], t, gone)
 
-    def _insert_late(self, value: Any, t: Any) -> None:
-        """Insert a late value at its place, if the window reaches so far back."""
-        self._put(value, t)
-        self._slide()
+    def _insert_late(self, value: Any, t: Any) -> Any:
+        """Insert a late value at its place in the window, slide, and return the result."""
+        return self._append(value, t)
 
-    def _put(self, value: Any, t: Any) -> None:
-        """Insert into the structure; only one that is out of order needs the times."""
-        self._swag.insert(value, at=t if self._swag.out_of_order else None)
+    def _has_no_place(self, t: Any) -> bool:
+        """Whether a late time is before the window."""
+        return len(self._swag) == self._rows and t < self._swag.oldest_time
 
-    def _slide(self) -> None:
-        """Evict what is no longer in the window."""
-        assert isinstance(self.extent, Rows) and self.extent.rows is not None
-        self._swag.evict(max(0, len(self._swag) - self.extent.rows))
+    def _slide(self, values: list[Any], t: Any, gone: int) -> Any:
+        """Insert values of one time, evict the `gone` oldest, and return the result."""
+        at = t if self._swag.out_of_order else None  # the others have no use for it
+        for value in values:
+            self._swag.insert(value, at=at)
+        self._swag.evict(gone)
+        return self._swag.query()
 
     def _checked_time(self, at: Any) -> tuple[str, Any]:
         """Return the kind of `at` and its number; raise unless it goes with the others."""
@@ -323,50 +331,71 @@ class _WithinSpan(_LastRows):
     def _no_values(self) -> Aggregator:
         return aggregator(self._swag.aggregation, "recalculate")
 
-    def _append(self, value: Any, t: Any) -> None:
-        if self._to_end:
-            super()._append(value, t)
-            return
+    def _append(self, value: Any, t: Any) -> Any:
+        if not self._to_end:
+            return self._wait(value, t)
+        gone = self._leaving(self._times, t)
+        result = self._swag.whole(self._slide, [value], t, gone)
+        self._times.append(t)
+        self._forget(gone)
+        return result
+
+    def _wait(self, value: Any, t: Any) -> Any:
+        """Let `value` wait; if it is newer than those that do, let them in."""
         self._swag.admit(value)
         self._waiting_swag.admit(value)
-        if t != self._newest:  # it lets in those that waited
-            while self._waiting:
-                self._put(self._waiting[0], self._newest)
-                self._waiting.popleft()
-            self._waiting_swag = self._no_values()
+        entering, waiting = self._waiting, self._waiting_swag
+        if t == self._newest:
+            entering = deque()
+        else:
+            waiting = self._no_values()
+        times = [self._newest] * len(entering)
+        gone = self._leaving(itertools.chain(self._times, times), t)
+
+        def slide_and_wait() -> Any:
+            result = self._slide(list(entering), self._newest, gone)
+            waiting.insert(value)
+            return result
+
+        result = self._swag.whole(slide_and_wait)
+        self._times.extend(times)
+        self._forget(gone)
+        if waiting is not self._waiting_swag:
+            self._waiting, self._waiting_swag = deque(), waiting
         self._waiting.append(value)
-        self._waiting_swag.insert(value)
-        self._newest = t
-        self._slide()
+        return result
 
-    def _insert_late(self, value: Any, t: Any) -> None:
-        if not self._is_outside(t):
-            self._waiting_swag.admit(value)
-            self._put(value, t)
-
-    def _put(self, value: Any, t: Any) -> None:
-        super()._put(value, t)
+    def _insert_late(self, value: Any, t: Any) -> Any:
+        self._waiting_swag.admit(value)
+        result = self._swag.whole(self._slide, [value], t, 0)
         place = len(self._times)
         while place and t < self._times[place - 1]:
             place -= 1
         self._times.insert(place, t)
+        return result
 
-    def _slide(self) -> None:
-        gone = sum(1 for _ in itertools.takewhile(self._is_outside, self._times))
-        self._swag.evict(gone)
+    def _leaving(self, times: Iterable[Any], newest: Any) -> int:
+        """Return how many of the first times are before a window that ends at `newest`."""
+        return sum(1 for _ in itertools.takewhile(lambda t: self._is_before(t, newest), times))
+
+    def _forget(self, gone: int) -> None:
         for _ in range(gone):
             self._times.popleft()
 
-    def _is_outside(self, t: Any) -> bool:
-        """Whether a time is before the window."""
-        side = _distance(t, self._newest, self._size)
+    def _has_no_place(self, t: Any) -> bool:
+        return self._is_before(t, self._newest)
+
+    def _is_before(self, t: Any, newest: Any) -> bool:
+        """Whether a time is before the window that ends at `newest`."""
+        side = _distance(t, newest, self._size)
         return side > 0 or (side == 0 and not self._from_start)
 
     def _check(self) -> None:
         super()._check()
         times = list(self._times)
         assert len(times) == len(self._swag), (times, len(self._swag))
-        assert times == sorted(times) and not any(map(self._is_outside, times)), times
+        assert times == sorted(times), times
+        assert not self._leaving(times, self._newest), times
         assert len(self._waiting) == len(self._waiting_swag), self._waiting
         assert bool(self._waiting) == (not self._to_end and self._newest is not None)
         assert self._to_end or all(t < self._newest for t in times), times
