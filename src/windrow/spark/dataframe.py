@@ -23,7 +23,7 @@ from windrow.spark.ranges import ranged, ranges_of
 from windrow.spark.schema import analysed, bound_to, check_together, result_schema
 from windrow.spark.slices import hopping, slices_natively
 from windrow.spark.stream import stream
-from windrow.tables.bind import Bound
+from windrow.tables.bind import Bound, warn_of_interpreted
 
 
 def run(asked: Query | Shared, frame: Any) -> Any:
@@ -91,6 +91,7 @@ def _prepared_all(asked: Query | Shared, frame: Any) -> tuple[list[Bound], list[
     for query in queries:
         bound, frame = _prepared(query, frame)
         bounds.append(bound)
+    warn_of_interpreted(bounds)
     return [replace(b, schema=bounds[-1].schema) for b in bounds], columns, frame
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType
@@ -17,6 +17,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, InvalidValue, did_you_mean
 from windrow.kernels.compiled_states import compiled_state
 from windrow.kernels.functions import NotCompilable
+from windrow.kernels.routes import compiled_or_warned
 from windrow.queries.plan import Plan, plan_of
 from windrow.queries.query import Query
 from windrow.tables.types import (
@@ -130,6 +131,15 @@ def bind(query: Query, schema: pa.Schema) -> Bound:
     if query.window.reads_rows:
         needed += schema.names  # the function may look at any of them
     return Bound(query, schema, types, tuple(dict.fromkeys(needed)), read_kinds)
+
+
+def warn_of_interpreted(bounds: Iterable[Bound]) -> None:
+    """Warn of functions of the user's own over numbers that will run in the interpreter."""
+    for bound in bounds:
+        for result in bound.plan.results:
+            numbers = all(kind in COMPILED for kind in result.kinds)
+            if result.aggregation.functions is not None and result.form == "objects" and numbers:
+                compiled_or_warned(result.aggregation, result.dtypes)
 
 
 def _conditions(query: Query) -> Iterator[tuple[str, str]]:

@@ -115,8 +115,12 @@ def segment_sums(
 @compiled(error_model="numpy")
 def segment_variances(
     values: Array, starts: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
-) -> None:
-    """out[i] is the variance of the last w rows of i's segment, or its root; NaN for ≤ ddof."""
+) -> bool:
+    """out[i] is the variance of the last w rows of i's segment, or its root; NaN for ≤ ddof.
+
+    Returns whether a variance of more values is not finite.
+    """
+    odd = False
     strips = np.empty((6, STRIP + BLOCK))
     s = last_at(starts, start)
     while s < starts.size - 1 and starts[s] < stop:
@@ -125,7 +129,7 @@ def segment_variances(
         part = values[starts[s] : starts[s + 1]]
         row = out[starts[s] : starts[s + 1]]
         if w <= BLOCK:
-            short_variances(part, w, ddof, first, last, root, strips, row)
+            odd |= short_variances(part, w, ddof, first, last, root, strips, row)
         elif part.size <= BLOCK:
             # The first block of `rolling_variances`: every window begins with the segment.
             deviations = strips[0, : part.size]
@@ -139,8 +143,10 @@ def segment_variances(
                 total = strips[2, i + 1]
                 m2 = strips[3, i + 1] - total * total / (i + 1)
                 row[i] = variance_of(m2, i + 1, ddof)
+                odd |= row[i] - row[i] != 0.0 and i >= ddof
                 if root:
                     row[i] = math.sqrt(row[i])
         else:
-            rolling_variances(part, w, ddof, first, last, root, row)
+            odd |= rolling_variances(part, w, ddof, first, last, root, row)
         s += 1
+    return odd
