@@ -134,24 +134,35 @@ class Arguments:
         self.aggregation = aggregation
         self.wanted = aggregation.takes == "ordered pair" and len(arrays) > 1
         self.values: NDArray[Any] | None = None
+        self.nulls: NDArray[np.bool_] | None = None
         self.oldest = 0  # the position of the first value here
 
-    def take(self, arrays: list[Any]) -> None:
+    def take(self, batch: Batch) -> None:
         """Keep the arguments among the arrays of a batch."""
-        if self.wanted:
-            came = np.asarray(arrays[1])
-            self.values = came if self.values is None else np.concatenate([self.values, came])
+        if not self.wanted:
+            return
+        came, column = np.asarray(batch.arrays[1]), batch.columns[1]
+        nulls = np.zeros(came.size, np.bool_)
+        if column is not None and column.nulls is not None:
+            nulls = column.nulls.view(np.bool_)
+        if self.values is None or self.nulls is None:
+            self.values, self.nulls = came, nulls
+        else:
+            self.values = np.concatenate([self.values, came])
+            self.nulls = np.concatenate([self.nulls, nulls])
 
     def of(self, answers: ResultArray) -> ResultArray:
         """Results with arguments in the place of positions, where there are any."""
         if self.values is None:
             return answers
-        return with_arguments(self.aggregation, answers, self.values, self.oldest)
+        return with_arguments(self.aggregation, answers, self.values, self.nulls, self.oldest)
 
     def forget(self, head: int) -> None:
         """Drop what came before the window."""
-        if self.values is not None:
-            self.values, self.oldest = self.values[head - self.oldest :].copy(), head
+        if self.values is not None and self.nulls is not None:
+            gone = slice(head - self.oldest, None)
+            self.values, self.nulls = self.values[gone].copy(), self.nulls[gone].copy()
+            self.oldest = head
 
 
 class Loop:
@@ -232,7 +243,7 @@ class Loop:
     def _columns(self, batch: Batch) -> list[Column]:
         """This batch's values behind those that are kept of earlier ones."""
         came = [c for c in batch.columns[: self.inputs] if c is not None]
-        self.arguments.take(batch.arrays)
+        self.arguments.take(batch)
         if self.waiting:
             return list(map(joined, self.waiting, came))
         self.waiting_from = batch.base

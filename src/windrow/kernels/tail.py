@@ -131,7 +131,7 @@ class Tail:
     def _placed(self, answers: ResultArray) -> ResultArray:
         """Results with arguments, or positions in the stream, where they are positions here."""
         if len(self.arrays) > self.inputs:
-            return with_arguments(self.aggregation, answers, self.arrays[1])
+            return with_arguments(self.aggregation, answers, self.arrays[1], self.masks[1])
         if not self.oldest:
             return answers
         result, values, missing = self.aggregation.result, answers.values, answers.missing
