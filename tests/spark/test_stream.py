@@ -18,6 +18,7 @@ pytest.importorskip("pyspark")
 from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import functions as sf
 
+from tests.spark.frames import slow
 from tests.streams.feeding import disordered, readings
 from windrow import Collect, Count, Max, Mean, Query, Sum, shared, sliding, sql, streaming
 from windrow.spark.progress import Progress
@@ -115,7 +116,7 @@ ASKED: dict[str, Callable[[], Query]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ASKED)
+@pytest.mark.parametrize("kind", ["rows", "hopping", *map(slow, ("range", "no key", "policy"))])
 def test_a_stream_answers_as_the_table_with_a_restart(source: Source, kind: str) -> None:
     rows = disordered(readings(300, 5, seed=3, spread=400), 30_000_000, seed=3)
     query = ASKED[kind]()
