@@ -114,15 +114,16 @@ def test_where_nothing_can_be_written_it_runs_with_one_warning(tmp_path: Path) -
 def test_a_directory_that_others_can_write_to_is_not_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WINDROW_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("WINDROW_CACHE_DIR", str(tmp_path / "private"))
     own = compiled.cache_dir()
     assert own is not None and own.stat().st_mode & 0o777 == 0o700
-    compiled._usable.cache_clear()
-    own.chmod(0o777)
+    monkeypatch.setenv("WINDROW_CACHE_DIR", str(tmp_path / "shared"))
+    shared = tmp_path / "shared" / own.name
+    shared.mkdir(parents=True)
+    shared.chmod(0o777)
     with pytest.warns(RuntimeWarning, match="others may write to"):
         assert compiled.cache_dir() is None
     assert rolling(np.array([1.0, 2.0]), Max(), rows=2).tolist() == [1.0, 2.0]
-    compiled._usable.cache_clear()
 
 
 @pytest.mark.parametrize("variable", ["WINDROW_CACHE_DIR", "XDG_CACHE_HOME"])

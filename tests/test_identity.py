@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from tests.streams.feeding import plan_of
+from windrow import Count, Sum, aggregation, aggregator, sliding
+from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument
 from windrow.identity import digest_of
+from windrow.stores import MemoryStore
 
 TEXT = """
 import functools, math
@@ -128,3 +133,87 @@ def test_a_digest_is_the_same_in_another_process(tmp_path: Path) -> None:
     ]
     assert runs[0] == runs[1]
     assert len(set(runs[0].split())) == len(THINGS)
+
+
+# -- aggregations, windows and queries ---------------------------------------------------------
+
+
+def add(a: float, b: float) -> float:
+    return a + b
+
+
+def larger(a: float, b: float) -> float:
+    return max(a, b)
+
+
+def times(factor: float, v: float) -> float:
+    return factor * v
+
+
+def own(combine: Any = add, lift: Any = float, **options: Any) -> Aggregation:
+    return aggregation("v", lift=lift, combine=combine, lower=float, **options)
+
+
+class Total(Sum):
+    """A class of the user's own."""
+
+
+QUERIES: list[tuple[Any, Any]] = [
+    (lambda: own(), lambda: own(larger)),
+    (lambda: own(), lambda: own(lambda a, b: a + b)),
+    (lambda: own(lambda a, b: a + b), lambda: own(lambda a, b: a - b)),
+    (
+        lambda: own(lift=functools.partial(times, 2.0)),
+        lambda: own(lift=functools.partial(times, 3.0)),
+    ),
+    (lambda: own(lift=things()["Scaled(2)"]), lambda: own(lift=things(step=9)["Scaled(2)"])),
+    (lambda: own(name="spread"), lambda: own(name="spread", version=2)),
+    (lambda: own(name="spread"), lambda: own(name="other")),
+    (lambda: Sum("v"), lambda: Total("v")),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), QUERIES)
+def test_aggregations_are_known_by_their_functions(one: Any, other: Any) -> None:
+    assert one().fingerprint == one().fingerprint != other().fingerprint
+    first, same, changed = (sliding(rows=3, order_by="t", x=make()) for make in (one, one, other))
+    assert first.fingerprint == same.fingerprint != changed.fingerprint
+    assert " at 0x" not in first.fingerprint
+
+
+def test_a_name_stands_for_the_functions() -> None:
+    before, after = own(name="spread", version=1), own(larger, name="spread", version=1)
+    assert before.fingerprint == after.fingerprint
+
+
+@pytest.mark.parametrize("argument", ["until", "on"])
+def test_queries_are_known_by_the_functions_of_their_windows(argument: str) -> None:
+    def query(function: Any) -> str:
+        return sliding(**{argument: function}, order_by="t", n=Count()).fingerprint  # type: ignore[no-any-return]
+
+    arguments = "total, old" if argument == "until" else "row"
+    one, same, other = (
+        eval(f"lambda {arguments}: {text}", {"__name__": "__main__"}) for text in ("1", "1", "0")
+    )
+    assert query(one) == query(same) != query(other)
+
+
+@pytest.mark.parametrize(("one", "other"), QUERIES)
+def test_a_window_in_a_store_is_not_opened_as_another(one: Any, other: Any) -> None:
+    store = MemoryStore()
+    with aggregator(one(), "amta", store=store) as swag:
+        swag.insert({"v": 4.0})
+    with aggregator(one(), "amta", store=store) as swag:
+        assert len(swag) == 1
+    with pytest.raises(InvalidArgument, match="cannot be opened as"):
+        aggregator(other(), "amta", store=store)
+
+
+@pytest.mark.parametrize(("one", "other"), QUERIES)
+def test_the_state_of_a_stream_belongs_to_its_functions(one: Any, other: Any) -> None:
+    schema = pa.schema([("t", pa.timestamp("us")), ("v", pa.float64())])
+
+    def identity(make: Any) -> bytes:
+        return plan_of(sliding(rows=3, order_by="t", x=make()), schema=schema).identity(1)[0]
+
+    assert identity(one) == identity(one) != identity(other)

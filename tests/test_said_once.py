@@ -22,7 +22,7 @@ CLASSES = {
 
 
 # Files that reach into another library, and say why.
-OTHERS = ("llvm.py",)
+OTHERS = ("compiled.py",)
 WINDOWS = {cls.__name__ for cls in {*KINDS.values(), Hopping, Window}}
 
 

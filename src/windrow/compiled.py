@@ -49,6 +49,7 @@ from llvmlite.binding import ffi, get_host_cpu_name, newpassmanagers
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
+from numba.core.types import unliteral
 
 from windrow.identity import digest_of
 
@@ -73,9 +74,22 @@ def compiled(function: Any = None, *, cached: bool = True, **options: Any) -> An
     if function is None:
         return functools.partial(compiled, cached=cached, **options)
     made = numba.njit(nogil=True, **options)(function)
+    made.get_call_template = functools.partial(_call_template, made.get_call_template)
     if cached:
         made._cache = _Copies(function, options)
     return made
+
+
+def inner(function: Any = None, **options: Any) -> Any:
+    """A function that only compiled functions call, and that becomes part of them."""
+    return compiled(function, cached=False, **INNER, **options)
+
+
+def _call_template(original: Any, arguments: Any, keywords: Any) -> Any:
+    """What compiled code calls: a constant argument does not make another function."""
+    plain: Any = unliteral
+    given = {name: plain(kind) for name, kind in keywords.items()}
+    return original(tuple(map(plain, arguments)), given)
 
 
 def run_of(text: str) -> Any:

@@ -8,6 +8,10 @@ was kept (in a store, in a checkpoint, as machine code on disk) belongs to the f
         └─ functions of the user's own modules: the same again
         └─ functions of Python and of installed packages: their names
         └─ objects: their type and their fields
+        └─ whatever has an attribute `windrow_identity`: that text
+
+The code is that of Python's interpreter, so another version of Python may see another function. A
+name that the user gives instead (`windrow_identity = "spread 2"`) is the same for ever.
 """
 
 from __future__ import annotations
@@ -27,6 +31,23 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 _INSTALLED = ("site-packages", "dist-packages")
 # What a class has that says nothing of what it does.
 _ASIDE = frozenset({"__dict__", "__weakref__", "__doc__", "__annotations__", "__firstlineno__"})
+
+
+def named(function: Any) -> str:
+    """Return a function by its name, any other object as it prints, without its address.
+
+    >>> from functools import partial
+    >>> named(max), named(partial(max, 2, key=len)), named("v > 3")
+    ('max', 'partial(max, 2, key=len)', 'v > 3')
+    """
+    if isinstance(function, functools.partial):
+        given = [*map(named, function.args)]
+        given += [f"{name}={named(value)}" for name, value in function.keywords.items()]
+        return f"partial({', '.join([named(function.func), *given])})"
+    name = getattr(function, "__qualname__", None)
+    if name is None and callable(function):
+        name = f"{type(function).__qualname__}(…)"
+    return str(name or function)
 
 
 def digest_of(thing: Any, into: str | None = None) -> str:
@@ -62,6 +83,10 @@ class _Walk:
             return
         self._seen[id(value)] = len(self._seen)
         self._kept.append(value)
+        given = getattr(value, "windrow_identity", None)
+        if isinstance(given, str):
+            self._say(f"known as {given}")
+            return
         own = getattr(value, "py_func", None)  # a function that Numba compiles
         value = own if isinstance(own, types.FunctionType) else value
         for kinds, method in _KINDS:
@@ -141,8 +166,8 @@ class _Walk:
             parts = _parts(value)
         except Exception:
             raise InvalidArgument(
-                f"{value!r} has nothing that it could be recognised by after a restart: give the "
-                f"aggregation a name= (and a version=, to change when its functions do)"
+                f"{value!r} has nothing that it could be recognised by after a restart: give it an "
+                f"attribute windrow_identity, such as 'rates 1', or the aggregation a name="
             ) from None
         self._all(f"object {_name(type(value))}", parts)
 

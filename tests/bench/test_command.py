@@ -73,6 +73,7 @@ def test_peers_leaves_points_of_everyone(tmp_path: Path, monkeypatch: pytest.Mon
     assert {p["status"] for p in points} == {"ok"}
 
 
+@pytest.mark.slow
 def test_peers_take_a_file_of_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("duckdb")
     monkeypatch.setattr(tables, "EXPERIMENTS", tables.EXPERIMENTS[:1])

@@ -23,8 +23,9 @@ FEWER = [
     (p000, "AGGREGATIONS", ("Max", "Count")),
     (p000, "COMPARED", ("Max",)),
 ]
-# These start Java, or processes that import everything anew.
-SLOW = ("000 memory", "001 memory", "002 memory", "004 instances", "arrays first call",
+# These start Java, or processes that import everything anew, or compile much.
+SLOW = ("000 break-even", "003 latency", "004 latency", "arrays latency",
+        "000 memory", "001 memory", "002 memory", "004 instances", "arrays first call",
         "tables memory", "spark", "spark alone", "streaming", "streaming state",
         "stores")  # fmt: skip
 

@@ -125,6 +125,7 @@ MISTAKES: list[tuple[tuple[str, ...], int, str]] = [
     ((PEAK, *LOCAL, "--checkpoint", "c"), 2, "--checkpoint goes with --stream"),
     ((PEAK, *LOCAL, "--once"), 2, "--once goes with --stream"),
     ((PEAK, *LOCAL, "--every", "1 s"), 2, "--every goes with --stream"),
+    ((PEAK, *LOCAL, "--future", "1 hour"), 2, "--future goes with --stream"),
     ((PEAK, "-i", "plugs.csv", "--conf", "memory"), 2, "write name=value"),
     ((PEAK, "-i", "-", "--format", "csv"), 2, "Spark does not read stdin"),
     ((PEAK, "-i", "s3a://b/a.csv", "--local"), 1, "only Spark reads from there"),
@@ -132,6 +133,7 @@ MISTAKES: list[tuple[tuple[str, ...], int, str]] = [
     ((PEAK, "-i", "folder", "--stream", "-o", "a.csv"), 2, "a.csv is one file"),
     ((PEAK, "-i", "folder", "--stream", "-o", "out"), 2, "give --checkpoint DIR"),
     ((PEAK, "-i", "folder", "--stream", "--every", "soon"), 2, "--every"),
+    ((PEAK, "-i", "folder", "--stream", "--future", "soon"), 2, "future='soon'"),
     ((PEAK, "-i", "folder", "--stream", "--once", "--every", "1 s"), 2, "leave --every out"),
 ]
 

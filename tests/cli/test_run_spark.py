@@ -82,6 +82,51 @@ def test_mistakes_are_told(
     assert message in done.err and "Traceback" not in done.err
 
 
+BAD = {  # what is wrong with the second row
+    "short.csv": "plug_id,ts,load\n1,2026-01-05T10:00:00Z,3.5\n2,2026-01-05T10:00:01Z\n",
+    "long.csv": "plug_id,ts,load\n1,2026-01-05T10:00:00Z,3.5\n2,2026-01-05T10:00:01Z,2.5,9\n",
+    "cut.jsonl": '{"plug_id": 1, "ts": "2026-01-05T10:00:00Z", "load": 3.5}\n{"plug_id": 2, "t',
+}
+DDL = "plug_id INT, ts TIMESTAMP, load DOUBLE"
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_malformed_record_is_refused_as_without_spark(
+    spark: SparkSession, windrow: Command, tmp_path: Path, name: str
+) -> None:
+    folder, out = tmp_path / "in put", tmp_path / "out.csv"
+    folder.mkdir()
+    (folder / name).write_text(BAD[name])
+    query = "SELECT COUNT(*) AS n FROM plugs [LATENESS 1 HOUR ORDER BY ts RANGE 1 HOUR]"
+    given = ("run", query, "-i", f"plugs={folder / name}", "-o", str(out))
+    streamed = ("run", query, "-i", f"plugs={folder}", "--stream", "--once", "--schema", DDL)
+    for arguments in ((*given, "--local"), given, (*given, "--schema", DDL), streamed):
+        done = windrow(*arguments)
+        assert (done.code, done.out) == (1, ""), arguments
+        assert name in done.err and "Traceback" not in done.err, arguments
+        assert "--local" in arguments or "a record does not fit the columns: " in done.err
+    assert not out.exists()
+
+
+def test_a_checkpoint_of_another_query_is_refused_with_both(
+    spark: SparkSession, windrow: Command, files: Path, tmp_path: Path
+) -> None:
+    grows = tmp_path / "in"
+    shutil.copytree(files / "folder", grows)
+
+    def run(query: str) -> Any:
+        source = ("-i", f"plugs={grows}", "--stream", "--once", "--future", "1 hour")
+        return windrow("run", query, *source, "--checkpoint", str(tmp_path / "state"))
+
+    assert run(LATE.replace("load", "load * 2")).code == 0
+    shutil.copy(grows / "0.csv", grows / "again.csv")
+    done = run(LATE.replace("load", "load * 3"))
+    assert (done.code, done.out) == (1, "")
+    for text in ("Max('load * 2')", "Max('load * 3')", "future='1 hour'", "in 16 buckets of keys"):
+        assert text in done.err
+    assert done.err.rstrip().endswith("or run the query that made it")
+
+
 def test_a_stream_goes_on_from_its_checkpoint(
     spark: SparkSession, windrow: Command, files: Path, plugs: pa.Table, tmp_path: Path
 ) -> None:
@@ -119,11 +164,11 @@ def test_a_tally_counts_each_batch_once(monkeypatch: pytest.MonkeyPatch) -> None
     class Report:
         def __init__(self, batch: int) -> None:
             self.batch, self.rows_in, self.late, self.dropped = batch, 10, 1, 1
-            self.watermark = None
+            self.watermark, self.ahead = None, 2
 
     monkeypatch.setattr("windrow.spark.progress.Progress.of", staticmethod(lambda r: r))
     tally = Tally()
     tally.add([Report(0), Report(1)])
     tally.add([Report(1), Report(2)])
     assert (tally.batches, tally.rows, tally.late) == (3, 30, 6)
-    assert str(tally) == "30 rows in 3 batches, 6 too late"
+    assert str(tally) == "30 rows in 3 batches, 6 too late, 6 too far ahead"

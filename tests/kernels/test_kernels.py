@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.kernels.special import minmax, sums, variance
+from windrow.kernels.special import minmax, segmented, variance
 
 Array = np.ndarray[Any, Any]
 
@@ -45,14 +45,23 @@ def var_with(ddof: int, root: bool = False) -> Callable[..., None]:
     return kernel
 
 
+def total(mean: bool) -> Callable[..., None]:
+    def kernel(values: Array, w: int, start: int, stop: int, out: Array) -> None:
+        starts, scratch = np.array([0, values.size]), np.empty(values.size + 1)
+        segmented.segment_sums(values, starts, w, start, stop, mean, scratch, out)
+
+    return kernel
+
+
+rolling_sum, rolling_mean = total(mean=False), total(mean=True)
 rolling_max, rolling_min, deviation = extreme(0), extreme(-1), var_with(1, root=True)
 
 
 FLOAT_KERNELS = [
     pytest.param(rolling_max, id="max"),
     pytest.param(rolling_min, id="min"),
-    pytest.param(sums.rolling_sum_f64, id="sum"),
-    pytest.param(sums.rolling_mean_f64, id="mean"),
+    pytest.param(rolling_sum, id="sum"),
+    pytest.param(rolling_mean, id="mean"),
     pytest.param(var_with(1), id="var"),
     pytest.param(deviation, id="std"),
 ]
@@ -200,14 +209,14 @@ def test_rows_do_not_depend_on_what_follows(kernel: Callable[..., None], w: int)
 @pytest.mark.parametrize("w", [1, 2, 8, 63, 64, 65, 130, 1000, 4200])
 def test_special_values_stay_in_their_windows(special: float, w: int) -> None:
     values = np.random.default_rng(w).normal(size=6000)
-    finite_sum = whole(sums.rolling_sum_f64, values, w)
+    finite_sum = whole(rolling_sum, values, w)
     finite_var = whole(var_with(0), values, w)
     for at in (0, 63, 64, 100, 511, 512, 1500):
         spoiled = values.copy()
         spoiled[at] = special
         inside = np.zeros(values.size, bool)
         inside[at : at + w] = True
-        summed = whole(sums.rolling_sum_f64, spoiled, w)
+        summed = whole(rolling_sum, spoiled, w)
         assert identical(summed[~inside], finite_sum[~inside])
         np.testing.assert_array_equal(summed[inside], special)
         varied = whole(var_with(0), spoiled, w)
@@ -222,7 +231,7 @@ def test_special_values_stay_in_their_windows(special: float, w: int) -> None:
 @settings(max_examples=60, deadline=None)
 def test_sums_follow_ieee(data: list[float], w: int) -> None:
     values = np.array(data, float)
-    got = whole(sums.rolling_sum_f64, values, w)
+    got = whole(rolling_sum, values, w)
     for answer, window in zip(got, windows(values, w), strict=True):
         expected = exact_sum(window)
         bound = 12 * 2.0**-52 * np.abs(window).sum() if math.isfinite(expected) else 0.0
@@ -235,7 +244,7 @@ def test_infinities_of_both_signs_are_nan_together() -> None:
     values[150] = -math.inf
     for w in (60, 80, 200):
         expected = [exact_sum(window) for window in windows(values, w)]
-        np.testing.assert_array_equal(whole(sums.rolling_sum_f64, values, w), expected)
+        np.testing.assert_array_equal(whole(rolling_sum, values, w), expected)
 
 
 @pytest.mark.parametrize("n", LENGTHS)
@@ -245,7 +254,7 @@ def test_sums_at_all_lengths(n: int) -> None:
     for w in WINDOWS:
         at = np.arange(n)
         expected = ends[at + 1] - ends[np.maximum(at - w + 1, 0)]
-        np.testing.assert_array_equal(whole(sums.rolling_sum_f64, values, w), expected)
+        np.testing.assert_array_equal(whole(rolling_sum, values, w), expected)
 
 
 @pytest.mark.parametrize("w", [1, 5, 64, 65, 200, 5000])
@@ -253,9 +262,7 @@ def test_sums_at_all_lengths(n: int) -> None:
 def test_means_and_deviations_follow_from_sums_and_variances(n: int, w: int) -> None:
     values = np.random.default_rng(n).normal(size=n)
     sizes = np.minimum(np.arange(n) + 1, w)
-    assert identical(
-        whole(sums.rolling_mean_f64, values, w), whole(sums.rolling_sum_f64, values, w) / sizes
-    )
+    assert identical(whole(rolling_mean, values, w), whole(rolling_sum, values, w) / sizes)
     assert identical(whole(deviation, values, w), np.sqrt(whole(var_with(1), values, w)))
 
 
@@ -264,8 +271,8 @@ def test_sums_forget_what_has_left() -> None:
     spoiled = values.copy()
     spoiled[500] = 1e300
     for w in (3, 64, 100, 700):
-        clean = whole(sums.rolling_sum_f64, values, w)
-        assert identical(whole(sums.rolling_sum_f64, spoiled, w)[500 + w :], clean[500 + w :])
+        clean = whole(rolling_sum, values, w)
+        assert identical(whole(rolling_sum, spoiled, w)[500 + w :], clean[500 + w :])
 
 
 @pytest.mark.parametrize("w", [8, 64, 1000, 20_000])
@@ -274,7 +281,7 @@ def test_sums_are_as_exact_as_compensated_ones(w: int, offset: float) -> None:
     values = offset + np.random.default_rng(w).normal(size=500_000)
     rows = np.random.default_rng(0).integers(0, values.size, 300)
     expected = np.array([math.fsum(values[max(0, i - w + 1) : i + 1]) for i in rows])
-    ours = whole(sums.rolling_sum_f64, values, w)[rows] - expected
+    ours = whole(rolling_sum, values, w)[rows] - expected
     theirs = pd.Series(values).rolling(w, min_periods=1).sum().to_numpy()[rows] - expected
     assert np.abs(ours).max() <= np.abs(theirs).max()
     # A window of 64 values far from 0 is a plain tree of sums: all but the last digit.

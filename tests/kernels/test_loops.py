@@ -22,6 +22,9 @@ from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class
 from windrow.kernels.rolling import COMPILED
 
+# By time, and for sketches, pba runs as sba.
+pytestmark = pytest.mark.filterwarnings("ignore::windrow.kernels.routes.SubstitutedWarning")
+
 AFFINE = aggregation(  # neither commutative nor selective, without a neutral element of its own
     lift=lambda v: (v % 7 + 1, v % 5),
     combine=lambda f, g: (f[0] * g[0] % 101, (g[0] * f[1] + g[1]) % 101),

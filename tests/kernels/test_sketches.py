@@ -28,6 +28,9 @@ from windrow.errors import Unsupported
 from windrow.kernels import sketch_rows
 from windrow.kernels.routes import traced
 
+# By time, and for sketches, pba runs as sba.
+pytestmark = pytest.mark.filterwarnings("ignore::windrow.kernels.routes.SubstitutedWarning")
+
 Array = np.ndarray[Any, Any]
 
 BLOOM = Bloom(bits=128, hashes=3)

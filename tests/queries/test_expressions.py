@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from tests.queries.random_expressions import EXPRESSIONS, tables
 from windrow.errors import InvalidArgument, QuerySyntaxError
 from windrow.queries import expressions
-from windrow.queries.expressions import columns_of, is_expression, normal, spark_sql
+from windrow.queries.expressions import columns_of, is_expression, normal
 from windrow.tables import arithmetic
 from windrow.tables.arithmetic import evaluate
 
@@ -64,24 +64,7 @@ def test_every_function_that_parses_is_computed() -> None:
     """The list of what is known and the kernels cannot drift apart."""
     own = {name.removeprefix("_") for name in vars(arithmetic._Rows) if name.startswith("_")}
     parts = {"identifier", "datatype", "datatypeparam", "var"}
-    assert set(expressions._NODES) - parts <= own | set(arithmetic._KERNELS)
-
-
-@pytest.mark.parametrize(
-    ("text", "spark"),
-    [
-        ("load", "`load`"),
-        ('"my load" + 1', "`my load` + 1"),
-        ("(a + 1) / (b - 2) % c", "(`a` + 1) / NULLIF(`b` - 2, 0) % NULLIF(`c`, 0)"),
-        ("0.1 + 1e3", "CAST(0.1 AS DOUBLE) + CAST(1e3 AS DOUBLE)"),
-        ("EXTRACT(SECOND FROM ts)", "SECOND(`ts`)"),
-        ("ts - INTERVAL '1' HOUR", "`ts` - INTERVAL '3600000000' MICROSECOND"),
-        ("IF(a, b)", "IF(`a`, `b`, NULL)"),
-        ("kind = 'it''s'", "`kind` = 'it\\'s'"),
-    ],
-)
-def test_spark_reads(text: str, spark: str) -> None:
-    assert spark_sql(text) == spark
+    assert set(expressions._NODES) - parts <= own | set(arithmetic.OPERATORS)
 
 
 def told(text: object) -> str:

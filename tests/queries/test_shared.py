@@ -229,3 +229,47 @@ def test_a_stream_gives_the_answers_of_the_table(
     tables = together(pa.table({"v": pa.array(values, pa.int64())}))
     for streamed, table in zip(got, tables, strict=True):
         assert [dict(answer) for answer in streamed] == table.select(["a", "b"]).to_pylist()
+
+
+MINUTE = 60 * 10**9
+
+
+@given(minutes=st.lists(st.integers(0, 60), min_size=1, max_size=30), lateness=st.integers(1, 20))
+def test_late_values_enter_in_their_turn_or_are_counted(minutes: list[int], lateness: int) -> None:
+    sizes = [("20 minutes", "5 minutes"), ("9 minutes", "3 minutes")]
+    asked = [
+        sliding(
+            order_by="t", range=range, slide=slide, lateness=f"{lateness} minutes",
+            total=Sum("v"), order=Collect("v"),
+        )
+        for range, slide in sizes
+    ]  # fmt: skip
+    stream = shared(*asked).stream()
+    got: list[list[Any]] = [[] for _ in asked]
+    entered: list[tuple[int, int]] = []
+    answers = []
+    for i, minute in enumerate(minutes):
+        late = minute < max(minutes[: i + 1]) - lateness
+        entered += [] if late else [(minute, i)]
+        answers += stream.push({"v": i}, at=minute * MINUTE)
+    assert stream.late == len(minutes) - len(entered)
+    for answer in [*answers, *stream.advance(200 * MINUTE)]:
+        got[answer.query].append((answer.end, dict(answer.value)))
+    entered.sort()
+    at = pa.array([minute * MINUTE for minute, _ in entered]).cast(pa.timestamp("ns"))
+    rows = pa.table({"t": at, "v": [i for _, i in entered]})
+    for query, streamed in zip(asked, got, strict=True):
+        table = query(rows)
+        ends = table["window_end"].cast(pa.timestamp("ns")).cast(pa.int64()).to_pylist()
+        wanted = table.select(["total", "order"]).to_pylist()
+        assert streamed == list(zip(ends, wanted, strict=True))
+
+
+def test_a_lateness_that_a_stream_of_events_cannot_keep_is_refused() -> None:
+    hourly = sliding(order_by="t", range="1 hour", slide="1 hour", n=Sum("v"), lateness="1 minute")
+    with pytest.raises(Unsupported, match="need the same lateness"):
+        shared(hourly, hourly.replace(lateness="2 minutes")).stream()
+    with pytest.raises(Unsupported, match="is a time, and the last 2 rows"):
+        shared(sliding(rows=2, n=Sum("v"), lateness="1 minute")).stream()
+    with pytest.raises(InvalidArgument, match="give at= with every value"):
+        shared(hourly).stream().push({"v": 1})

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pytest
 
 from tests.tables.oracle import same
 
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from windrow import Query
 
 UTC = dt.UTC
+
+
+def slow(case: Any) -> Any:
+    """A case that only `make test-all` runs: others of its kind are in the default run."""
+    return pytest.param(case, marks=pytest.mark.slow)
+
+
 # An hour is left out in Berlin at the first, and comes twice at the second.
 SPRING = dt.datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
 AUTUMN = dt.datetime(2026, 10, 24, 23, 30, tzinfo=UTC)

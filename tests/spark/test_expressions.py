@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from windrow.queries.expressions import spark_sql
+from tests.spark.frames import frame_of
+from windrow.spark.expressions import spark_sql
 from windrow.tables.arithmetic import evaluate
 
 if TYPE_CHECKING:
@@ -68,10 +69,11 @@ def test_expressions_are_what_spark_says(spark: SparkSession, ansi: str) -> None
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
-        frame = spark.createDataFrame(TABLE)
-        rows = frame.select(*[F.expr(spark_sql(text)) for text in TEXTS]).collect()
+        frame = frame_of(spark, TABLE)
+        written = {text: spark_sql(text, TABLE.schema, ansi=ansi == "true") for text in TEXTS}
+        rows = frame.select(*map(F.expr, written.values())).collect()
     finally:
         spark.conf.set("spark.sql.ansi.enabled", str(before))
     for text, theirs in zip(TEXTS, zip(*rows, strict=True), strict=True):
         ours = evaluate(text, TABLE).to_pylist()
-        assert all(map(same, ours, theirs)), (text, spark_sql(text), ours, theirs)
+        assert all(map(same, ours, theirs)), (text, written[text], ours, theirs)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
+from tests.spark.frames import slow
 from windrow import ArgMax, Collect, Concat, Count, Last, Max, StdDev, Sum, sliding
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def both(frame: DataFrame, query: Any, window: Any, tied: bool = False) -> None:
     )
 
 
-@pytest.mark.parametrize("seconds", [10, 5000])
+@pytest.mark.parametrize("seconds", [slow(10), 5000])
 def test_two_hot_keys_by_time(rows: DataFrame, seconds: int) -> None:
     from pyspark.sql import Window
     from pyspark.sql import functions as sf
@@ -81,7 +82,7 @@ def test_two_hot_keys_by_time(rows: DataFrame, seconds: int) -> None:
     both(rows, query, window)
 
 
-@pytest.mark.parametrize("size", [30, 1500, "unbounded"])
+@pytest.mark.parametrize("size", [slow(30), 1500, slow("unbounded")])
 def test_two_hot_keys_by_rows(rows: DataFrame, size: Any) -> None:
     from pyspark.sql import Window
 
@@ -98,7 +99,7 @@ def test_keys_of_several_columns(rows: DataFrame) -> None:
     both(rows, query, window)
 
 
-@pytest.mark.parametrize("size", [200, 1200])
+@pytest.mark.parametrize("size", [slow(200), 1200])
 def test_what_does_not_commute(rows: DataFrame, size: int) -> None:
     query = sliding(
         partition_by="key", order_by="id", rows=size, having="n > 3",

@@ -69,13 +69,17 @@ def test_what_spark_tells_is_added_up() -> None:
             name="plugs",
             stateOperators=[operator, operator],
             sink=SimpleNamespace(numOutputRows=8),
-            observedMetrics={"windrow": Row(late=4, partly_late=1), "other": Row(late=9)},
+            observedMetrics={
+                "windrow": Row(late=4, partly_late=1),
+                "windrow_input": Row(ahead=3),
+                "other": Row(late=9),
+            },
             eventTime={"watermark": "2026-01-01T00:00:05.500Z"},
         )
     )
     assert (seen.query, seen.state_rows, seen.state_bytes, seen.dropped) == ("plugs", 10, 200, 4)
     assert (
-        (seen.late, seen.partly_late) == (4, 1)
+        (seen.late, seen.partly_late, seen.ahead) == (4, 1, 3)
         and seen.rows_out == 8
         and seen.out_per_second == 4.0
     )

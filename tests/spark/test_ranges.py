@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 
+from tests.spark.frames import slow
 from windrow import ArgMax, Concat, Count, Last, Max, Mean, StdDev, Sum, shared, sliding
 from windrow.spark.cuts import cut_by_count, cut_by_size
 
@@ -105,7 +106,7 @@ def ours(frame: DataFrame, query: Any) -> pd.DataFrame:
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("seconds", [10, 3000])
+@pytest.mark.parametrize("seconds", [slow(10), 3000])
 def test_ranges_by_time(rows: DataFrame, seconds: int) -> None:
     from pyspark.sql import Window
     from pyspark.sql import functions as sf
@@ -116,7 +117,7 @@ def test_ranges_by_time(rows: DataFrame, seconds: int) -> None:
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("size", [30, 2000, "unbounded"])
+@pytest.mark.parametrize("size", [slow(30), 2000, slow("unbounded")])
 def test_ranges_by_rows(rows: DataFrame, size: Any) -> None:
     from pyspark.sql import Window
 

@@ -18,8 +18,10 @@ pytest.importorskip("pyspark")
 from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import functions as sf
 
+from tests.spark.frames import slow
 from tests.streams.feeding import disordered, readings
 from windrow import Collect, Count, Max, Mean, Query, Sum, shared, sliding, sql, streaming
+from windrow.spark.progress import Progress
 
 pytestmark = pytest.mark.xdist_group("spark")
 DDL = "id long, key string, ts timestamp, x long, y double"
@@ -114,7 +116,7 @@ ASKED: dict[str, Callable[[], Query]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ASKED)
+@pytest.mark.parametrize("kind", ["rows", "hopping", *map(slow, ("range", "no key", "policy"))])
 def test_a_stream_answers_as_the_table_with_a_restart(source: Source, kind: str) -> None:
     rows = disordered(readings(300, 5, seed=3, spread=400), 30_000_000, seed=3)
     query = ASKED[kind]()
@@ -232,13 +234,120 @@ def test_the_state_can_be_read_and_is_refused_by_another_query(source: Source, s
     checkpoint = str(source.path / "checkpoint")
     state = spark.read.format("statestore").option("stateVarName", "query").load(checkpoint)
     texts = {row["value"]["text"] for row in state.collect()}
-    assert texts == {f"{query!r}\nin 16 buckets of keys"}
+    columns = "id: int64, key: string, ts: timestamp[us, tz=UTC], x: int64, y: double"
+    assert texts == {f"{query!r}\nover {columns}\nin 16 buckets of keys"}
     chunks = spark.read.format("statestore").option("stateVarName", "chunks").load(checkpoint)
     assert chunks.count() > 0
     source.add(rows)
     with pytest.raises(StreamingQueryException, match="holds the state of another query") as caught:
         source.run(sliding(partition_by="key", rows=5, a=Max("x")))
     assert "rows=3" in str(caught.value) and "rows=5" in str(caught.value)
+
+
+def test_a_changed_query_is_refused_before_a_row_meets_its_state(source: Source) -> None:
+    rows = readings(60, 2, seed=1)
+    source.add(rows)
+    query = sliding(partition_by="key", rows=3, where="x > -1000", a=Max("x * 2"))
+    source.run(query)
+    # rows of a key that has no state yet, so that buckets with state get none
+    others = rows.set_column(1, "key", pa.array(["new"] * 60))
+    source.add(others)
+    changed = {
+        "Max('x * 3')": sliding(partition_by="key", rows=3, where="x > -1000", a=Max("x * 3")),
+        "where='x > 1000'": sliding(partition_by="key", rows=3, where="x > 1000", a=Max("x * 2")),
+        "idle='7 days'": streaming(query, idle="7 days"),
+    }
+    for text, other in changed.items():
+        with pytest.raises(StreamingQueryException, match="the state of another query") as caught:
+            source.run(other)
+        assert repr(query) in str(caught.value) and text in str(caught.value)
+    with pytest.raises(StreamingQueryException, match="y: float") as caught:
+        source.run(lambda f: f.withColumn("y", sf.col("y").cast("float")).transform(query))
+    assert "y: double" in str(caught.value)
+    source.run(query)
+    made = source.result()
+    assert told(made) == told(query(pa.concat_tables([rows, others])).select(made.column_names))
+
+
+def test_a_row_from_the_future_is_set_aside(source: Source) -> None:
+    rows = readings(200, 3, seed=8, spread=300)
+    query = sliding(partition_by="key", order_by="ts", rows=3, lateness="1 second", a=Max("x"))
+    ahead = rows.slice(0, 1).set_column(
+        2, "ts", pa.array([datetime.datetime(2100, 1, 1)], pa.timestamp("us", "UTC"))
+    )
+    timeless = rows.slice(0, 1).set_column(2, "ts", pa.array([None], ahead["ts"].type))
+    source.add(pa.concat_tables([rows.slice(0, 100), ahead, timeless]))
+    source.add(rows.slice(100))
+    source.close(rows)
+    asked = streaming(query, future="1 hour")
+    progress = [Progress.of(Told(p)) for p in source.run(asked)]
+    made = source.result()
+    assert told(made) == told(query(rows).select(made.column_names))
+    assert (sum(p.ahead for p in progress), sum(p.late for p in progress)) == (1, 1)
+    assert progress[-1].watermark is not None and progress[-1].watermark.year == 2001
+    marked = source.frame().withWatermark("ts", "1 second")
+    with pytest.raises(AnalysisException, match="has followed rows from the future already"):
+        marked.transform(streaming(query.replace(lateness=None), future="1 hour"))
+    refused(
+        source,
+        streaming(sliding(rows=3, a=Max("x")), future="1 hour"),
+        "future='1 hour' is about the times of rows: give the query order_by=",
+    )
+
+
+class Told:
+    """A progress that was made a dict, with attributes again."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.__dict__.update(fields)
+
+
+@pytest.mark.parametrize("late", [None, "too_late"])
+def test_rows_without_a_time_are_counted_by_hopping_windows(
+    source: Source, late: str | None
+) -> None:
+    rows = readings(90, 3, seed=2, spread=300)
+    timeless = rows.slice(0, 30).set_column(2, "ts", pa.nulls(30, rows["ts"].type))
+    source.add(timeless)  # a batch without any time
+    source.add(pa.concat_tables([rows, timeless]))
+    source.close(rows)
+    query = sliding(
+        partition_by="key", order_by="ts", range="1 minute", slide="10 seconds",
+        lateness="10 minutes", a=Max("x"), n=Count(),
+    )  # fmt: skip
+    progress = source.run(streaming(query, late=late))
+    assert sum(p["observedMetrics"]["windrow"].late or 0 for p in progress) == 60
+    made = source.result()
+    if late is not None:
+        marked = np.array(made.column(late))
+        assert int(marked.sum()) == 60
+        made = made.filter(pa.array(~marked)).select(query(rows).column_names)
+    assert told(made) == told(query(rows).select(made.column_names))
+
+
+@pytest.mark.parametrize("slide", [None, "30 seconds"])
+def test_times_without_a_zone_are_what_a_clock_shows(
+    source: Source, spark: Any, slide: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = disordered(readings(300, 3, seed=4, spread=5000), 30_000_000, seed=4)
+    at = rows.column("ts").cast(pa.int64()).to_numpy()
+    gap = int(datetime.datetime(2001, 4, 1, 2, tzinfo=datetime.UTC).timestamp()) * 10**6
+    at = at - int(np.median(at)) + gap  # New York's clocks did not show 2 to 3 on that day
+    rows = rows.set_column(2, "ts", pa.array(at, pa.timestamp("us")))
+    fed(source, rows, files=4)
+    query = sliding(
+        partition_by="key", order_by="ts", range="2 minutes", slide=slide,
+        lateness="31 seconds", a=Max("x"), n=Count(),
+    )  # fmt: skip
+    monkeypatch.setattr(f"{__name__}.DDL", DDL.replace("timestamp", "timestamp_ntz"))
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        progress = source.run(query)
+        made = source.result()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert told(made) == told(query(rows).select(made.column_names))
+    assert sum(p["observedMetrics"]["windrow"].late or 0 for p in progress) == 0
 
 
 def refused(source: Source, query: Any, match: str) -> None:

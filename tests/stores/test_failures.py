@@ -88,7 +88,8 @@ def test_what_fails_is_not_done_and_what_is_done_stays(algorithm: str, steps: li
             swag = aggregator(Collect(), algorithm, store=store, buffer=3, cache=3)
         assert len(swag) == len(model)
     store.away = False
-    swag.close()
+    if not tried(swag.close):  # what a write in the background met before
+        swag.close()
     with aggregator(Collect(), algorithm, store=store) as swag:
         assert (swag.query() or []) == model
     store.close()

@@ -9,10 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.queries.query import Query
+from windrow.queries.shared import shared
+from windrow.queries.streaming import streaming
 from windrow.streams.bucket import Bucket
 from windrow.streams.header import Header
 from windrow.streams.log import DECODED
-from windrow.streams.plan import Plan
+from windrow.streams.plan import Plan, identity_text
 from windrow.tables.bind import bind
 
 
@@ -104,7 +106,9 @@ class Stream:
 
 def plan_of(*queries: Query, schema: pa.Schema, **options: Any) -> Plan:
     bounds = tuple(bind(query, schema) for query in queries)
-    return Plan(bounds, tuple(schema.names), bool(bounds[0].query.order_by), **options)
+    asked = identity_text(streaming(shared(*queries)), schema, None)
+    timed = bool(bounds[0].query.order_by)
+    return Plan(bounds, tuple(schema.names), timed, asked=asked, **options)
 
 
 def readings(n: int, keys: int, seed: int, spread: int = 60) -> pa.Table:

@@ -12,7 +12,20 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from windrow import ArgMax, Count, First, Max, Mean, Min, Sum, sliding
+from windrow import (
+    ArgMax,
+    Collect,
+    Concat,
+    Count,
+    First,
+    Max,
+    Mean,
+    Min,
+    Range,
+    Sum,
+    sliding,
+)
+from windrow.errors import InvalidValue
 
 RNG = np.random.default_rng(7)
 QUERY = sliding(
@@ -157,3 +170,41 @@ def test_the_index_of_hopping_windows_is_new() -> None:
         "window_end": [1, 2, 3],
         "s": [1, 3, 2],
     }
+
+
+@pytest.mark.parametrize("n", [0, 2])
+@pytest.mark.parametrize(
+    "window",
+    [
+        {"rows": 2},
+        {"range": "1 hour"},
+        {"range": 3},
+        {"delta": 2},
+        {"range": "1 hour", "slide": "1 hour"},
+        {"range": 2, "slide": 1},
+    ],
+)
+def test_a_column_of_nothing_but_nulls_goes_with_everything(window: dict[str, Any], n: int) -> None:
+    """As an empty frame of pandas has it, whose columns of objects have no type."""
+    frame = pd.DataFrame({name: [None] * n for name in "ktvs"}, dtype=object)
+    asked = {
+        "high": Max("v"),
+        "sum": Sum("v * 2"),
+        "mean": Mean("v"),
+        "rows": Count(),
+        "range": Range("v"),
+        "text": Concat("s"),
+        "all": Collect("s"),
+        "which": ArgMax("v", "s"),
+    }
+    query = sliding(asked, partition_by="k", order_by="t", where="s IS NULL", **window)
+    for given in (frame, pl.DataFrame({name: [None] * n for name in "ktvs"})):
+        made = query(given)
+        assert len(made) == (n if "slide" not in window else 0)
+        assert set(asked) <= set(made.columns)
+
+
+def test_a_column_of_mixed_values_is_refused_by_its_name() -> None:
+    frame = pd.DataFrame({"v": [1, "a"]}, dtype=object)
+    with pytest.raises(InvalidValue, match="the column 'v' has values of no one type"):
+        sliding(rows=2, high=Max("v"))(frame)

@@ -247,6 +247,7 @@ def test_aggregations_share_what_they_send() -> None:
         "partial:min:real",
         "partial:max:real",
         "partial:centre:real",
+        "partial:centrerest:real",
         "partial:squares:real",
         "partial:distinct:word",
     ]

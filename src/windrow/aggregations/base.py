@@ -47,6 +47,7 @@ from windrow.aggregations.algebra import (
     output_kinds,
 )
 from windrow.errors import InvalidArgument, InvalidValue, Unsupported, did_you_mean
+from windrow.identity import digest_of
 
 State = Any
 Takes = Literal[
@@ -320,6 +321,15 @@ class Aggregation:
         given = ((name, getattr(self, name), default) for name, default in options)
         return {name: value for name, value, default in given if value != default}
 
+    @property
+    def fingerprint(self) -> str:
+        """Return a text that is the same for what computes the same, in other processes too.
+
+        It has digests of the user's own functions and classes (see `identity.digest_of`).
+        """
+        own = repr(self) if self._is_built_in() else f"{self!r} {digest_of(type(self))}"
+        return "\n".join([own, *fingerprints(self.parts or {})])
+
     @classmethod
     def examples(cls) -> list[Aggregation]:
         """Return instances for tests; more than one where parameters change the algebra."""
@@ -340,3 +350,9 @@ class Aggregation:
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+
+def fingerprints(parts: Mapping[str, Aggregation]) -> list[str]:
+    """Return the fingerprints of named aggregations that say more than how they print."""
+    found = {name: (part, part.fingerprint) for name, part in parts.items()}
+    return [f"{name}: {text}" for name, (part, text) in found.items() if text != repr(part)]

@@ -8,6 +8,7 @@ from typing import Any
 
 from windrow.aggregations.base import Aggregation, State, is_null
 from windrow.errors import InvalidArgument
+from windrow.identity import digest_of, named
 
 _ABSENT: Any = object()
 
@@ -30,10 +31,12 @@ class Custom(Aggregation):
         commutative: bool = False,
         selective: bool = False,
         exact: bool = False,
+        name: str | None = None,
+        version: Any = None,
     ) -> None:
-        for name, function in (("lift", lift), ("combine", combine), ("lower", lower)):
+        for what, function in (("lift", lift), ("combine", combine), ("lower", lower)):
             if not callable(function):
-                raise InvalidArgument(f"aggregation: {name} must be a function, got {function!r}")
+                raise InvalidArgument(f"aggregation: {what} must be a function, got {function!r}")
         self.arity = max(1, len(columns))  # type: ignore[misc]  # as many as the user names
         super().__init__(*columns)
         self.has_identity = identity is not _ABSENT
@@ -43,6 +46,7 @@ class Custom(Aggregation):
         self.unary_inverse = inverse is not None and _positional(inverse) == 1
         self.invertible = inverse is not None
         self.commutative, self.selective, self.exact = commutative, selective, exact
+        self.name, self.version = name, version
 
     def __call__(self, *columns: str) -> Custom:
         """Return the same aggregation of these columns: ``spread("load")``."""
@@ -95,7 +99,16 @@ class Custom(Aggregation):
         for flag in ("commutative", "selective", "exact"):
             if getattr(self, flag):
                 given[flag] = True
-        return given
+        known = {"name": self.name, "version": self.version}
+        return {**given, **{key: value for key, value in known.items() if value is not None}}
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the name and version that the user gave, or else a digest of the functions."""
+        if self.name is not None:
+            given = [*map(repr, self.columns), f"name={self.name!r}", f"version={self.version!r}"]
+            return f"aggregation({', '.join(given)})"
+        return f"{self!r} {digest_of(self.parameters())}"
 
     def _key(self) -> Hashable:
         return (
@@ -108,7 +121,7 @@ class Custom(Aggregation):
     def __repr__(self) -> str:
         given = [repr(column) for column in self.columns]
         for name, value in self.parameters().items():
-            given.append(f"{name}={getattr(value, '__qualname__', None) or repr(value)}")
+            given.append(f"{name}={named(value) if callable(value) else repr(value)}")
         return f"aggregation({', '.join(given)})"
 
 
@@ -122,6 +135,8 @@ def aggregation(
     commutative: bool = False,
     selective: bool = False,
     exact: bool = False,
+    name: str | None = None,
+    version: Any = None,
 ) -> Custom:
     """Return an aggregation of your own: three functions, and what you know of them.
 
@@ -132,6 +147,9 @@ def aggregation(
     one argument is taken as the group's inverse). A state must not be changed once made.
 
     In a query, call it with the names of the columns that it takes: ``spread("load")``.
+
+    A store or a checkpoint remembers the functions by a digest of their code. With a `name` it goes
+    by that and the `version` instead: change the version when the functions give other results.
 
     >>> from windrow import aggregator
     >>> spread = aggregation(
@@ -154,6 +172,8 @@ def aggregation(
         commutative=commutative,
         selective=selective,
         exact=exact,
+        name=name,
+        version=version,
     )
 
 

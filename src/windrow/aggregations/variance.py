@@ -4,9 +4,12 @@ Two parts are combined by the parallel formula of Chan, Golub and LeVeque:
 
     δ = mean_b − mean_a      mean = mean_a + δ·n_b/n      M2 = M2_a + M2_b + δ²·n_a·n_b/n
 
+The mean is kept as high + low, where low is what rounding took from high. A mean of one float would
+be off by half of its last digit, and so would every δ: near 10⁹, that is 7 digits of a variance.
+
 There are two forms. In the plain one, a value that is not finite makes M2 NaN. In the form `apart`,
 which the interpreter uses, such values are counted apart in a field `odd`, so that subtracting them
-leaves no trace.
+leaves no trace. In both, squares that exceed the largest float make M2 infinite, never NaN.
 """
 
 from __future__ import annotations
@@ -17,29 +20,45 @@ from typing import Any
 from windrow.aggregations.algebra import Algebra, SqlName
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.kinds import Numeric
+from windrow.aggregations.sums import two_sum
 from windrow.errors import InvalidArgument
 
 _MEANING = {0: "population", 1: "sample"}
-_FIELDS = (("count", "int64"), ("centre", "float64"), ("squares", "float64"))
+_FIELDS = (
+    ("count", "int64"),
+    ("centre", "float64"),
+    ("centrerest", "float64"),
+    ("squares", "float64"),
+)
 _APART = (*_FIELDS, ("odd", "int64"))
+
+
+def moved(high: Any, low: Any, by: Any) -> Any:
+    """Return the mean high + low, moved, in two parts again."""
+    mean, error = two_sum(high, by)
+    return mean, low + error
 
 
 def plain_unit(x: Any) -> Any:
     """Return the plain state of one number; an infinite one makes M2 NaN."""
-    return 1, float(x), x - float(x)
+    return 1, float(x), 0.0, x - float(x)
 
 
 def plain_plus(a: Any, b: Any) -> Any:
     """Return the plain state of two parts."""
     n = a[0] + b[0]
-    delta = b[1] - a[1]
-    mean = a[1] + delta * (b[0] / n)
-    return n, mean, a[2] + b[2] + delta * delta * (a[0] * b[0] / n)
+    share = b[0] / n
+    delta = (b[1] - a[1]) + (b[2] - a[2])
+    high, low = moved(a[1], a[2], delta * share)
+    between = (delta * share) * (delta * a[0])
+    if between != between:  # of means that exceed the largest float; M2 tells what is no number
+        between = math.inf
+    return n, high, low, a[3] + b[3] + between
 
 
 def plain_variance(state: Any, ddof: Any) -> Any:
     """Return the variance of a plain state; NaN where there are too few values for one."""
-    return state[2] / (state[0] - ddof) if state[0] > ddof else math.nan
+    return state[3] / (state[0] - ddof) if state[0] > ddof else math.nan
 
 
 def plain_deviation(state: Any, ddof: Any) -> Any:
@@ -50,40 +69,43 @@ def plain_deviation(state: Any, ddof: Any) -> Any:
 def apart_unit(x: Any) -> Any:
     """Return the state of one number, with NaN and the infinities counted apart."""
     if x - x == 0:
-        return 1, float(x), 0.0, 0
-    return 1, 0.0, 0.0, 1
+        return 1, float(x), 0.0, 0.0, 0
+    return 1, 0.0, 0.0, 0.0, 1
 
 
 def apart_plus(a: Any, b: Any) -> Any:
     """Return the state of two parts, odd values apart."""
-    n, odd = a[0] + b[0], a[3] + b[3]
-    regular_a, regular_b = a[0] - a[3], b[0] - b[3]
+    n, odd = a[0] + b[0], a[4] + b[4]
+    regular_a, regular_b = a[0] - a[4], b[0] - b[4]
     if regular_b == 0:
-        return n, a[1], a[2], odd
+        return n, a[1], a[2], a[3], odd
     if regular_a == 0:
-        return n, b[1], b[2], odd
-    _, mean, squares = plain_plus((regular_a, a[1], a[2]), (regular_b, b[1], b[2]))
-    return n, mean, squares, odd
+        return n, b[1], b[2], b[3], odd
+    _, high, low, squares = plain_plus((regular_a, a[1], a[2], a[3]), (regular_b, b[1], b[2], b[3]))
+    return n, high, low, squares, odd
 
 
 def apart_minus(total: Any, old: Any) -> Any:
     """Return a state without its oldest part, odd values apart."""
-    n, odd = total[0] - old[0], total[3] - old[3]
-    regular, regular_old = n - odd, old[0] - old[3]
+    n, odd = total[0] - old[0], total[4] - old[4]
+    regular, regular_old = n - odd, old[0] - old[4]
     if regular == 0:
-        return n, 0.0, 0.0, odd
+        return n, 0.0, 0.0, 0.0, odd
     if regular_old == 0:
-        return n, total[1], total[2], odd
-    mean = total[1] + (total[1] - old[1]) * (regular_old / regular)
-    delta = mean - old[1]
-    shift = delta * delta * (regular * regular_old / (regular + regular_old))
-    squares = total[2] - old[2] - shift
-    return n, mean, (max(squares, 0.0) if regular > 1 else 0.0), odd
+        return n, total[1], total[2], total[3], odd
+    away = (total[1] - old[1]) + (total[2] - old[2])
+    high, low = moved(total[1], total[2], away * (regular_old / regular))
+    delta = (high - old[1]) + (low - old[2])
+    between = delta * delta * (regular * regular_old / (regular + regular_old))
+    squares = total[3] - old[3] - between
+    if squares < 0.0 or regular == 1:  # a NaN stays one: it says that squares were lost
+        squares = 0.0
+    return n, high, low, squares, odd
 
 
 def apart_variance(state: Any, ddof: Any) -> Any:
     """Return the variance of a state with odd values apart."""
-    return math.nan if state[3] else plain_variance(state, ddof)
+    return math.nan if state[4] else plain_variance(state, ddof)
 
 
 def apart_deviation(state: Any, ddof: Any) -> Any:
@@ -110,12 +132,6 @@ class Variance(Numeric):
     result = "float64"
     sql_names = {"VAR_SAMP": SqlName({}, ()), "VAR_POP": SqlName({"ddof": 0}, ())}
     kernel = "windrow.kernels.named:variances"
-    spark_fields = {
-        "count": "count({0})",
-        "centre": "avg(cast({0} as double))",
-        "squares": "var_pop(cast({0} as double)) * count({0})",
-    }
-
     unit = staticmethod(apart_unit)
     plus = staticmethod(apart_plus)
     minus = staticmethod(apart_minus)
@@ -168,7 +184,6 @@ class StdDev(Variance):
 
     sql_names = {"STDDEV_SAMP": SqlName({}, ()), "STDDEV_POP": SqlName({"ddof": 0}, ())}
     kernel = "windrow.kernels.named:deviations"
-    spark_fields = Variance.spark_fields
 
     answer = staticmethod(apart_deviation)
 

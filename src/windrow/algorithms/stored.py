@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NoReturn
 
 from windrow.aggregations.base import Aggregation, State
@@ -201,12 +201,16 @@ class Stored(LevelledTree, Closing):
         """Return what runs, where it lies, and why."""
         return f"{super().explain()}\nin window {self.window!r} of {self.store!r}"
 
+    @cached_property
+    def _fingerprint(self) -> str:
+        return self.aggregation.fingerprint
+
     # -- the record ---------------------------------------------------------------------------
 
     def _save(self) -> tuple[Any, ...]:
         """Return the window without its nodes: O(log n) states, as a store can hold them."""
         levels = tuple(level.save() for level in self._levels if isinstance(level, StoredLevel))
-        about = self.algorithm, repr(self.aggregation), self._families
+        about = self.algorithm, self._fingerprint, self._families
         return *about, self._head, self._end, levels, tuple(self._save_results())
 
     def _load(self, record: tuple[Any, ...]) -> None:
@@ -216,7 +220,7 @@ class Stored(LevelledTree, Closing):
             raise CorruptValue(
                 f"window {self.window!r} of {self.store!r}: its record is not one of windrow's"
             ) from None
-        wanted = self.algorithm, repr(self.aggregation)
+        wanted = self.algorithm, self._fingerprint
         if (algorithm, aggregation) != wanted:
             raise InvalidArgument(
                 f"window {self.window!r} of {self.store!r} holds {algorithm} of {aggregation}, so "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
+from math import isfinite
 
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.base import NOTHING, Aggregator
@@ -16,7 +17,8 @@ class SubtractOnEvict(Aggregator):
         │ v₀ │ v₁ │  …  │ vₙ₋₁ │    total = v₀ ⊕ … ⊕ vₙ₋₁      evict: total ⊖ v₀
         └────┴────┴─────┴──────┘
 
-    Floats drift under subtraction, so `auto` takes it for exact aggregations only.
+    Floats drift under subtraction, so `auto` takes it for exact aggregations only. Nothing can be
+    subtracted from infinity or NaN: a total that holds one is made anew, with n ⊕.
     """
 
     algorithm = "subtract_on_evict"
@@ -47,9 +49,18 @@ class SubtractOnEvict(Aggregator):
         self._total = total
         for _ in gone:
             self._states.popleft()
+        if _is_lost(total):
+            self._total = self.aggregation.fold(self._states)
 
     def _query(self) -> State:
         return self._total
 
     def _check(self) -> None:
         assert (self._total is NOTHING) == (not self._states), (self._total, self._states)
+
+
+def _is_lost(state: State) -> bool:
+    """Whether a state holds a float that is not finite."""
+    if isinstance(state, tuple):
+        return any(map(_is_lost, state))
+    return isinstance(state, float) and not isfinite(state)

@@ -114,6 +114,7 @@ def _cache() -> Finding:
     from windrow.compiled import cache_dir
 
     with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         place = cache_dir()
     if place is None:
         says = str(told[0].message) if told else "each process compiles anew"

@@ -8,6 +8,7 @@ fault, the traceback is there too.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import click
 
@@ -33,15 +35,22 @@ EXTRAS: dict[str, tuple[Package, ...]] = {
     ),
     "sql": (("sqlglot", "30.30", "30.31"), ("lark", "1.2", None)),
     "arrow": (("pyarrow", "18", None),),
-    "spark": (("pyspark", "4.2", None), ("pandas", "2.2", "3")),
+    "spark": (("pyspark", "4.2", None), ("pandas", "2.2", "3"), ("protobuf", "6.33.5", None)),
     "polars": (("polars", "1", None),),
     "rocksdb": (("rocksdict", "0.3.29", None),),
     "lmdb": (("lmdb", "1.6", None),),
     "redis": (("redis", "6", None),),
 }
 
-# The last line of a traceback of Python, as a worker sends it.
+# The line of a traceback of Python that says what was raised, as a worker sends it, and the first
+# line behind a message of several lines.
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Argument|Value|Unsupported|Interrupt)\b: ")
+# What Spark says of a record that does not fit, and of the file that it is in.
+_RECORD = re.compile(
+    r"Malformed records are detected in record parsing: (.*?)\.\s*Parse Mode", re.S
+)
+_FILE = re.compile(r"Encountered error while reading file (?:file://)?(\S+?)\.\s")
+_BEHIND = re.compile(r"\s+at [\w.$]+|\s*SQLSTATE|(JVM|Driver) stacktrace:|===|Traceback ")
 
 
 class Failed(Exception):
@@ -137,10 +146,16 @@ def _spark_message(error: BaseException) -> str:
     """Return the first cause that Spark names, without the stacks of two languages around it."""
     if "JAVA_GATEWAY_EXITED" in str(error):
         return "Spark could not start Java: `windrow doctor` tells what is missing"
+    record, file = _RECORD.search(str(error)), _FILE.search(str(error))
+    if record is not None:
+        place = f"{unquote(file[1])}: " if file else ""
+        return f"{place}a record does not fit the columns: {record[1]}"
     lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if _RAISED.match(line)]
-    own = [line for line in raised if line.startswith("windrow.errors.")]
+    own = [i for i, line in enumerate(lines) if line in raised and line.startswith("windrow.")]
     if own:
-        return own[-1].partition(": ")[2]
+        (first, *more) = lines[own[-1] :]
+        rest = itertools.takewhile(lambda line: not _BEHIND.match(line), more)
+        return "\n".join([first.partition(": ")[2], *rest])
     cause = (raised or lines or [type(error).__name__])[-1 if raised else 0]
     return f"Spark: {cause}\n(--verbose shows Spark's log)"

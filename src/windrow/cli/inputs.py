@@ -23,12 +23,19 @@ _SUFFIXES = {
 }
 _PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
 _NAMED = re.compile(r"([^\W\d]\w*)=(.+)", re.DOTALL)
-# JSON has no times: what looks like one is read as one, as in CSV.
+# JSON has no times: what looks like one is read as one, as in CSV. A record that does not fit is an
+# error, as it is without Spark; of CSV, all fields are looked at, whichever the query needs.
 _OPTIONS = {
-    "csv": {"header": "true", "enforceSchema": "false"},
-    "json": {"inferTimestamp": "true"},
+    "csv": {
+        "header": "true",
+        "enforceSchema": "false",
+        "mode": "FAILFAST",
+        "columnPruning": "false",
+    },
+    "json": {"inferTimestamp": "true", "mode": "FAILFAST"},
     "parquet": {},
 }
+_MALFORMED = "windrow_malformed"  # a column for what fits no other, while columns are looked for
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,8 @@ def _common_format(paths: list[str]) -> str:
 def read_frame(spark: Any, source: Input) -> Any:
     """Return the input as a DataFrame; without a schema, CSV and JSON are read twice."""
     paths = [absolute(path) for path in source.paths]
-    return _with_times(_reader(spark.read, source, _schema(source)).load(paths), source)
+    schema = _schema(source) or _found_schema(spark, source, paths)
+    return _with_times(_reader(spark.read, source).schema(schema).load(paths), source)
 
 
 def read_stream(spark: Any, source: Input) -> Any:
@@ -163,15 +171,26 @@ def read_stream(spark: Any, source: Input) -> Any:
     if schema is None:
         if not is_address(path) and not files_in(path):
             raise Failed(f"{path}: there are no files yet to tell the columns: give --schema")
-        schema = _reader(spark.read, source, None).load(path).schema
-    return _with_times(_reader(spark.readStream, source, schema).load(path), source)
+        schema = _found_schema(spark, source, [path])
+    return _with_times(_reader(spark.readStream, source).schema(schema).load(path), source)
 
 
-def _reader(reader: Any, source: Input, schema: Any) -> Any:
+def _reader(reader: Any, source: Input) -> Any:
     reader = reader.format(source.format).options(**_OPTIONS[source.format])
-    if source.format == "csv":
-        reader = reader.option("sep", separator_of(source.paths[0]))
-    return reader.option("inferSchema", "true") if schema is None else reader.schema(schema)
+    return reader.option("sep", separator_of(source.paths[0])) if source.format == "csv" else reader
+
+
+def _found_schema(spark: Any, source: Input, paths: list[str]) -> Any:
+    """Return the schema that the files tell.
+
+    What is malformed has no say in it: the reading that follows refuses it, and names the file.
+    """
+    from pyspark.sql.types import StructType
+
+    lenient = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _MALFORMED}
+    reader = _reader(spark.read, source).options(inferSchema="true", **lenient)
+    fields = reader.load(paths).schema.fields
+    return StructType([field for field in fields if field.name != _MALFORMED])
 
 
 def _schema(source: Input) -> Any:

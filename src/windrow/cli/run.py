@@ -93,6 +93,12 @@ class Job:
 )
 @click.option("--once", is_flag=True, help="A stream that ends when it has read what is there.")
 @click.option("--every", metavar="TIME", help="How often a stream looks, as in '10 seconds'.")
+@click.option(
+    "--future",
+    metavar="TIME",
+    help="How far ahead of the clock a row may be in a stream; those further ahead are counted "
+    "and set aside.",
+)
 @verbose_option
 @json_option("JSON lines on stdout; with --output PATH, a summary. Errors are JSON too.")
 def run(query: str, inputs: tuple[str, ...], **options: Any) -> None:
@@ -111,7 +117,8 @@ def run(query: str, inputs: tuple[str, ...], **options: Any) -> None:
     if options["stream"]:
         from windrow.cli.stream import run_stream
 
-        run_stream(job, options["checkpoint"], options["once"], options["every"])
+        given = ("checkpoint", "once", "every", "future")
+        run_stream(job, **{name: options[name] for name in given})
         return
     started = time.perf_counter()
     rows = _run_local(job) if options["local"] else _run_spark(job)
@@ -125,7 +132,7 @@ def _check_together(options: dict[str, Any]) -> None:
             if options[name]:
                 raise Usage(f"--{name} is Spark's, and --local runs without it: leave one out")
     if not options["stream"]:
-        for name in ("checkpoint", "once", "every"):
+        for name in ("checkpoint", "once", "every", "future"):
             if options[name]:
                 raise Usage(f"--{name} goes with --stream")
     if options["once"] and options["every"]:

@@ -22,6 +22,7 @@ from windrow.cli.inputs import absolute, is_address, read_stream
 from windrow.cli.outputs import STDOUT, Writer, is_directory
 from windrow.cli.session import spark_session
 from windrow.cli.terminal import Steps, say, show_json
+from windrow.queries.streaming import streaming
 from windrow.windows.durations import nanoseconds
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Tally:
     batches: int = 0
     rows: int = 0
     late: int = 0
+    ahead: int = 0
     watermark: dt.datetime | None = None
     _seen: int = field(default=-1, repr=False)
 
@@ -57,11 +59,13 @@ class Tally:
             self.batches += 1
             self.rows += report.rows_in
             self.late += report.late + report.dropped
+            self.ahead += report.ahead
             self.watermark = report.watermark or self.watermark
 
     def __str__(self) -> str:
         late = f", {self.late:,} too late" if self.late else ""
-        return f"{self.rows:,} rows in {self.batches} batches{late}"
+        ahead = f", {self.ahead:,} too far ahead" if self.ahead else ""
+        return f"{self.rows:,} rows in {self.batches} batches{late}{ahead}"
 
 
 def raise_failure(query: Any) -> None:
@@ -71,10 +75,14 @@ def raise_failure(query: Any) -> None:
         raise failure
 
 
-def run_stream(job: Job, checkpoint: str | None, once: bool, every: str | None) -> None:
+def run_stream(
+    job: Job, checkpoint: str | None, once: bool, every: str | None, future: str | None
+) -> None:
     """Run until all is read (`once`), or until SIGINT or SIGTERM."""
     _check(job, checkpoint)
     trigger = _trigger(once, every)
+    with usage():
+        asked = streaming(job.query, future=future)
     tally, started = Tally(), time.perf_counter()
     with ExitStack() as stack:
         # rows that go to the terminal and a progress bar there would disturb each other
@@ -85,7 +93,7 @@ def run_stream(job: Job, checkpoint: str | None, once: bool, every: str | None) 
             place = tempfile.TemporaryDirectory(prefix="windrow-checkpoint-")
             checkpoint = stack.enter_context(place)
         spark = stack.enter_context(spark_session(**job.session, steps=steps))
-        results = read_stream(spark, job.source).transform(job.query)
+        results = read_stream(spark, job.source).transform(asked)
         with steps.step("streaming" if once else "streaming; Ctrl-C stops") as note:
             stop.listen()  # Spark has put a handler of its own there
             query = _start(results, job, absolute(checkpoint), trigger)
@@ -102,6 +110,7 @@ def run_stream(job: Job, checkpoint: str | None, once: bool, every: str | None) 
             "batches": tally.batches,
             "rows_in": tally.rows,
             "rows_late": tally.late,
+            "rows_ahead": tally.ahead,
             "watermark": tally.watermark and tally.watermark.isoformat(),
             "seconds": time.perf_counter() - started,
         }

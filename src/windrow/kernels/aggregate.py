@@ -11,7 +11,6 @@ end at positions that never fall, and one pass answers them all, without a call 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from windrow.aggregations.base import Aggregation, check_aggregation, is_null
 from windrow.aggregations.count import Count
 from windrow.errors import InvalidArgument, whole_number
 from windrow.kernels.columns import Column, any_null, column
-from windrow.kernels.interpreted import objects, over_windows, packed
+from windrow.kernels.interpreted import objects, over_windows, packed, without_columns
 from windrow.kernels.named import Question, check_sums, counts
 from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.routes import FLATFIT, Route, route_over, trace
@@ -154,13 +153,6 @@ class Inputs:
         marks = [self.nulls(i) for i in range(len(self.arrays))]
         values = objects([_fine_times(array) for array in self.arrays], marks)
         return list(zip(values, range(len(values)), strict=True)) if self.pairs else values
-
-
-def without_columns(aggregation: Aggregation) -> Aggregation:
-    """The aggregation, which is then given the values themselves."""
-    unbound = copy.copy(aggregation)
-    unbound.columns = ()
-    return unbound
 
 
 def _fine_times(array: NDArray[Any]) -> NDArray[Any]:

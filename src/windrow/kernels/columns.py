@@ -13,6 +13,7 @@ from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows.arrays import ordinary
 
 NO_NULLS = np.empty(0, np.uint8)
+_NUMBERS = "biufmM"  # the kinds of NumPy's types that nulls are masked in
 
 
 @dataclass(frozen=True)
@@ -41,22 +42,128 @@ class Column:
         return values
 
 
-def column(values: Any, nulls: Any, nan: str, name: str = "values") -> Column | None:
-    """`values` for the kernels; None if they are of no type that can be compiled for."""
-    mask = None
-    if isinstance(values, np.ma.MaskedArray):
-        mask, values = np.ma.getmaskarray(values), values.data
-    array = np.asarray(values)
+def as_array(values: Any, nulls: Any = None, name: str = "values", masks: bool = False) -> Any:
+    """`values` of NumPy or another library as a NumPy array: masked where null, None among objects.
+
+    `nulls` marks further nulls. With `masks`, numbers of a library that has nulls are masked even
+    if none is null here, as those of the next batch may be. What NumPy and the library have the
+    same bits for is not copied.
+
+    >>> as_array(np.array(["a", "b"]), np.array([False, True]))
+    array(['a', None], dtype=object)
+    """
+    array, mask = _with_mask(values, nulls, name)
+    if mask is None and masks and _has_nulls(values):
+        mask = np.zeros(array.size, np.bool_)
+    if mask is None:
+        return array
+    return np.ma.MaskedArray(array, mask) if array.dtype.kind in _NUMBERS else _or_none(array, mask)
+
+
+def _with_mask(values: Any, nulls: Any, name: str) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """The values as NumPy has them, and which of them are null, `nulls` included."""
+    array, mask = _numpy_of(values)
     if array.ndim != 1:
         raise InvalidArgument(f"{name} must be one-dimensional, got {array.ndim} dimensions")
-    if nulls is not None:
-        given = np.asarray(nulls)
-        if given.dtype != np.bool_ or given.shape != array.shape:
-            raise InvalidArgument(
-                f"nulls must be a boolean array as long as {name} ({array.size}), true where null; "
-                f"got {given.dtype} of {given.size}"
-            )
-        mask = given if mask is None else mask | given
+    if nulls is None:
+        return array, mask
+    given = np.asarray(nulls)
+    if given.dtype != np.bool_ or given.shape != array.shape:
+        raise InvalidArgument(
+            f"nulls must be a boolean array as long as {name} ({array.size}), true where null; "
+            f"got {given.dtype} of {given.size}"
+        )
+    return array, given if mask is None else mask | given
+
+
+def _numpy_of(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """The values as NumPy has them, and which are null; None if none is, or None says so itself.
+
+    Libraries are known by what their arrays offer, as importing one to ask would cost a second.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return values.data, np.ma.getmaskarray(values)
+    if isinstance(values, np.ndarray):
+        return values, None
+    if hasattr(values, "combine_chunks"):  # of Arrow's, in chunks
+        return _of_arrow(values.chunk(0) if values.num_chunks == 1 else values.combine_chunks())
+    if hasattr(values, "buffers") and hasattr(values, "null_count"):
+        return _of_arrow(values)
+    if hasattr(values, "drop_nulls") and hasattr(values, "null_count"):
+        return _of_polars(values)
+    if hasattr(values, "isna") and not isinstance(getattr(values, "dtype", None), np.dtype):
+        return _of_pandas(values)
+    return np.asarray(values), None
+
+
+def _has_nulls(values: Any) -> bool:
+    """Whether values are of a library's type that knows nulls, be there some or not."""
+    known = any(hasattr(values, name) for name in ("null_count", "isna"))
+    return known and not isinstance(getattr(values, "dtype", None), np.dtype)
+
+
+def _of_arrow(array: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """An array of Arrow: its buffer as it is, where NumPy has the type; anything at nulls."""
+    if hasattr(array, "storage"):  # of an extension
+        return _of_arrow(array.storage)
+    if hasattr(array, "dictionary_decode"):
+        return _of_arrow(array.dictionary_decode())
+    if not array.null_count:
+        return array.to_numpy(zero_copy_only=False), None
+    mask = array.is_null().to_numpy(zero_copy_only=False)
+    dtype = array.slice(0, 0).to_numpy(zero_copy_only=False).dtype
+    if dtype.kind in "iufmM" and array.type.bit_width == 8 * dtype.itemsize:
+        begin = array.offset * dtype.itemsize
+        return np.frombuffer(array.buffers()[1], dtype, len(array), begin), mask
+    return _spread(array.drop_null().to_numpy(zero_copy_only=False), mask), mask
+
+
+def _of_polars(series: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """A Series of Polars, which without nulls is an array of NumPy already."""
+    if not series.null_count():
+        return series.to_numpy(), None
+    mask = series.is_null().to_numpy()
+    return _spread(series.drop_nulls().to_numpy(), mask), mask
+
+
+def _of_pandas(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """A Series, an index or an array of pandas, of a type that is not NumPy's."""
+    kind = values.dtype
+    if hasattr(kind, "pyarrow_dtype"):
+        return _numpy_of(getattr(values, "array", values).__arrow_array__())
+    dtype = getattr(kind, "numpy_dtype", None)
+    if getattr(kind, "tz", None) is not None:  # an instant, which NumPy has without the zone
+        dtype = np.dtype(f"M8[{kind.unit}]")
+    mask = np.asarray(values.isna())
+    if not mask.any():
+        return _plain_pandas(values, dtype), None
+    return _spread(_plain_pandas(values[~mask], dtype), mask), mask
+
+
+def _plain_pandas(values: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
+    return np.asarray(values) if dtype is None else np.asarray(values.to_numpy(dtype=dtype))
+
+
+def _spread(present: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
+    """The values that are there at the places that `mask` leaves to them."""
+    if present.dtype.kind in _NUMBERS:
+        full = np.zeros(mask.size, present.dtype)
+    else:
+        full = np.full(mask.size, None, object)
+    full[~mask] = present
+    return full
+
+
+def _or_none(array: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
+    """Objects, None where `mask` is true."""
+    made = array.astype(object)
+    made[mask] = None
+    return made
+
+
+def column(values: Any, nulls: Any, nan: str, name: str = "values") -> Column | None:
+    """`values` for the kernels; None if they are of no type that can be compiled for."""
+    array, mask = _with_mask(values, nulls, name)
     kind = array.dtype.kind
     if kind == "f":
         data = np.ascontiguousarray(array, np.float64)

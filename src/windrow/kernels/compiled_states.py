@@ -8,21 +8,24 @@ plain functions are asked for their types first.
 from __future__ import annotations
 
 import functools
+import hashlib
+import inspect
 import types as python_types
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import from_dtype, njit, types
-from numba.core.errors import NumbaError
+from numba import from_dtype, types
 from numba.core.typing.templates import Signature
 
 from windrow.aggregations.algebra import Algebra, RowAlgebra, number_type
 from windrow.aggregations.base import Aggregation
 from windrow.compiled import INNER
 from windrow.errors import Unsupported
+from windrow.kernels import checked, user_functions
 from windrow.kernels.functions import NotCompilable, embed, first_line
+from windrow.kernels.user_functions import user_function
 
 
 @dataclass(frozen=True)
@@ -102,38 +105,62 @@ def _monoid(algebra: Algebra, dtype: str) -> Monoid:
 
 # -- functions of the user's own: Numba tells what types their states have -----------------------
 
+_COMPILER = f"{user_function.__module__}.{user_function.__name__}"
 _NAMES = ("user_lift", "user_combine", "user_lower", "user_inverse")
 
 
 def _own_monoid(aggregation: Aggregation, dtypes: tuple[str, ...]) -> Monoid:
     """The monoid of the user's functions on values of these types."""
     functions = aggregation.functions or {}
-    text = embed({f"user_{name}": function for name, function in functions.items()})
-    return _typed(text, dtypes, "inverse" in functions, aggregation.unary_inverse)
+    try:
+        text = embed({f"user_{name}": each for name, each in functions.items()}, _COMPILER)
+        if not text.rstrip().endswith("CACHEABLE = True"):
+            raise NotCompilable("a function calls itself, and compiled code has no limit to that")
+    except NotCompilable:
+        raise
+    except Exception as error:  # of a function that is like no other
+        raise NotCompilable(first_line(error)) from error
+    found = _known(text, dtypes, "inverse" in functions, aggregation.unary_inverse)
+    if isinstance(found, str):
+        raise NotCompilable(found)
+    return found
 
 
 @functools.lru_cache(maxsize=256)  # asking Numba takes a tenth of a second
+def _known(text: str, dtypes: tuple[str, ...], invertible: bool, unary: bool) -> Monoid | str:
+    """The monoid of the functions that `text` defines, or why there is none."""
+    try:
+        return _typed(text, dtypes, invertible, unary)
+    except NotCompilable as error:
+        return str(error)
+    except Exception as error:  # Numba raises what it likes on what it does not know
+        return first_line(error)
+
+
 def _typed(text: str, dtypes: tuple[str, ...], invertible: bool, unary: bool) -> Monoid:
     """The monoid of the functions that `text` defines."""
     scope = python_types.ModuleType("windrow_user_functions")
     scope.__dict__["__file__"] = __file__
     exec(text, scope.__dict__)
-    lift, combine, lower = (njit(**INNER)(scope.__dict__[name]) for name in _NAMES[:3])
-    try:
-        state = _returned(lift, tuple(from_dtype(np.dtype(d)) for d in dtypes), "lift")
-        for _ in range(4):  # until combine gives back what it takes
-            wider = _wider(state, _returned(combine, (state, state), "combine"))
-            if wider == state:
-                break
-            state = wider
-        else:
-            raise NotCompilable("combine does not return the type of state that it takes")
-        answer = _returned(lower, (state,), "lower")
-    except NumbaError as error:
-        raise NotCompilable(first_line(error)) from None
+    names = _NAMES if invertible else _NAMES[:3]
+    lift, combine, lower, *inverse = (
+        user_function(scope.__dict__[name], **INNER) for name in names
+    )
+    state = _returned(lift, tuple(from_dtype(np.dtype(d)) for d in dtypes))
+    for _ in range(4):  # until combine gives back what it takes
+        wider = _wider(state, _returned(combine, (state, state)), "combine")
+        if wider == state:
+            break
+        state = wider
+    else:
+        raise NotCompilable("combine does not return the type of state that it takes")
+    answer = _returned(lower, (state,))
+    for each in inverse:
+        if _wider(state, _returned(each, (state,) * (1 if unary else 2)), "inverse") != state:
+            raise NotCompilable("inverse does not return the type of state that it takes")
     fields, outputs = _fields(state, "lift"), _fields(answer, "lower")
     one = not isinstance(state, types.BaseTuple)
-    source = _source(text, len(dtypes), one, invertible, unary)
+    source = _source(text, len(dtypes), fields, one, invertible, unary)
     return Monoid(
         tuple(fields),
         tuple(outputs),
@@ -144,39 +171,61 @@ def _typed(text: str, dtypes: tuple[str, ...], invertible: bool, unary: bool) ->
     )
 
 
-def _source(text: str, columns: int, one: bool, invertible: bool, unary: bool) -> str:
+def _source(
+    text: str, columns: int, fields: list[str], one: bool, invertible: bool, unary: bool
+) -> str:
     """The user's functions, and wrappers that make every state a tuple."""
     values = ", ".join(f"x{i}" for i in range(columns))
     a, b, s = ("a[0]", "b[0]", "s[0]") if one else ("a", "b", "s")
-    lines = [text, *(f"{name} = inner({name})" for name in _NAMES[:3])]
+    lines = [
+        text,
+        f"# {_meaning()}",
+        f"from {user_function.__module__} import {user_function.__name__}",
+        f"from {checked.__name__} import {checked.exact_float.__name__}",
+    ]
     bodies = {
         f"unit({values})": f"user_lift({values})",
         "plus(a, b)": f"user_combine({a}, {b})",
     }
     if invertible:
-        lines.append("user_inverse = inner(user_inverse)")
         bodies["minus(a, b)"] = f"user_inverse({a}, {b})"
         if unary:
             bodies["minus(a, b)"] = f"user_combine(user_inverse({b}), {a})"
+    names = _NAMES if invertible else _NAMES[:3]
+    lines += [f"{name} = {user_function.__name__}({name}, **{INNER})" for name in names]
+    parts = ["s" if one else f"s[{i}]" for i in range(len(fields))]
+    exact = (
+        f"{checked.exact_float.__name__}({part})" if field == "float64" else part
+        for part, field in zip(parts, fields, strict=True)
+    )
+    lines.append(f"@inner\ndef state_of(s):\n    return ({', '.join(exact)},)")
     for head, body in bodies.items():
-        lines.append(f"@inner\ndef {head}:\n    return {f'({body},)' if one else body}")
+        lines.append(f"@inner\ndef {head}:\n    return state_of({body})")
     lines.append(f"@inner\ndef answer(s):\n    return user_lower({s})")
     return "\n".join(lines)
 
 
-def _returned(function: Any, arguments: tuple[types.Type, ...], name: str) -> types.Type:
+@functools.cache
+def _meaning() -> str:
+    """A digest of how a user's functions are compiled: what is kept on disk depends on it."""
+    texts = map(inspect.getsource, (checked, user_functions))
+    return hashlib.sha256("".join(texts).encode()).hexdigest()
+
+
+def _returned(function: Any, arguments: tuple[types.Type, ...]) -> types.Type:
     function.compile(arguments)
     signature: Signature = function.overloads[arguments].signature
     return signature.return_type
 
 
-def _wider(a: Any, b: Any) -> types.Type:
-    """The type that both states fit in."""
+def _wider(a: Any, b: Any, name: str) -> types.Type:
+    """The type that both states fit in, of lift and of the function called `name`."""
     if isinstance(a, types.BaseTuple) and isinstance(b, types.BaseTuple) and len(a) == len(b):
-        return types.Tuple([_wider(x, y) for x, y in zip(_members(a), _members(b), strict=True)])
+        pairs = zip(_members(a), _members(b), strict=True)
+        return types.Tuple([_wider(x, y, name) for x, y in pairs])
     if isinstance(a, types.BaseTuple) or isinstance(b, types.BaseTuple):
-        raise NotCompilable(f"lift makes a state of type {a}, combine one of type {b}")
-    names = {_scalar(a, "lift"), _scalar(b, "combine")}
+        raise NotCompilable(f"lift makes a state of type {a}, {name} one of type {b}")
+    names = {_scalar(a, "lift"), _scalar(b, name)}
     wide = next(name for name in ("float64", "int64", "boolean") if name in names)
     return getattr(types, wide)
 

@@ -81,21 +81,21 @@ class NotEmbeddable(NotCompilable, Unsupported):
     """A function refers to something, or is something, that compiled code cannot hold."""
 
 
-def embed(functions: Mapping[str, Callable[..., Any]]) -> str:
+def embed(functions: Mapping[str, Callable[..., Any]], compiler: str = "numba.njit") -> str:
     """The text of a module part that defines each name as a function equivalent to the given one.
 
-    The functions are not compiled yet, but what they call is: a helper becomes `numba.njit` of
-    itself, with the options it had. Loops that call them may use Numba's cache if the text's own
-    constant `CACHEABLE` is true. The text needs `__file__` and `__name__`, and a function that
-    calls itself needs its module in `sys.modules`: an imported module has all three. Costs time
-    in proportion to the functions' bytecode.
+    The functions are not compiled yet, but what they call is: a helper becomes `compiler` of
+    itself ("module.function"), with the options it had. Loops that call them may use Numba's cache
+    if the text's own constant `CACHEABLE` is true. The text needs `__file__` and `__name__`, and a
+    function that calls itself needs its module in `sys.modules`: an imported module has all three.
+    Costs time in proportion to the functions' bytecode.
 
     >>> generated = {"__name__": "generated", "__file__": "generated.py"}
     >>> exec(embed({"combine": lambda a, b: a + b, "lower": float}), generated)
     >>> generated["lower"](generated["combine"](2, 3))
     5.0
     """
-    text = _Text()
+    text = _Text(*compiler.rsplit(".", 1))
     for name, function in functions.items():
         text.add(name, function)
     return str(text)
@@ -104,7 +104,8 @@ def embed(functions: Mapping[str, Callable[..., Any]]) -> str:
 class _Text:
     """The text as it grows: imports, bare functions, and what each of them refers to."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str, compiler: str) -> None:
+        self.compiler = module, f"{_alias(module)}.{compiler}"
         self.imports = {"marshal", "types"}
         self.definitions: list[str] = []
         self.bindings: list[str] = []
@@ -143,13 +144,14 @@ class _Text:
             name = f"_{len(self.helpers)}_{plain.__code__.co_name.strip('<>')}"
             self.helpers[id(function)] = name
             self.unfinished.add(id(function))
-            self.imports.add("numba")
+            module, compiler = self.compiler
+            self.imports.add(module)
             arguments = [self.bare(name, plain, label)]
             for option, value in given.items():
                 if option != "nopython" and value is not None:
                     text = self.constant(value, f"{label} has for its option {option!r}")
                     arguments.append(f"{option}={text}")
-            self.definitions.append(f"{name} = _numba.njit({', '.join(arguments)})")
+            self.definitions.append(f"{name} = {compiler}({', '.join(arguments)})")
             self.bind(f"{name}.py_func", plain, label)
             self.unfinished.remove(id(function))
         return self.helpers[id(function)]
@@ -303,4 +305,4 @@ def first_line(error: Exception) -> str:
     """What Numba says is wrong, without where it came across it."""
     lines = [line.strip() for line in str(error).splitlines()]
     useful = [line for line in lines if line and not line.startswith(("Failed in", "-", "During"))]
-    return useful[0] if useful else type(error).__name__
+    return useful[0].partition(". Raised from")[0] if useful else type(error).__name__

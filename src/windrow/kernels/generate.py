@@ -172,6 +172,7 @@ def _tuple_functions(monoid: Monoid, nulls: bool) -> list[str]:
     size = k + nulls
     values = [f"columns[{i}][j]" for i in range(monoid.columns)] + ["position"] * monoid.positioned
     equal = [f"(a[{i}] == b[{i}] or (a[{i}] != a[{i}] and b[{i}] != b[{i}]))" for i in range(k)]
+    odd = [f"s[{i}] - s[{i}] != 0" for i, f in enumerate(monoid.fields) if f == "float64"]
     more = "".join(f", {value!r}" for value in monoid.constants)
     results = [f"answer_[{i}]" for i in range(len(monoid.outputs))]
     if len(results) == 1:
@@ -198,6 +199,9 @@ def _tuple_functions(monoid: Monoid, nulls: bool) -> list[str]:
         _function(
             "same(a, b)",
             f"return {' and '.join(equal)}" + f" and (a[{k}] > 0) == (b[{k}] > 0)" * nulls,
+        ),
+        _function(
+            "lost(s)", *unless_empty("s", "return False"), f"return {' or '.join(odd) or 'False'}"
         ),
         _function(
             "lift(columns, nulls, j, position, into)",
@@ -230,6 +234,7 @@ def _row_functions(monoid: RowAlgebra) -> list[str]:
     return [
         _function("slot(buffer, i)", "return buffer[i]"),
         "load = slot",
+        _function("lost(s)", "return False"),
         _function("store(buffer, i, s)", f"{monoid.copy}(s, buffer[i])"),
         _function("keep(buffer, i, s)", "pass"),
         _function(

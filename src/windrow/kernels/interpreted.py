@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class, choose
+from windrow.algorithms.two_stacks import TwoStacks
 from windrow.kernels.results import ResultArray
 
 
@@ -38,6 +40,61 @@ def over_windows(
         end = max(end, past)
         answers.append(swag.query())
     return answers
+
+
+def failing_position(
+    aggregation: Aggregation, values: list[Any], lo: Any, hi: Any, error: Exception
+) -> int | None:
+    """The position of the value at which the user's functions fail: run again. O(1) ⊕ a value.
+
+    An integer that no int64 holds is found in the states and the results. None if nothing fails so.
+    """
+    told = copy.copy(aggregation)
+    told.lower = lambda state: (state, aggregation.lower(state))  # type: ignore[method-assign]
+    swag = TwoStacks(told)
+    head = end = 0
+    for first, past in zip(lo.tolist(), hi.tolist(), strict=True):
+        if first >= end:
+            swag = TwoStacks(told)
+            head = end = first
+        try:
+            swag.evict(first - head)
+            head = first
+            while end < past:
+                end += 1
+                swag.insert(values[end - 1])
+            found = swag.query()
+        except Exception as again:  # another kind of error would name the wrong value
+            return max(end - 1, 0) if isinstance(again, type(error)) else None
+        if isinstance(error, OverflowError) and _exceeds(found):
+            return end - 1
+    return None
+
+
+def _exceeds(found: Any) -> bool:
+    """Whether an integer is none of int64."""
+    if isinstance(found, tuple):
+        return any(map(_exceeds, found))
+    return isinstance(found, int) and not -(2**63) <= found < 2**63
+
+
+def name_failure(
+    error: Exception, aggregation: Aggregation, values: list[Any], lo: Any, hi: Any, oldest: int = 0
+) -> None:
+    """Note in an error of the user's functions which they are, and the row with its value.
+
+    `oldest` is the position of the first value.
+    """
+    place = failing_position(aggregation, values, lo, hi, error)
+    where = "" if place is None else f", at row {oldest + place}, whose value is {values[place]!r}"
+    error.add_note(f"in {aggregation!r}{where}")
+
+
+def without_columns(aggregation: Aggregation) -> Aggregation:
+    """The aggregation, which is then given the values themselves."""
+    unbound = copy.copy(aggregation)
+    unbound.columns = ()
+    return unbound
 
 
 def objects(arrays: Sequence[NDArray[Any]], nulls: Sequence[NDArray[np.uint8] | None]) -> list[Any]:

@@ -260,17 +260,47 @@ def _mean(question: Question) -> ResultArray:
     return question.answers(_summed(question) / np.maximum(sizes, 1), present)
 
 
+# Deviations of values up to here have squares that are floats, and so have their sums.
+_SQUARABLE = 1e140
+
+
 def _variance(question: Question, root: bool) -> ResultArray:
     values = question.data.astype(np.float64, copy=False)
     (ddof,) = question.aggregation.constants
-    variances = question.fill(
-        lambda a, b, out: segmented.segment_variances(
-            values, question.windows.starts, question.w, ddof, a, b, root, out
-        ),
-        None,
-        np.float64,
-    )
+    odd: list[bool] = []
+
+    def fill(a: int, b: int, out: NDArray[Any]) -> None:
+        starts, w = question.windows.starts, question.w
+        odd.append(segmented.segment_variances(values, starts, w, ddof, a, b, root, out))
+
+    variances = question.fill(fill, None, np.float64)
+    if any(odd):
+        finite = values[np.isfinite(values)]
+        if max(finite.max(initial=0), -finite.min(initial=0)) > _SQUARABLE:
+            _recalculate(question, values, variances)
     return question.answers(variances, None)
+
+
+def _recalculate(
+    question: Question, values: NDArray[np.float64], results: NDArray[np.float64]
+) -> None:
+    """Put right the results that are not finite: one ⊕ for each row of their windows."""
+    from windrow.kernels.compiled_states import state_of
+    from windrow.kernels.generate import loop_of
+    from windrow.kernels.window_loop import capacity_for
+
+    aggregation = question.aggregation
+    loop = loop_of(
+        "recalculate", aggregation, state_of(aggregation, ["float64"]), ["float64"], "range", False
+    )
+    wrong = np.flatnonzero(~np.isfinite(results))
+    lo, hi = (ends[wrong] for ends in question.windows.bounds())
+    out, valid = np.zeros(wrong.size), np.ones(wrong.size, np.uint8)
+    cursors, buffers = loop.start(capacity_for(question.windows.longest))
+    loop.run(
+        0, wrong.size, 0, 0, lo, hi, (ordinary(values),), NO_NULLS, cursors, *buffers, (out,), valid
+    )  # fmt: skip
+    results[wrong] = out
 
 
 # -- counts --------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.algebra import output_kinds
 from windrow.aggregations.base import Aggregation
+from windrow.errors import InvalidValue
 from windrow.kernels.columns import Column
 
 
@@ -92,26 +93,39 @@ def _table(columns: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def with_arguments(
-    aggregation: Aggregation, answers: ResultArray, arguments: NDArray[Any], oldest: int = 0
+    aggregation: Aggregation,
+    answers: ResultArray,
+    arguments: NDArray[Any],
+    nulls: NDArray[np.bool_] | None,
+    oldest: int = 0,
 ) -> ResultArray:
     """Results that are positions, or have some, with the arguments that stand there.
 
-    `oldest` is the position of the first argument.
+    `oldest` is the position of the first argument; `nulls` marks those that are null.
     """
     result, values = aggregation.result, answers.values
 
-    def at(positions: NDArray[np.int64]) -> NDArray[Any]:
+    def at(positions: NDArray[np.int64], given: NDArray[Any]) -> NDArray[Any]:
         places = positions - oldest
-        return arguments[
-            places if answers.missing is None else np.where(answers.missing, 0, places)
-        ]
+        return given[places if answers.missing is None else np.where(answers.missing, 0, places)]
 
     if result == "argument":
-        return ResultArray(at(values), answers.missing)
+        missing = answers.missing
+        if nulls is not None:
+            null = at(values, nulls)
+            missing = null if missing is None else missing | null
+        return ResultArray(at(values, arguments), missing)
     if not isinstance(result, Mapping) or "argument" not in result.values():
         return answers
+    if nulls is not None and nulls.any():
+        arguments = merged(ResultArray(arguments.copy(), nulls))
+        if isinstance(arguments, np.ma.MaskedArray):
+            raise InvalidValue(
+                f"{aggregation!r}: an argument is null, which {arguments.dtype} cannot say in a "
+                f"part of a result; give floats or times"
+            )
     parts = [
-        at(values[name]) if kind == "argument" else values[name]
+        at(values[name], arguments) if kind == "argument" else values[name]
         for name, kind in result.items()
         if kind != "span"
     ]

@@ -18,7 +18,7 @@ from windrow.errors import (
     did_you_mean,
     whole_number,
 )
-from windrow.kernels.columns import column
+from windrow.kernels.columns import as_array, column
 from windrow.kernels.results import merged
 from windrow.kernels.stream_loop import Batch, Interpreted, Loop, roller
 from windrow.kernels.tail import Tail
@@ -83,8 +83,9 @@ def rolling(
     `values` is an array, or a pair of them for an aggregation of pairs (ArgMax with one array
     answers positions). A dict of aggregations gives a dict of arrays.
 
-    `nulls` marks values that are missing (a masked array's are, too), ``nan="null"`` every NaN. A
-    window of nulls only has NaN or NaT for an answer, or is masked where the type has neither.
+    Arrays may be NumPy's, or a Series or an array of pandas, Polars or Arrow, whose nulls are
+    nulls. `nulls` marks further ones, ``nan="null"`` every NaN. A window of nulls only has NaN or
+    NaT for an answer, or is masked where the type has neither.
 
     `algorithm="auto"` takes what is fastest; a name runs that algorithm's own loop. `threads` cuts
     a long array into pieces. `state` goes on where the call before stopped.
@@ -170,16 +171,16 @@ class _Stream:
 
     def feed(self, arrays: list[Any], at: Any, *, nulls: Any = None, last: bool) -> Any:
         """Take a batch and return the answers that are ready."""
-        columns = [column(a, nulls, self.nan, f"values[{i}]") for i, a in enumerate(arrays)]
-        lengths = {len(a) for a in arrays}
+        names = [f"values[{i}]" for i in range(len(arrays))]
+        arrays = [as_array(a, nulls, name, not last) for a, name in zip(arrays, names, strict=True)]
+        columns = [column(a, None, self.nan, name) for a, name in zip(arrays, names, strict=True)]
+        at = None if at is None else as_array(at, name="at")
+        lengths = {a.size for a in arrays}
         if len(lengths) > 1:
             raise InvalidArgument(f"the arrays of values differ in length: {sorted(lengths)}")
         n = lengths.pop()
         instant = self._instants(at, n)
-        self.nothing = (
-            [np.asarray(a)[:0] for a in arrays],
-            None if at is None else np.asarray(at)[:0],
-        )
+        self.nothing = ([a[:0] for a in arrays], None if at is None else at[:0])
         if self.rollers is None:
             self.rollers = [self._roller(part, columns, arrays) for part in self.parts.values()]
         batch = Batch(columns, self.position, arrays, last)
@@ -212,7 +213,7 @@ class _Stream:
         if instant.size != n:
             raise InvalidArgument(f"at has {instant.size} times for {n} values")
         _check_order(instant, self.times[-1] if self.times.size else None)
-        is_time = np.asarray(at).dtype.kind in "mM"
+        is_time = at.dtype.kind in "mM"
         if not is_time and not is_number(self.range):
             raise InvalidArgument(
                 f"range={self.range!r}: `at` holds numbers, so range must be a number of the same "
@@ -255,11 +256,12 @@ class _Stream:
         return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
 
 
-def _instants(at: Any) -> NDArray[Any]:
+def _instants(at: NDArray[Any]) -> NDArray[Any]:
     """Times or numbers as int64 (nanoseconds for times) or float64."""
-    at = np.asarray(at)
-    if at.ndim != 1:
-        raise InvalidArgument(f"at must be one-dimensional, got {at.ndim} dimensions")
+    if isinstance(at, np.ma.MaskedArray):
+        if at.mask.any():
+            raise InvalidValue(f"at[{int(at.mask.argmax())}] is null, which has no place in time")
+        at = at.data
     if at.dtype.kind in "mM":
         if np.isnat(at).any():
             raise InvalidValue(f"at[{int(np.isnat(at).argmax())}] is not a time (NaT)")

@@ -7,6 +7,7 @@ kind of windows; what runs it asks nothing further, and `explain` prints the sam
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import warnings
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,10 @@ from windrow.kernels.named import Kernel, kernel_of
 
 class NotCompiledWarning(UserWarning):
     """An aggregation of the user's own runs in the interpreter."""
+
+
+class SubstitutedWarning(UserWarning):
+    """Another algorithm runs than the one that was asked for by its name."""
 
 
 @dataclass(frozen=True)
@@ -181,12 +186,20 @@ def compiled_or_warned(
     try:
         return compiled_state(aggregation, dtypes, subtracting)
     except NotCompilable as reason:
-        warnings.warn(
+        warn_user(
             f"{aggregation!r} runs in the interpreter, far slower than compiled: {reason}",
             NotCompiledWarning,
-            stacklevel=5,
         )
         return None
+
+
+def warn_user(text: str, category: type[Warning]) -> None:
+    """Warn of what the line of the user's own does that called windrow."""
+    home = __name__.partition(".")[0]
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(f"{home}."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
 
 
 # -- what ran ------------------------------------------------------------------------------------

@@ -25,11 +25,11 @@ from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.algorithms.base import NOTHING
 from windrow.errors import InvalidArgument
-from windrow.kernels.aggregate import Inputs, Nulls, aggregate, with_least, without_columns
+from windrow.kernels.aggregate import Inputs, Nulls, aggregate, with_least
 from windrow.kernels.columns import NO_NULLS, Column, any_null
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import loop_of
-from windrow.kernels.interpreted import packed
+from windrow.kernels.interpreted import packed, without_columns
 from windrow.kernels.named import check_sums
 from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.routes import route_over, shares, trace

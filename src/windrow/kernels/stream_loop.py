@@ -18,9 +18,14 @@ from windrow.errors import InvalidValue, Unsupported
 from windrow.kernels.columns import NO_NULLS, Column, any_null, joined
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import CURSORS, loop_of
-from windrow.kernels.interpreted import objects, packed
+from windrow.kernels.interpreted import name_failure, objects, packed, without_columns
 from windrow.kernels.results import ResultArray, finished, with_arguments
-from windrow.kernels.routes import compiled_or_warned, numbers_of
+from windrow.kernels.routes import (
+    SubstitutedWarning,
+    compiled_or_warned,
+    numbers_of,
+    warn_user,
+)
 from windrow.kernels.window_loop import (
     capacity_for,
     output_arrays,
@@ -77,9 +82,14 @@ def roller(
         return Interpreted(aggregation, rows, algorithm)
     nulls = nulls or any(c.nulls is not None for c in known)
     kind: type[Loop] = Loop
-    if algorithm == "pba":  # by time, and for sketches, as SBA: the same idea in one thread
-        alone = rows is None or isinstance(compiled, RowAlgebra)
-        kind, name = (Loop, "sba") if alone else (Pba, name)
+    if algorithm == "pba":
+        sketch = isinstance(compiled, RowAlgebra)
+        kind, name = (Loop, "sba") if sketch or rows is None else (Pba, name)
+        if name == "sba":
+            why = "the rows of a sketch" if sketch else "chunks by time, which have no fixed size,"
+            warn_user(
+                f"algorithm='pba' runs as sba: {why} are not for two threads", SubstitutedWarning
+            )
     return kind(aggregation, compiled, known, arrays, rows, name, nulls)
 
 
@@ -102,12 +112,18 @@ class Interpreted:
                 first, past = max(0, row + 1 - (self.rows or 0)), row + 1
             else:
                 first, past = int(batch.lo[row - batch.row]), int(batch.hi[row - batch.row])
-            while self.head + len(self.swag) < past:
-                self.swag.insert(self.waiting.popleft())
-            gone = min(first, past) - self.head
-            self.swag.evict(gone)
-            self.head += gone
-            answers.append(self.swag.query())
+            try:
+                while self.head + len(self.swag) < past:
+                    value = self.waiting.popleft()
+                    self.swag.insert(value)
+                gone = min(first, past) - self.head
+                self.swag.evict(gone)
+                self.head += gone
+                answers.append(self.swag.query())
+            except Exception as error:
+                newest = self.head + len(self.swag)
+                error.add_note(f"in {self.aggregation!r}, at row {min(newest, past - 1)}")
+                raise
         return packed(self.aggregation, answers)
 
 
@@ -118,24 +134,35 @@ class Arguments:
         self.aggregation = aggregation
         self.wanted = aggregation.takes == "ordered pair" and len(arrays) > 1
         self.values: NDArray[Any] | None = None
+        self.nulls: NDArray[np.bool_] | None = None
         self.oldest = 0  # the position of the first value here
 
-    def take(self, arrays: list[Any]) -> None:
+    def take(self, batch: Batch) -> None:
         """Keep the arguments among the arrays of a batch."""
-        if self.wanted:
-            came = np.asarray(arrays[1])
-            self.values = came if self.values is None else np.concatenate([self.values, came])
+        if not self.wanted:
+            return
+        came, column = np.asarray(batch.arrays[1]), batch.columns[1]
+        nulls = np.zeros(came.size, np.bool_)
+        if column is not None and column.nulls is not None:
+            nulls = column.nulls.view(np.bool_)
+        if self.values is None or self.nulls is None:
+            self.values, self.nulls = came, nulls
+        else:
+            self.values = np.concatenate([self.values, came])
+            self.nulls = np.concatenate([self.nulls, nulls])
 
     def of(self, answers: ResultArray) -> ResultArray:
         """Results with arguments in the place of positions, where there are any."""
         if self.values is None:
             return answers
-        return with_arguments(self.aggregation, answers, self.values, self.oldest)
+        return with_arguments(self.aggregation, answers, self.values, self.nulls, self.oldest)
 
     def forget(self, head: int) -> None:
         """Drop what came before the window."""
-        if self.values is not None:
-            self.values, self.oldest = self.values[head - self.oldest :].copy(), head
+        if self.values is not None and self.nulls is not None:
+            gone = slice(head - self.oldest, None)
+            self.values, self.nulls = self.values[gone].copy(), self.nulls[gone].copy()
+            self.oldest = head
 
 
 class Loop:
@@ -182,7 +209,12 @@ class Loop:
         out, valid = result_arrays(self.kernel.monoid, n), np.ones(n, np.uint8)
         if n:
             self._check_sums(columns[0].data, lo, hi)
-            self._run(batch, columns, lo, hi, out, valid)
+            try:
+                self._run(batch, columns, lo, hi, out, valid)
+            except Exception as error:
+                if self.aggregation.functions is not None:
+                    self._name_failure(error, batch, columns)
+                raise
         if extras is not None:
             out, valid = tuple(np.delete(o, extras) for o in out), np.delete(valid, extras)
         wanted, head = self._wanted(columns)
@@ -193,6 +225,17 @@ class Loop:
         self.arguments.forget(head)
         return answers
 
+    def _name_failure(self, error: Exception, batch: Batch, columns: list[Column]) -> None:
+        """Note which functions failed, and where, if all values of the stream are here."""
+        if batch.base:
+            error.add_note(f"in {self.aggregation!r}, at a row from {batch.base} on")
+            return
+        values = objects([c.data for c in columns], [c.nulls for c in columns])
+        past = np.arange(batch.row, batch.stop) + 1
+        lo = np.maximum(past - (self.rows or 0), 0) if batch.lo is None else batch.lo
+        hi = past if batch.hi is None else batch.hi
+        name_failure(error, without_columns(self.aggregation), values, lo, hi)
+
     def _wanted(self, columns: list[Column]) -> tuple[int, int]:
         """The positions from which values, and arguments, are kept for the next batch."""
         return int(self.cursors[1]), int(self.cursors[0])
@@ -200,7 +243,7 @@ class Loop:
     def _columns(self, batch: Batch) -> list[Column]:
         """This batch's values behind those that are kept of earlier ones."""
         came = [c for c in batch.columns[: self.inputs] if c is not None]
-        self.arguments.take(batch.arrays)
+        self.arguments.take(batch)
         if self.waiting:
             return list(map(joined, self.waiting, came))
         self.waiting_from = batch.base

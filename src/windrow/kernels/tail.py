@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.compiled import compiled
 from windrow.errors import InvalidArgument
-from windrow.kernels.aggregate import aggregate
+from windrow.kernels.aggregate import Inputs, aggregate
 from windrow.kernels.columns import Column
+from windrow.kernels.interpreted import name_failure, without_columns
 from windrow.kernels.results import ResultArray, with_arguments
 from windrow.kernels.routes import route_over
 from windrow.kernels.special.sums import BLOCK
@@ -65,14 +66,17 @@ class Tail:
             check_no_nulls(self.aggregation, [c for c in batch.columns if c is not None])
         self._join(batch)
         windows, extra = self._windows(batch)
-        answers = aggregate(
-            self.aggregation,
-            self.arrays[: self.inputs],
-            windows,
-            nulls=self.masks[: self.inputs],
-            threads=self.threads,
-            way=self.way,
-        )
+        arrays, masks = self.arrays[: self.inputs], self.masks[: self.inputs]
+        try:
+            answers = aggregate(
+                self.aggregation, arrays, windows, nulls=masks, threads=self.threads, way=self.way
+            )
+        except Exception as error:
+            if self.aggregation.functions is not None:
+                values = Inputs(self.aggregation, arrays, masks, windows.n).values()
+                plain = without_columns(self.aggregation)
+                name_failure(error, plain, values, *windows.bounds(), self.oldest)
+            raise
         missing = None if answers.missing is None else answers.missing[extra:]
         made = self._placed(ResultArray(answers.values[extra:], missing))
         if not batch.last:
@@ -127,7 +131,7 @@ class Tail:
     def _placed(self, answers: ResultArray) -> ResultArray:
         """Results with arguments, or positions in the stream, where they are positions here."""
         if len(self.arrays) > self.inputs:
-            return with_arguments(self.aggregation, answers, self.arrays[1])
+            return with_arguments(self.aggregation, answers, self.arrays[1], self.masks[1])
         if not self.oldest:
             return answers
         result, values, missing = self.aggregation.result, answers.values, answers.missing

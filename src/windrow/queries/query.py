@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from windrow.aggregations.base import Aggregation, check_aggregation
+from windrow.aggregations.base import Aggregation, check_aggregation, fingerprints
 from windrow.errors import InvalidArgument, Unsupported, did_you_mean
+from windrow.identity import digest_of
 from windrow.queries.expressions import normal
 from windrow.queries.syntax import NAME
 from windrow.windows.base import Window, written
@@ -129,6 +130,15 @@ class Query:
         if self.emit != "rstream":
             given["emit"] = self.emit
         return given
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a text that is the same for a query with the same results, in other processes too.
+
+        It has digests of the user's own functions, those of windows included.
+        """
+        window = [f"{n}: {digest_of(f)}" for n, f in vars(self.window).items() if callable(f)]
+        return "\n".join([repr(self), *fingerprints(self.parts), *window])
 
     def __repr__(self) -> str:
         words = written(self.arguments())

@@ -8,7 +8,9 @@ from typing import Any
 
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.query import Query, engine_of
+from windrow.windows.durations import nanoseconds
 from windrow.windows.sharing import SharedWindows
+from windrow.windows.sizes import is_number
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,9 @@ class Shared:
         """The queries one event at a time: `push` a row and get the answers that are due.
 
         All windows slide by rows, or all by time; there is one FlatFIT of the slices for all of
-        them. Times are whole numbers: nanoseconds, if the queries give durations.
+        them. Times are whole numbers: nanoseconds, if the queries give durations. With a
+        `lateness`, the same for all, values wait for their turn, and answers until they are final;
+        values that come after their turn are dropped and counted in `late`.
 
         >>> from windrow import Max, Mean, shared, sliding
         >>> both = shared(sliding(rows=4, slide=2, peak=Max("v")), sliding(rows=3, mean=Mean("v")))
@@ -44,7 +48,8 @@ class Shared:
         [(1, {'mean': 5.0})]
         """
         windows = [_window(query) for query in self.queries]
-        return SharedWindows(windows, [query.parts for query in self.queries])
+        parts = [query.parts for query in self.queries]
+        return SharedWindows(windows, parts, lateness=_lateness(self.queries))
 
     def explain(self) -> str:
         """The shared plan, where there is one, and then the plan of each query."""
@@ -83,6 +88,18 @@ def shared(*queries: Query) -> Shared:
     if not queries:
         raise InvalidArgument("shared needs at least one query")
     return Shared(queries)
+
+
+def _lateness(queries: tuple[Query, ...]) -> int | None:
+    """How late a value may be, in nanoseconds; None if no query says so."""
+    given = {query.lateness for query in queries} - {None}
+    found = {nanoseconds(each, "lateness") for each in given}
+    if len(found) > 1:
+        raise Unsupported(f"queries over one stream need the same lateness, got {given}")
+    for window in (query.window for query in queries if found):
+        if not window.measured or is_number(window.arguments()[window.measured]):
+            raise Unsupported(f"lateness={given.pop()!r} is a time, and {window} counts none")
+    return found.pop() if found else None
 
 
 def _window(query: Query) -> tuple[int, int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +12,14 @@ from windrow.queries.shared import Shared
 from windrow.windows.durations import nanoseconds
 
 BUCKETS = 16
+# What each option means, in words.
+_MEANS = {
+    "mode": "{}: hopping windows come out whenever they change",
+    "late": "{}: the column that marks rows that came too late, which come out too",
+    "idle": "{}: a key without rows for longer is forgotten",
+    "future": "{}: rows further ahead of the clock are counted and set aside",
+    "buckets": "{}: how many groups the keys are put into",
+}
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,8 @@ class Streaming:
     - `late`: the name of a column that is true for rows that came too late. They then come out
       too, without answers, to be put where they belong.
     - `idle`: after how long without rows a key is forgotten ("7 days").
+    - `future`: how far ahead of the clock a row's time may be ("1 hour"). A row further ahead is
+      counted and set aside: it is in no result, and the watermark does not follow it.
     - `buckets`: how many groups the keys are put into, which is how many tasks can work at a time.
       It belongs to the checkpoint.
 
@@ -36,6 +46,7 @@ class Streaming:
     mode: str = "append"
     late: str | None = None
     idle: Any = None
+    future: Any = None
     buckets: int = BUCKETS
 
     def __post_init__(self) -> None:
@@ -43,8 +54,31 @@ class Streaming:
             raise InvalidArgument(f"mode={self.mode!r} must be 'append' or 'update'")
         if not isinstance(self.buckets, int) or not 0 < self.buckets <= 4096:
             raise InvalidArgument(f"buckets={self.buckets!r} must be a number from 1 to 4096")
-        if self.idle is not None:
-            nanoseconds(self.idle, "idle")
+        for name in ("idle", "future"):
+            if getattr(self, name) is not None:
+                nanoseconds(getattr(self, name), name)
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The queries, one or several."""
+        return self.query.queries if isinstance(self.query, Shared) else (self.query,)
+
+    def arguments(self) -> dict[str, Any]:
+        """The options that were given, those that have their defaults left out."""
+        options = {field.name: field.default for field in fields(self) if field.name != "query"}
+        given = {name: getattr(self, name) for name in options}
+        return {name: value for name, value in given.items() if value != options[name]}
+
+    def explain(self) -> str:
+        """What will run, as the query tells it, and what the options add.
+
+        >>> from windrow import Max, sliding
+        >>> late = sliding(order_by="ts", rows=9, lateness="1 hour", peak=Max("load"))
+        >>> print(streaming(late, future="5 minutes").explain().splitlines()[-1])
+        future     5 minutes: rows further ahead of the clock are counted and set aside
+        """
+        lines = [f"{name:<10} {_MEANS[name].format(v)}" for name, v in self.arguments().items()]
+        return "\n".join([self.query.explain(), *lines])
 
     def __call__(self, frame: Any) -> Any:
         """The answers over a streaming DataFrame."""

@@ -23,7 +23,7 @@ from windrow.spark.ranges import ranged, ranges_of
 from windrow.spark.schema import analysed, bound_to, check_together, result_schema
 from windrow.spark.slices import hopping, slices_natively
 from windrow.spark.stream import stream
-from windrow.tables.bind import Bound
+from windrow.tables.bind import Bound, warn_of_interpreted
 
 
 def run(asked: Query | Shared, frame: Any) -> Any:
@@ -91,6 +91,7 @@ def _prepared_all(asked: Query | Shared, frame: Any) -> tuple[list[Bound], list[
     for query in queries:
         bound, frame = _prepared(query, frame)
         bounds.append(bound)
+    warn_of_interpreted(bounds)
     return [replace(b, schema=bounds[-1].schema) for b in bounds], columns, frame
 
 
@@ -100,7 +101,7 @@ def _prepared(query: Query, frame: Any) -> tuple[Bound, Any]:
     bound = bound_to(query, frame)
     if not bound.query.order_by and not frame.isStreaming:
         raise InvalidArgument("rows of a DataFrame have no order of their own: give order_by=")
-    frame, query = _computed(bound.query, frame)
+    frame, query = _computed(bound, frame)
     bound = bound_to(query, frame)
     return replace(bound, native=slices_natively(bound)), frame
 
@@ -114,12 +115,18 @@ def _tasks(frame: Any) -> int:
     return int(session.conf.get("spark.sql.shuffle.partitions"))
 
 
-def _computed(query: Query, frame: Any) -> tuple[Any, Query]:
+def _computed(bound: Bound, frame: Any) -> tuple[Any, Query]:
     """The frame with `where` applied and expressions as columns of their own: Spark's own work."""
-    from windrow.queries.expressions import spark_sql
+    query = bound.query
+    ansi = frame.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
+
+    def expression(text: str) -> Any:
+        from windrow.spark.expressions import spark_sql
+
+        return sf.expr(spark_sql(text, bound.schema, ansi=ansi))
 
     if query.where is not None:
-        frame = frame.filter(sf.expr(spark_sql(query.where)))
+        frame = frame.filter(expression(query.where))
         query = query.replace(where=None)
     names: dict[str, str] = {}
     for _, part in query.aggregations:
@@ -129,7 +136,7 @@ def _computed(query: Query, frame: Any) -> tuple[Any, Query]:
                 names[text] = unused(f"__windrow_{len(taken)}", taken)
     if not names:
         return frame, query
-    frame = frame.withColumns({new: sf.expr(spark_sql(text)) for text, new in names.items()})
+    frame = frame.withColumns({new: expression(text) for text, new in names.items()})
     parts = tuple((name, _renamed(part, names)) for name, part in query.aggregations)
     return frame, query.replace(aggregations=parts)
 

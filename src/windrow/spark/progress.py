@@ -4,7 +4,7 @@
                   Progress                  progress_metrics    Prometheus
 
 It works on classic sessions and on Connect, for any streaming query, windrow's own or not; what
-windrow counts itself is read from the observed metrics named `windrow`.
+windrow counts itself is read from the observed metrics named `windrow` and `windrow_input`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 OBSERVED = "windrow"  # the name under which a query's own counters are observed
+OBSERVED_INPUT = "windrow_input"  # the same of rows that are set aside before the watermark
 PATIENCE = 5.0  # seconds that the news of a query's end may take
 
 
@@ -39,6 +40,7 @@ class Progress:
     dropped: int  # by Spark's own operators, behind the watermark
     late: int  # counted by windrow: too late for all of their windows
     partly_late: int  # too late for some of them
+    ahead: int  # further ahead of the clock than `future` allows
     watermark: dt.datetime | None
 
     @property
@@ -64,8 +66,9 @@ class Progress:
             state_rows=sum(operator.numRowsTotal for operator in operators),
             state_bytes=sum(operator.memoryUsedBytes for operator in operators),
             dropped=sum(operator.numRowsDroppedByWatermark for operator in operators),
-            late=_observed(told.observedMetrics, "late"),
-            partly_late=_observed(told.observedMetrics, "partly_late"),
+            late=_observed(told.observedMetrics, OBSERVED, "late"),
+            partly_late=_observed(told.observedMetrics, OBSERVED, "partly_late"),
+            ahead=_observed(told.observedMetrics, OBSERVED_INPUT, "ahead"),
             watermark=_instant((told.eventTime or {}).get("watermark")),
         )
 
@@ -135,9 +138,9 @@ def _finite(number: float) -> float:
     return number if math.isfinite(number) else 0.0
 
 
-def _observed(metrics: Any, name: str) -> int:
+def _observed(metrics: Any, group: str, name: str) -> int:
     """A counter of windrow's; a batch in which nothing was counted has none, or null."""
-    row = (metrics or {}).get(OBSERVED)
+    row = (metrics or {}).get(group)
     return int(getattr(row, name, None) or 0)
 
 

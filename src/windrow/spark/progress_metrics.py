@@ -25,6 +25,9 @@ COUNTERS: dict[str, Metric] = {
     "windrow_partly_late_rows": (
         "Rows behind some of their windows, and counted in the others.",
         lambda news: news.partly_late),
+    "windrow_ahead_rows": (
+        "Rows further ahead of the clock than `future` allows, counted and left out.",
+        lambda news: news.ahead),
     "windrow_dropped_rows": (
         "Rows behind the watermark, left out by Spark's own operators.",
         lambda news: news.dropped),

@@ -45,11 +45,13 @@ class Shown:
         self.rows: dict[str, list[str]] = {}
         self._late: Counter[str] = Counter()
         self._partly: Counter[str] = Counter()
+        self._ahead: Counter[str] = Counter()
 
     def progress(self, news: Progress) -> None:
         """Take a batch in."""
         self._late[news.query] += news.late + news.dropped
         self._partly[news.query] += news.partly_late
+        self._ahead[news.query] += news.ahead
         self.rows[news.query] = [
             news.query,
             str(news.batch),
@@ -64,8 +66,10 @@ class Shown:
         ]
 
     def _told_late(self, query: str) -> str:
-        late, partly = _number(self._late[query]), self._partly[query]
-        return f"{late} + {_number(partly)} partly" if partly else late
+        told = _number(self._late[query])
+        for count, how in ((self._partly[query], "partly"), (self._ahead[query], "ahead")):
+            told += f" + {_number(count)} {how}" if count else ""
+        return told
 
 
 class Lines(Shown):

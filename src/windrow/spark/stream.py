@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -24,20 +25,24 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from windrow.errors import InvalidArgument
 from windrow.queries.streaming import Streaming
-from windrow.spark.columns import column
-from windrow.spark.progress import OBSERVED
+from windrow.spark.columns import as_number, column, unused
+from windrow.spark.progress import OBSERVED, OBSERVED_INPUT
 from windrow.spark.schema import check_together, result_schema
-from windrow.spark.stream_processor import BUCKET, PLACE, RESULT, WindowProcessor
+from windrow.spark.stream_processor import BUCKET, PLACE, RESULT, TIMELESS, WindowProcessor
 from windrow.spark.workers import Batches, arrow_result, in_arrow
 from windrow.stores.encoding.tables import decode, encode
-from windrow.streams.plan import Plan
+from windrow.streams.plan import Plan, identity_text
 from windrow.tables.bind import Bound
+from windrow.tables.columns import nulls_of, whole
 from windrow.windows.durations import nanoseconds
 
 _DELAY = "spark.watermarkDelayMs"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _STATE = "org.apache.spark.sql.execution.streaming.state."
-_PACKETS = f"{BUCKET} int not null, {PLACE} bigint not null, {RESULT} binary not null"
+_PACKETS = (
+    f"{BUCKET} int not null, {PLACE} bigint not null, {RESULT} binary not null, "
+    f"{TIMELESS} bigint not null"
+)
 # Rows are packed so many at a time: a task's packets are few, and none is very large.
 _PACKED = 1 << 18
 
@@ -45,7 +50,10 @@ _PACKED = 1 << 18
 def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]) -> Any:
     """The answers of queries over a streaming DataFrame, in which expressions are columns."""
     _check(asked, bounds, frame)
-    frame = _watermarked(bounds, frame)
+    delay = _delay(bounds, frame)
+    rows = pa.schema([bounds[0].schema.field(name) for name in columns])
+    if delay is not None:
+        frame = _watermarked(_without_future(asked, bounds, frame), str(bounds[0].order), delay)
     idle = None if asked.idle is None else nanoseconds(asked.idle, "idle") // 1000
     plan = Plan(
         tuple(bounds),
@@ -54,10 +62,9 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
         update=asked.mode == "update",
         idle=idle,
         late=asked.late,
+        asked=identity_text(asked, rows, delay),
     )
     _use_rocksdb(frame.sparkSession)
-    if plan.own_rows:
-        frame = frame.where(column(plan.time).isNotNull())
     keys = [_hashed(name, frame) for name in plan.keys]
     buckets = asked.buckets if keys else 1
     bucket = sf.pmod(sf.xxhash64(*keys), sf.lit(buckets)) if keys else sf.lit(0)
@@ -79,11 +86,11 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
 # -- what a stream must have --------------------------------------------------------------------
 
 
-def _watermarked(bounds: Sequence[Bound], frame: Any) -> Any:
-    """The frame with a watermark along the order column, as late as the queries allow."""
+def _delay(bounds: Sequence[Bound], frame: Any) -> int | None:
+    """How far the watermark is behind the newest row, in milliseconds; None without an order."""
     query = bounds[0].query
     if not query.order_by:
-        return frame
+        return None
     name = query.order_by[0]
     field = frame.schema[name]
     if field.dataType.typeName() not in ("timestamp", "timestamp_ntz"):
@@ -93,14 +100,14 @@ def _watermarked(bounds: Sequence[Bound], frame: Any) -> Any:
         )
     wanted = {b.query.lateness for b in bounds} - {None}
     delays = {-(-nanoseconds(each, "lateness") // 10**6) for each in wanted}
-    own = field.metadata.get(_DELAY)
+    own: int | None = field.metadata.get(_DELAY)
     if own is not None:
         if delays - {own}:
             raise InvalidArgument(
                 f"lateness={wanted.pop()!r}, and the frame has a watermark of {own} ms along "
                 f"{name!r} already: leave one of them out"
             )
-        return frame
+        return own
     if len(delays) > 1:
         raise InvalidArgument(f"queries over one stream need the same lateness, got {wanted}")
     if not delays:
@@ -108,7 +115,51 @@ def _watermarked(bounds: Sequence[Bound], frame: Any) -> Any:
             f'how late may a row come? Give the query lateness="10 minutes", or the frame '
             f"withWatermark({name!r}, …)"
         )
-    return frame.withWatermark(name, f"{delays.pop()} milliseconds")
+    return delays.pop()
+
+
+def _without_future(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> Any:
+    """The frame without rows further ahead of the clock than `future`, which are counted.
+
+    They must be gone before the watermark is told: it would follow them, and never come back.
+    """
+    if asked.future is None:
+        return frame
+    name = str(bounds[0].order)
+    field = frame.schema[name]
+    if _DELAY in field.metadata:
+        raise InvalidArgument(
+            f"future={asked.future!r}: the frame's own watermark along {name!r} has followed rows "
+            f"from the future already: give the query lateness= in place of withWatermark"
+        )
+    clock = sf.localtimestamp() if _is_local(field) else sf.current_timestamp()
+    seconds = Decimal(nanoseconds(asked.future, "future") // 1000).scaleb(-6)
+    limit = clock + sf.make_dt_interval(secs=sf.lit(seconds))
+    ahead = unused("windrow_ahead", frame.columns)
+    marked = frame.withColumn(ahead, sf.coalesce(column(name) > limit, sf.lit(False)))
+    counted = marked.observe(OBSERVED_INPUT, sf.count_if(column(ahead)).alias("ahead"))
+    return counted.where(~column(ahead)).drop(ahead)
+
+
+def _watermarked(frame: Any, name: str, delay: int) -> Any:
+    """The frame with a watermark along the order column, unless it has its own.
+
+    Spark's watermarks are of times with a zone. A time without one is taken for UTC there, as it
+    is wherever windows are measured, so that no zone has a say in it.
+    """
+    field = frame.schema[name]
+    if _DELAY in field.metadata:
+        return frame
+    if not _is_local(field):
+        return frame.withWatermark(name, f"{delay} milliseconds")
+    clock = unused("windrow_clock", frame.columns)
+    times = sf.timestamp_micros(as_number(name, field.dataType.typeName()))
+    return frame.withColumn(clock, times).withWatermark(clock, f"{delay} milliseconds").drop(clock)
+
+
+def _is_local(field: StructField) -> bool:
+    """Whether a column's times are without a zone."""
+    return field.dataType.typeName() == "timestamp_ntz"
 
 
 def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
@@ -121,6 +172,10 @@ def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
     taken = (*frame.columns, *(name for bound in bounds for name in bound.query.parts))
     if asked.late in taken:
         raise InvalidArgument(f"late={asked.late!r} is the name of another column")
+    if asked.future is not None and not bounds[0].query.order_by:
+        raise InvalidArgument(
+            f"future={asked.future!r} is about the times of rows: give the query order_by="
+        )
 
 
 def _use_rocksdb(session: Any) -> None:
@@ -178,7 +233,12 @@ class Packed:
         rows = pa.Table.from_batches(batches)
         bucket = rows.column(BUCKET).to_numpy()
         rows = rows.drop_columns([BUCKET]).cast(self.plan.rows)
+        labels, timeless = bucket[:1], 0
         if self.plan.presliced is not None:
+            nulls = nulls_of(whole(rows.column(self.plan.time)))
+            if nulls is not None:  # such rows lie in no slice: they are late
+                rows, bucket = rows.filter(pa.array(~nulls)), bucket[~nulls]
+                timeless = int(nulls.sum())
             slices, first = self.plan.presliced.slices(rows)
             rows, bucket = slices.select(self.plan.arrives.names), bucket[first]
         order = np.argsort(bucket, kind="stable")
@@ -186,11 +246,18 @@ class Packed:
         begins = np.flatnonzero(np.append(True, np.diff(bucket) != 0)[: bucket.size])
         ends = np.append(begins, bucket.size)
         packets = [encode(rows.slice(a, b - a)) for a, b in pairwise(ends.tolist())]
+        if packets or not timeless:
+            labels = bucket[begins]
+        else:
+            packets = [encode(rows)]  # empty: it brings the count
+        late = np.zeros(labels.size, np.int64)
+        late[:1] = timeless
         return pa.RecordBatch.from_pydict(
             {
-                BUCKET: pa.array(bucket[begins], pa.int32()),
-                PLACE: pa.array(np.full(begins.size, place, np.int64)),
+                BUCKET: pa.array(labels, pa.int32()),
+                PLACE: pa.array(np.full(labels.size, place, np.int64)),
                 RESULT: pa.array(packets, pa.binary()),
+                TIMELESS: pa.array(late),
             }
         )
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessor,
     StatefulProcessorHandle,
 )
+from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorHandleState
 
 from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.bucket import Bucket, StepResult
@@ -21,19 +23,23 @@ from windrow.streams.header import Header, check_identity
 from windrow.streams.plan import Plan
 
 BUCKET, PLACE, RESULT = "windrow_bucket", "windrow_place", "windrow_rows"
+TIMELESS = "windrow_timeless"  # how many rows without a time were left out of a packet
+_RUN = "spark.jobGroup.id"  # Spark names the jobs of a stream after its run
 # A packet of results has so many rows at most.
 _PACKET = 1 << 16
 # What this process remembers of buckets: reading it from the store is needed only if another
 # process had the last step, or none had it.
 _REMEMBERED: OrderedDict[tuple[bytes, int], Bucket] = OrderedDict()
 _MOST_REMEMBERED = 64
+# The partitions of a query's runs whose state this process has seen to be of that query.
+_CHECKED: set[tuple[str, int, bytes]] = set()
 
 
 class WindowProcessor(StatefulProcessor):
     """What Spark calls for each bucket that got rows, or whose timer went off."""
 
     def __init__(self, plan: Plan, buckets: int) -> None:
-        self._plan = plan
+        self._plan, self._buckets = plan, buckets
         self._identity, self._text = plan.identity(buckets)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -43,6 +49,7 @@ class WindowProcessor(StatefulProcessor):
         self._query = handle.getValueState("query", "text string")
         chunks = handle.getMapState("chunks", "log int, number long", "value binary")
         self._entries = Chunks(chunks)
+        self._check_partition(handle)
 
     def handleInputRows(  # noqa: N802
         self,
@@ -51,10 +58,11 @@ class WindowProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         """Take packets of rows in, and give packets of results."""
-        packets = [p for frame in rows for p in zip(frame[PLACE], frame[RESULT], strict=True)]
+        columns = [PLACE, RESULT, TIMELESS]
+        packets = [p for frame in rows for p in frame[columns].itertuples(index=False, name=None)]
         packets.sort(key=itemgetter(0))  # a shuffle brings them in any order
-        arrived = [decode(p, [self._plan.arrives], "a packet of rows")[0] for _, p in packets]
-        yield from self._step(key[0], arrived, timerValues)
+        arrived = [decode(p, [self._plan.arrives], "a packet of rows")[0] for _, p, _ in packets]
+        yield from self._step(key[0], arrived, timerValues, late=sum(p[2] for p in packets))
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -69,12 +77,18 @@ class WindowProcessor(StatefulProcessor):
         """Nothing is open."""
 
     def _step(
-        self, label: int, arrived: list[pa.Table], timers: Any, fired: int | None = None
+        self,
+        label: int,
+        arrived: list[pa.Table],
+        timers: Any,
+        fired: int | None = None,
+        late: int = 0,
     ) -> Iterator[pd.DataFrame]:
         bucket = self._bucket(label)
         try:
             now = self._now(timers)
             outcome = bucket.step(arrived, now)
+            outcome.late += late
             if self._plan.timed:
                 self._set_timer(bucket, now, fired)
             self._head.update((bucket.header.encode(),))
@@ -90,16 +104,43 @@ class WindowProcessor(StatefulProcessor):
         watermark = int(timers.getCurrentWatermarkInMs())
         return watermark * 1000 if watermark > 0 else None
 
-    def _bucket(self, label: int) -> Bucket:
-        """The bucket as the store has it, or as this process remembers it if that is the same."""
+    def _check_partition(self, handle: StatefulProcessorHandle) -> None:
+        """Refuse the state of another query before a row of this run meets it.
+
+        Spark calls `init` in every batch for every partition of the state, whether or not rows
+        came; a run's first batch is when the state can be read first. On the driver there is none.
+        """
+        client: Any = getattr(handle, "_statefulProcessorApiClient", None)  # which names the bucket
+        if client is None or client.handle_state != StatefulProcessorHandleState.CREATED:
+            return
+        task: Any = TaskContext.get()
+        run = (task.getLocalProperty(_RUN) or "", task.partitionId(), self._identity)
+        if run[0] and run in _CHECKED:
+            return
+        for label in range(self._buckets):
+            client.set_implicit_key((label,))
+            if self._header() is not None:
+                break  # one query made all of them
+        client.remove_implicit_key()
+        _CHECKED.add(run)
+
+    def _header(self) -> Header | None:
+        """The header of the bucket whose turn it is; None if the store has none."""
         found = self._head.get()
         if found is None:
-            self._query.update((self._text,))
-            bucket = Bucket(self._plan, self._entries, Header(self._identity))
-            return self._remember(label, bucket)
+            return None
         header = Header.decode(found[0])
         if header.identity != self._identity:
             check_identity(header, self._identity, self._text, (self._query.get() or ("?",))[0])
+        return header
+
+    def _bucket(self, label: int) -> Bucket:
+        """The bucket as the store has it, or as this process remembers it if that is the same."""
+        header = self._header()
+        if header is None:
+            self._query.update((self._text,))
+            bucket = Bucket(self._plan, self._entries, Header(self._identity))
+            return self._remember(label, bucket)
         known = _REMEMBERED.get((self._identity, label))
         if known is not None and known.header.stamp == header.stamp:
             known.attach(self._entries)

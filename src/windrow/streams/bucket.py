@@ -104,11 +104,15 @@ class Bucket:
 
     def _in_time(self, rows: pa.Table, now: int | None, outcome: StepResult) -> pa.Table:
         """The rows that are not too late; a row without a time never has its turn."""
-        nulls = nulls_of(whole(rows.column(self.plan.time)))
-        late = np.zeros(rows.num_rows, np.bool_) if nulls is None else nulls
+        late = self._timeless(rows)
         if now is not None:
             late = late | (integers(rows, self.plan.time) < now)
         return self._without(rows, late, outcome)
+
+    def _timeless(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Which rows have no time."""
+        nulls = nulls_of(whole(rows.column(self.plan.time)))
+        return np.zeros(rows.num_rows, np.bool_) if nulls is None else nulls
 
     def _without(self, rows: pa.Table, late: NDArray[np.bool_], outcome: StepResult) -> pa.Table:
         """The rows that are not late; the others are counted, and come out if that is asked for."""
@@ -130,6 +134,7 @@ class Bucket:
         told = now if self.header.done is None else self.header.done  # None: the first step ever
         slices = rows
         if self.plan.presliced is None:
+            rows = self._without(rows, self._timeless(rows), outcome)
             if told is not None:
                 rows = self._without(rows, family.too_late(rows, told), outcome)
             slices, _ = family.slices(rows)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.kernels.routes import trace
+from windrow.queries.streaming import Streaming
 from windrow.streams.aggregates import GrowingWindows
 from windrow.streams.chunks import ChunkedWindows
 from windrow.streams.family import Family, Latest
@@ -18,7 +19,7 @@ from windrow.streams.slices import SlicedWindows
 from windrow.streams.step import Gap, nullable
 from windrow.tables.bind import Bound
 from windrow.tables.run import QUERY
-from windrow.windows.base import Kept
+from windrow.windows.base import Kept, written
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Plan:
     update: bool = False  # whether hopping windows are told as they change
     idle: int | None = None  # after how long a key without rows is forgotten, in µs
     late: str | None = None  # the column that marks rows that came too late, if they come out
+    asked: str = ""  # the `identity_text` of what the user asked for
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -130,9 +132,20 @@ class Plan:
     def identity(self, buckets: int) -> tuple[bytes, str]:
         """A digest of all that the state depends on, and the same to be read."""
         logs = [str(family.schema) for family in self.families]
-        text = "\n".join(
-            [*(repr(bound.query) for bound in self.bounds), f"in {buckets} buckets of keys"]
-        )
-        rows = str(self.bounds[0].schema)
-        whole = "\n".join([text, rows, *logs, str(self.update)])
+        text = f"{self.asked}\nin {buckets} buckets of keys"
+        whole = "\n".join([text, str(self.bounds[0].schema), *logs])
         return hashlib.sha256(whole.encode()).digest()[:16], text
+
+
+def identity_text(asked: Streaming, rows: pa.Schema, delay: int | None) -> str:
+    """What a user asked for, in full: the text by which a checkpoint knows its query again.
+
+    It is of the queries as they were written, since an engine may compute `where` and expressions
+    itself, after which queries that differ look alike. `rows` are the columns that came in, and
+    `delay` is how far the watermark is behind the newest row, in milliseconds.
+    """
+    queries = [query.fingerprint for query in asked.queries]
+    options = f"with {', '.join(written(asked.arguments()))}" if asked.arguments() else ""
+    mark = "" if delay is None else f"with a watermark {delay} ms behind the newest row"
+    columns = f"over {', '.join(f'{field.name}: {field.type}' for field in rows)}"
+    return "\n".join(filter(None, [*queries, options, mark, columns]))

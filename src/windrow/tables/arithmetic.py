@@ -22,7 +22,7 @@ from windrow.tables.casts import TYPES, convert
 from windrow.tables.coercion import Misfit, alike, booleans, texts
 from windrow.windows.durations import nanoseconds
 
-_KERNELS: dict[str, Callable[..., Any]] = {
+OPERATORS: dict[str, Any] = {
     "add": scalars.add,
     "sub": scalars.subtract,
     "mul": scalars.multiply,
@@ -40,6 +40,8 @@ _KERNELS: dict[str, Callable[..., Any]] = {
     "not": scalars.inverted,
     "coalesce": scalars.coalesce,
     "nullif": scalars.null_if,
+    "in": scalars.one_of,
+    "between": scalars.between,
     "greatest": scalars.extreme(scalars.swapped(scalars.less)),
     "least": scalars.extreme(scalars.less),
     "abs": scalars.absolute,
@@ -84,6 +86,39 @@ def evaluate(text: str, table: pa.Table) -> pa.ChunkedArray:
     return pa.chunked_array([rows.array(tree) for rows in parts])
 
 
+@dataclass(frozen=True)
+class Typed:
+    """The tree of an expression over columns of a schema, and what its nodes are there.
+
+    A value is an array without rows, which has a type, or the scalar of a constant. `columns` says
+    which column of the schema each name means.
+    """
+
+    tree: Any
+    columns: dict[str, str]
+    values: dict[int, Any]
+
+    def value(self, node: Any) -> Any:
+        """What a node is."""
+        return self.values[id(node)]
+
+
+def typed(text: str, schema: pa.Schema) -> Typed:
+    """An expression with the types of all its parts, or an error that names what does not fit.
+
+    >>> made = typed("LENGTH(kind) + 1", pa.schema({"kind": pa.string()}))
+    >>> str(made.value(made.tree).type)
+    'int64'
+    """
+    tree = parse(text)
+    seen: dict[int, Any] = {}
+    found = [node for node in tree.walk() if node.key == "column"]
+    columns = {node.name: _resolved(node, text, schema.names) for node in found}
+    empty = {name: _plain(pa.nulls(0, schema.field(own).type)) for name, own in columns.items()}
+    _Rows(empty, 0, seen).array(tree)
+    return Typed(tree, columns, seen)
+
+
 def _resolved(node: Any, text: str, names: list[str]) -> str:
     """The column that a name means."""
     name = node.name
@@ -115,6 +150,7 @@ class _Rows:
 
     columns: dict[str, pa.Array]
     count: int
+    seen: dict[int, Any] | None = None  # where to note the value of every node
 
     def array(self, node: Any) -> pa.Array:
         """The value of a node for each row."""
@@ -125,9 +161,13 @@ class _Rows:
         """The value of a node: an array, or a scalar where no column is read."""
         own = getattr(self, f"_{node.key}", None)
         if own is not None:
-            return own(node)
-        operands = [self.value(child) for child in node.iter_expressions()]
-        return _told(node, _KERNELS[node.key], *operands)
+            value = own(node)
+        else:
+            operands = [self.value(child) for child in node.iter_expressions()]
+            value = _told(node, OPERATORS[node.key], *operands)
+        if self.seen is not None:
+            self.seen[id(node)] = value
+        return value
 
     # -- leaves -----------------------------------------------------------------------------
 
@@ -163,31 +203,17 @@ class _Rows:
         value = value if node.expression.this else pc.invert(value)
         return pc.fill_null(value, False)
 
-    def _in(self, node: Any) -> Any:
-        value = self.value(node.this)
-        found = pa.scalar(False)
-        for choice in node.expressions:
-            same = _told(node, scalars.equal, value, self.value(choice))
-            found = pc.or_kleene(found, same)
-        return found
-
-    def _between(self, node: Any) -> Any:
-        value = self.value(node.this)
-        low, high = self.value(node.args["low"]), self.value(node.args["high"])
-        above = pc.invert(_told(node, scalars.less, value, low))
-        below = pc.invert(_told(node, scalars.less, high, value))
-        return pc.and_kleene(above, below)
-
     def _like(self, node: Any) -> Any:
         (text,) = _told(node, texts, self.value(node.this))
         return pc.match_like(text, node.expression.this)
 
     def _round(self, node: Any) -> Any:
         digits = whole_literal(node.args.get("decimals"))
-        return _told(node, scalars.rounded, self.value(node.this), digits)
+        assert digits is not None, "parse refuses anything else"
+        return _told(node, scalars.rounded(digits), self.value(node.this))
 
     def _extract(self, node: Any) -> Any:
-        return _told(node, _KERNELS[node.name.lower()], self.value(node.expression))
+        return _told(node, OPERATORS[node.name.lower()], self.value(node.expression))
 
     def _cast(self, node: Any) -> Any:
         return _told(node, convert, self.value(node.this), _target(node.args["to"]))
@@ -218,15 +244,18 @@ class _Rows:
         other = pa.scalar(None) if default is None else self._only(left).value(default)
         taken.append((left, other))
         values = _told(node, alike, *(value for _, value in taken))
+        kind = values[0].type
+        if pt.is_duration(kind):  # which Arrow does not replace
+            values = [pc.cast(value, pa.int64()) for value in values]
         made = pa.nulls(self.count, values[0].type)
         for (mask, _), value in zip(taken, values, strict=True):
             made = pc.replace_with_mask(made, mask, value)
-        return made
+        return pc.cast(made, kind)
 
     def _only(self, mask: pa.Array) -> _Rows:
         """The rows where `mask` is true."""
         columns = {name: array.filter(mask) for name, array in self.columns.items()}
-        return _Rows(columns, pc.sum(mask, min_count=0).as_py())
+        return _Rows(columns, pc.sum(mask, min_count=0).as_py(), self.seen)
 
 
 def _told(node: Any, kernel: Callable[..., Any], *operands: Any) -> Any:

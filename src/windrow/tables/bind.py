@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType
@@ -17,10 +17,12 @@ from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, InvalidValue, did_you_mean
 from windrow.kernels.compiled_states import compiled_state
 from windrow.kernels.functions import NotCompilable
+from windrow.kernels.routes import compiled_or_warned
 from windrow.queries.plan import Plan, plan_of
 from windrow.queries.query import Query
 from windrow.tables.types import (
     COMPILED,
+    anything_as,
     axis_of,
     compiled_type,
     is_number,
@@ -72,7 +74,7 @@ class Bound:
     @property
     def order_type(self) -> pa.DataType:
         """The type of the column that windows are measured along."""
-        return plain(self.schema.field(str(self.order)).type)
+        return _measured_type(self.query, str(self.order), self.schema)
 
     @property
     def axis(self) -> Axis:
@@ -119,7 +121,10 @@ def bind(query: Query, schema: pa.Schema) -> Bound:
         columns = [_column(name, text, schema) for text in part.columns]
         needed += [read for _, reads in columns for read in reads]
         kinds = [kind for kind, _ in columns]
-        read_kinds.update(zip(part.columns, map(kind_of, kinds), strict=True))
+        for text, kind in zip(part.columns, kinds, strict=True):
+            known = kind_of(anything_as(part.takes) if pt.is_null(kind) else kind)
+            if read_kinds.get(text) != "text":  # nothing but nulls is text for all if for one
+                read_kinds[text] = known
         made = result_type(name, part, kinds)
         types[name] = _found_type(part, kinds) if made is None else made
     _check_names(query, schema)
@@ -130,6 +135,15 @@ def bind(query: Query, schema: pa.Schema) -> Bound:
     if query.window.reads_rows:
         needed += schema.names  # the function may look at any of them
     return Bound(query, schema, types, tuple(dict.fromkeys(needed)), read_kinds)
+
+
+def warn_of_interpreted(bounds: Iterable[Bound]) -> None:
+    """Warn of functions of the user's own over numbers that will run in the interpreter."""
+    for bound in bounds:
+        for result in bound.plan.results:
+            numbers = all(kind in COMPILED for kind in result.kinds)
+            if result.aggregation.functions is not None and result.form == "objects" and numbers:
+                compiled_or_warned(result.aggregation, result.dtypes)
 
 
 def _conditions(query: Query) -> Iterator[tuple[str, str]]:
@@ -195,13 +209,25 @@ def _check_order(query: Query, schema: pa.Schema) -> None:
     if not query.window.measured:
         return
     for name in query.order_by:
-        kind = plain(schema.field(name).type)
+        kind = _measured_type(query, name, schema)
         if not (is_number(kind) or is_time(kind) or pt.is_duration(kind)):
             raise InvalidValue(
                 f"order_by={name!r} is of type {kind}; {query.window.measured}= measures along "
                 f"times or numbers"
             )
         query.window.check_axis(axis_of(kind, name))
+
+
+def _measured_type(query: Query, name: str, schema: pa.Schema) -> pa.DataType:
+    """The type of a column that windows are measured along; what has only nulls is of any."""
+    kind = plain(schema.field(name).type)
+    if not pt.is_null(kind):
+        return kind
+    try:
+        query.window.check_axis(axis_of(pa.int64(), name))
+    except InvalidValue:  # durations, which go with times
+        return pa.timestamp("us")
+    return pa.int64()
 
 
 def _check_names(query: Query, schema: pa.Schema) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from windrow.tables.coercion import Misfit, family
+from windrow.tables.coercion import Misfit, family, roomy
 from windrow.tables.types import MOST_DIGITS
 
 TYPES = {
@@ -83,5 +83,5 @@ def _decimal(value: Any, target: pa.DataType) -> Any:
         wide = pa.decimal128(MOST_DIGITS, 0)
         value = pc.cast(pc.cast(value, pa.int64()), wide)
     else:
-        value = pc.round(value, ndigits=target.scale, round_mode="half_towards_infinity")
+        value = pc.round(roomy(value), ndigits=target.scale, round_mode="half_towards_infinity")
     return pc.cast(value, target)

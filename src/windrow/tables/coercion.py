@@ -14,6 +14,7 @@ import pyarrow.types as pt
 from windrow.tables.types import MOST_DIGITS, UNITS
 
 _FINENESS = list(UNITS).index
+_WHOLE = pa.decimal128(19, 0)  # that every int64 is
 
 
 class Misfit(TypeError):
@@ -42,23 +43,34 @@ def null_like(kind: pa.DataType) -> Any:
 
 
 def numbers(*values: Any) -> list[Any]:
-    """Numbers of one type: doubles if one is a float, else decimals as they are, else int64."""
+    """Numbers of one kind: doubles if one is a float, else decimals if one is, else int64."""
     if any(family(value) not in ("number", "null") for value in values):
         raise Misfit(f"takes numbers, not {types_of(values)}")
     if any(pt.is_floating(value.type) for value in values):
         return [pc.cast(value, pa.float64(), safe=False) for value in values]
-    return [v if pt.is_decimal(v.type) else pc.cast(v, pa.int64()) for v in values]
+    decimals = [pt.is_decimal(value.type) for value in values]
+    whole = [v if d else pc.cast(v, pa.int64()) for v, d in zip(values, decimals, strict=True)]
+    if not any(decimals):
+        return whole
+    return [v if pt.is_decimal(v.type) else pc.cast(v, _WHOLE) for v in whole]
 
 
 def _of_one_size(values: list[Any]) -> list[Any]:
-    """Decimals and integers with as many digits before and after the point as the largest have."""
+    """Decimals with as many digits before and after the point as the largest have."""
     sizes = [(v.type.precision, v.type.scale) for v in values if pt.is_decimal(v.type)]
     if not sizes:
         return values
     scale = max(after for _, after in sizes)
-    before = max(19 if len(sizes) < len(values) else 0, *(all_ - after for all_, after in sizes))
+    before = max(all_ - after for all_, after in sizes)
     kind = pa.decimal128(min(MOST_DIGITS, before + scale), scale)
     return [pc.cast(value, kind) for value in values]
+
+
+def roomy(value: Any) -> Any:
+    """A decimal with room for one digit more, which rounding may need; others as they are."""
+    if not pt.is_decimal(value.type):
+        return value
+    return pc.cast(value, pa.decimal256(value.type.precision + 1, value.type.scale))
 
 
 def floats(*values: Any) -> list[Any]:
@@ -117,6 +129,61 @@ def alike(*values: Any) -> list[Any]:
     if families == {"duration"}:
         types = [pa.duration(max((kind.unit for kind in types), key=_FINENESS))]
     return [pc.cast(value, types[0]) for value in values] if types else list(values)
+
+
+def comparable(*values: Any) -> list[Any]:
+    """Values of one type that has an order or equality: nulls alone are integers."""
+    return [pc.cast(v, pa.int64()) if pt.is_null(v.type) else v for v in alike(*values)]
+
+
+def addends(a: Any, b: Any) -> list[Any]:
+    """What + adds: numbers, a time and a duration, two durations."""
+    if not _timely(a, b):
+        return numbers(a, b)
+    kinds = (family(a), family(b))
+    if kinds == ("time", "time") or not set(kinds) <= {"time", "duration", "null"}:
+        raise Misfit(f"takes numbers, or a time and an INTERVAL, not {types_of((a, b))}")
+    return [_moment(a), _moment(b)]
+
+
+def minuend_and_subtrahend(a: Any, b: Any) -> list[Any]:
+    """What - subtracts: numbers, durations from times or durations, and times from times."""
+    if not _timely(a, b):
+        return numbers(a, b)
+    kinds = (family(a), family(b))
+    if kinds == ("time", "time"):
+        return instants(a, b)
+    if kinds == ("duration", "time") or not set(kinds) <= {"time", "duration", "null"}:
+        raise Misfit(f"takes numbers, two times, or a time and an INTERVAL, not {types_of((a, b))}")
+    return [_moment(a), _moment(b)]
+
+
+def divided(a: Any, b: Any) -> list[Any]:
+    """What % divides: decimals as doubles, other numbers as they are computed with."""
+    return floats(a, b) if pt.is_decimal(a.type) or pt.is_decimal(b.type) else numbers(a, b)
+
+
+def signed(a: Any) -> list[Any]:
+    """What - turns round: a number, or a duration."""
+    return [a] if family(a) == "duration" else numbers(a)
+
+
+def moments(a: Any) -> list[Any]:
+    """A time that has a year and an hour: a date is the time at which it begins."""
+    if family(a) not in ("time", "null"):
+        raise Misfit(f"takes times, not {types_of((a,))}")
+    return [a if pt.is_timestamp(a.type) else pc.cast(a, pa.timestamp("s"))]
+
+
+def _timely(a: Any, b: Any) -> bool:
+    return bool({family(a), family(b)} & {"time", "duration"})
+
+
+def _moment(value: Any) -> Any:
+    """A date as the time at which it begins, a null as a duration, others as they are."""
+    if pt.is_date(value.type):
+        return pc.cast(value, pa.timestamp("s"))
+    return pc.cast(value, pa.duration("us")) if pt.is_null(value.type) else value
 
 
 def types_of(values: Any) -> str:

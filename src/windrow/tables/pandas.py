@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.types as pt
 
-from windrow.errors import InvalidArgument
+from windrow.errors import InvalidArgument, InvalidValue
 from windrow.tables.bind import Bound
 from windrow.tables.run import TableEngine, TableResult
 
@@ -56,7 +56,12 @@ def _type(frame: pd.DataFrame, i: int) -> pa.DataType:
 
 
 def _arrow(series: Any) -> pa.Array:
-    made = pa.array(series, from_pandas=True)
+    try:
+        made = pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise InvalidValue(
+            f"the column {series.name!r} has values of no one type: {error}"
+        ) from None
     return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
 
 

@@ -21,8 +21,8 @@ from windrow.aggregations.algebra import output_kinds
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
-from windrow.algorithms.two_stacks import TwoStacks
 from windrow.kernels.aggregate import aggregate
+from windrow.kernels.interpreted import failing_position
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import trace
 from windrow.queries.plan import ResultPlan
@@ -233,32 +233,19 @@ class WindowResults:
             values = [self.values(text) for text in aggregation.columns]
             return array_of(self._call_on(plan, [v for v in values if v is not None]), kind)
         except Exception as error:
-            row = self._failing(aggregation, type(error))
+            row = self._failing(aggregation, error)
             where = "" if row is None else f", at the row {row!r}"
             error.add_note(f"in {aggregation!r}{where}")
             raise
 
-    def _failing(self, aggregation: Aggregation, kind: type[Exception]) -> dict[str, Any] | None:
-        """The row at which the user's functions fail: run again, one by one. O(1) ⊕ a row."""
-        swag = TwoStacks(aggregation)
+    def _failing(self, aggregation: Aggregation, error: Exception) -> dict[str, Any] | None:
+        """The row at which the user's functions fail."""
         lists = [self.laid.sorted(objects(self.array(text))) for text in aggregation.columns]
         rows = [
             dict(zip(aggregation.columns, row, strict=True)) for row in zip(*lists, strict=True)
         ]
-        head = tail = 0
-        for lo, hi in zip(*(ends.tolist() for ends in self.windows.bounds()), strict=True):
-            try:
-                while tail < hi:
-                    tail += 1
-                    swag.insert(rows[tail - 1])
-                gone = min(lo, tail) - head
-                swag.evict(gone)
-                head += gone
-                swag.query()
-            except Exception as again:  # another kind of error would name the wrong row
-                found = self.columns.described(max(tail - 1, 0), *aggregation.columns)
-                return found if isinstance(again, kind) else None
-        return None
+        place = failing_position(aggregation, rows, *self.windows.bounds(), error)
+        return None if place is None else self.columns.described(place, *aggregation.columns)
 
 
 def kinds_of(aggregation: Aggregation) -> tuple[str, ...]:

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.together import Record
+from windrow.identity import named
 from windrow.queries.query import Query
 from windrow.tables.columns import decoded
 from windrow.tables.sort import TableRows
-from windrow.windows.base import named
 
 Columns = Callable[[str], Any]
 

@@ -28,7 +28,7 @@ from windrow.kernels.sort import scatter
 from windrow.queries.plan import Plan, rows_of, share
 from windrow.queries.query import Query
 from windrow.queries.shared import Shared
-from windrow.tables.bind import Bound, bind
+from windrow.tables.bind import Bound, bind, warn_of_interpreted
 from windrow.tables.columns import from_numbers, nulls_of, numbers
 from windrow.tables.filters import columns_of, satisfies, wanted
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
@@ -68,6 +68,7 @@ class TableEngine:
         """The results of each query."""
         schema = self.schema_of(frame)
         bounds = [bind(query, schema) for query in shared]
+        warn_of_interpreted(bounds)
         needed = dict.fromkeys(name for bound in bounds for name in bound.needed)
         outcomes = run_queries(bounds, self.table_of(frame, list(needed)))
         return [self.joined(b, o, frame) for b, o in zip(bounds, outcomes, strict=True)]
@@ -105,7 +106,8 @@ def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableR
         table = table.take(pa.array(kept))
     column = columns_of(table)
     rows = sort_rows(bounds[0], column, table.num_rows, threads)
-    columns = SortedColumns(column, rows)
+    query = bounds[0].query
+    columns = SortedColumns(column, rows, (*query.partition_by, *query.order_by))
     windows = [_windows(bound, rows, table) for bound in bounds]
     plans = share([bound.plan for bound in bounds])
     pool = _Pool([(plan, w.windows) for plan, w in zip(plans, windows, strict=True)])

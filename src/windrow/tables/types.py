@@ -76,6 +76,11 @@ def is_ordered(type_: pa.DataType) -> bool:
     return any(kind(type_) for kind in kinds) or pt.is_binary(type_) or pt.is_large_binary(type_)
 
 
+def anything_as(takes: str) -> pa.DataType:
+    """The type that an aggregation which `takes` so has a column for that has nothing but nulls."""
+    return pa.string() if takes == "text" else pa.int64()
+
+
 def result_type(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> Any:
     """The type of the results of `aggregation` over columns of `types`; None if only running tells.
 
@@ -85,8 +90,8 @@ def result_type(name: str, aggregation: Aggregation, types: Sequence[pa.DataType
     if result is None:
         return None
     types = [plain(t) for t in types] or [pa.int64()]
-    if pt.is_null(types[0]) and aggregation.takes != "text":  # nothing but nulls: any type fits
-        types = [pa.int64() if pt.is_null(t) else t for t in types]
+    if pt.is_null(types[0]):
+        types = [anything_as(aggregation.takes) if pt.is_null(t) else t for t in types]
     _check(name, aggregation, types[0])
     if isinstance(result, str):
         return _of_kind(name, aggregation, result, types)

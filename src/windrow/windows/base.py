@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from windrow.errors import InvalidArgument, Unsupported
+from windrow.identity import named
 from windrow.windows.sizes import Axis
 
 if TYPE_CHECKING:
@@ -90,11 +91,6 @@ class Window:
         """The clauses of CQL that say the same; an `Unsupported` error if there are none."""
         ((name, function),) = self.arguments().items()
         raise Unsupported(f"{name}={named(function)} is a function, which CQL has no words for")
-
-
-def named(function: Any) -> str:
-    """A function by its name, anything else as it prints."""
-    return getattr(function, "__qualname__", None) or str(function)
 
 
 def written(arguments: Mapping[str, Any]) -> list[str]:

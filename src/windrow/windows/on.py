@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.errors import InvalidArgument
-from windrow.windows.base import Kept, Window, named
+from windrow.identity import named
+from windrow.windows.base import Kept, Window
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions

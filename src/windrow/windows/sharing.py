@@ -12,6 +12,7 @@ window first, since the shorter ones then find its work done.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 import operator
@@ -150,6 +151,9 @@ class SharedWindows:
     are the numbers of the values, or the times that come with them as whole numbers (nanoseconds,
     say); windows that no value lies in are left out.
 
+    With `lateness`, a value waits until the newest time is so much later, and enters in its turn;
+    one that comes after its turn is dropped, and counted in `late`.
+
     >>> from windrow import Max
     >>> shared = SharedWindows([(4, 2), (3, 3)], Max())
     >>> for value in (5, 1, 2, 0, 3, 4):
@@ -163,8 +167,17 @@ class SharedWindows:
     """
 
     def __init__(
-        self, windows: Sequence[tuple[int, ...]], aggregations: Any, strategy: str = "auto"
+        self,
+        windows: Sequence[tuple[int, ...]],
+        aggregations: Any,
+        strategy: str = "auto",
+        lateness: int | None = None,
     ) -> None:
+        self.late = 0  # how many values came too late and were dropped
+        self._lateness = lateness
+        self._waiting: list[tuple[int, int, Any, State]] = []  # by time, then as they came
+        self._came = itertools.count()
+        self._latest: int | None = None  # the newest time that came
         self.plan = SharedPlan(windows, strategy)
         self._places, asked = _places(aggregations, len(self.plan.queries))
         self.partials = SharedStates(*asked)
@@ -186,6 +199,8 @@ class SharedWindows:
         timed = at is not None
         if self._timed not in (None, timed):
             raise InvalidArgument("push: give at= with every value or with none")
+        if self._lateness is not None:
+            return self._push_late(value, at)
         place = self._time(at) if timed else self._position
         families = self._slices.fitting(value, self._growing)
         return self._moved(place, timed, self.partials.lift(value), families)
@@ -194,14 +209,49 @@ class SharedWindows:
         """The answers up to the time `to`: no value before it will come."""
         if self._timed is False:
             raise InvalidArgument("advance: these windows count values, so only push moves them")
+        if self._lateness is not None:
+            return self._released(_whole(to))
         return self._moved(self._time(to), timed=True)
+
+    def _push_late(self, value: Any, at: Any) -> list[Answer]:
+        """Let `value` wait for its turn; the answers that are final by now."""
+        if at is None:
+            raise InvalidArgument("push: a lateness is about times: give at= with every value")
+        assert self._lateness is not None
+        self._check_whole()
+        place = _whole(at)
+        if self._edges is not None and place < self._position:
+            self.late += 1
+            return []
+        turn = (place, next(self._came), value, self.partials.lift(value))
+        heapq.heappush(self._waiting, turn)
+        self._latest = place if self._latest is None else max(self._latest, place)
+        return self._released(self._latest - self._lateness)
+
+    def _released(self, to: int) -> list[Answer]:
+        """Let the values up to `to` enter, in the order of their times, and answer up to there."""
+        self._check_whole()
+        to = to if self._edges is None else max(to, self._position)
+        answers: list[Answer] = []
+        self._broken = True  # unless all of it is done
+        while self._waiting and self._waiting[0][0] <= to:
+            place, _, value, state = heapq.heappop(self._waiting)
+            families = self._slices.fitting(value, self._growing)
+            self._broken = False
+            answers += self._moved(place, True, state, families)
+            self._broken = True
+        self._broken = False
+        return answers + self._moved(to, timed=True)
+
+    def _check_whole(self) -> None:
+        if self._broken:
+            raise InvalidArgument("an earlier push failed half-way; start again with a new one")
 
     def _moved(
         self, place: int, timed: bool, state: State = NOTHING, families: Any = None
     ) -> list[Answer]:
         """Answer up to `place` and add the value there, if there is one."""
-        if self._broken:
-            raise InvalidArgument("an earlier push failed half-way; start again with a new one")
+        self._check_whole()
         self._timed = timed
         if self._edges is None:
             self._begin(place)
@@ -217,10 +267,7 @@ class SharedWindows:
         return answers
 
     def _time(self, at: Any) -> int:
-        try:
-            place = operator.index(at)
-        except TypeError:
-            raise InvalidArgument(f"at must be a whole number, got {at!r}") from None
+        place = _whole(at)
         if self._edges is not None and place < self._position:
             raise InvalidArgument(
                 f"at={at} lies before {self._position}, which is answered already"
@@ -327,6 +374,14 @@ class Slices(FlatFit):
     def _check(self) -> None:
         for position in range(self._head, self._end):
             assert position < self._pointers[position % len(self._pointers)] <= self._end
+
+
+def _whole(at: Any) -> int:
+    """A time as the whole number that it must be."""
+    try:
+        return operator.index(at)
+    except TypeError:
+        raise InvalidArgument(f"at must be a whole number, got {at!r}") from None
 
 
 def _places(aggregations: Any, count: int) -> tuple[list[int | dict[str, int]], list[Aggregation]]:

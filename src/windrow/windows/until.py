@@ -32,7 +32,8 @@ from windrow.aggregations.together import Record, Together
 from windrow.algorithms.amta import Amta
 from windrow.algorithms.base import Aggregator
 from windrow.errors import InvalidArgument, WindrowError, did_you_mean
-from windrow.windows.base import Kept, Window, named
+from windrow.identity import named
+from windrow.windows.base import Kept, Window
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions

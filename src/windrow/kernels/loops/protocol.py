@@ -41,6 +41,10 @@ def same(a: Any, b: Any) -> Any:
     """Whether two states are equal, bit for bit."""
 
 
+def lost(state: Any) -> Any:
+    """Whether a state holds a number that is not finite, which stays when it is subtracted."""
+
+
 def slot(buffer: Any, i: int) -> Any:
     """Where a result for place i of a buffer belongs."""
 

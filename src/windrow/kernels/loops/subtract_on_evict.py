@@ -1,4 +1,7 @@
-"""Subtract-on-Evict, compiled: 1 ⊕ and 1 inverse a row."""
+"""Subtract-on-Evict, compiled: 1 ⊕ and 1 inverse a row.
+
+Nothing can be subtracted from infinity: a total that is not finite is made anew from the window.
+"""
 
 from windrow.kernels.loops.protocol import *
 
@@ -23,6 +26,11 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, ring, spare, out, v
             else:
                 total = combine(total, state, slot(spare, 0))
             end += 1
+        if lost(total) and head < end:
+            store(spare, 0, load(ring, head & mask))
+            total = load(spare, 0)
+            for p in range(head + 1, end):
+                total = combine(total, load(ring, p & mask), slot(spare, 0))
         if head == end:
             emit_nothing(out, valid, r - row)
         else:

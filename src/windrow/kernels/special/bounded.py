@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.compiled import compiled
+from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.minmax import LOWEST, Order, key_of, value_of
 from windrow.kernels.special.sums import BLOCK, plus, running_sums
@@ -32,7 +32,7 @@ from windrow.windows.bounds import phase_end
 # Indices are unsigned where they count down, and so never negative for the compiler to ask.
 
 
-@compiled
+@inner
 def suffix_maxima(bits: Array, order: Order, into: Array) -> None:
     """into[j] is the highest key from j on; the lowest of all behind the end."""
     n = np.uint64(bits.size)
@@ -44,7 +44,7 @@ def suffix_maxima(bits: Array, order: Order, into: Array) -> None:
         into[j] = highest
 
 
-@compiled
+@inner
 def prefix_maxima(bits: Array, order: Order, into: Array) -> None:
     """into[j] is the highest key before j; the lowest of all for none."""
     highest = LOWEST
@@ -87,7 +87,7 @@ def bounded_extremes(
 # --- sums ----------------------------------------------------------------------------------
 
 
-@compiled
+@inner
 def growing_sums(values: Array, into: Array) -> None:
     """into[j] is the sum of the first j values, the same however many follow.
 
@@ -122,7 +122,7 @@ def growing_sums(values: Array, into: Array) -> None:
         high, low = plus(high, low, base)
 
 
-@compiled
+@inner
 def shrinking_sums(values: Array, into: Array) -> None:
     """into[j] is the sum of the values from j on, in blocks from the end."""
     into[values.size] = 0.0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.compiled import compiled
+from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.minmax import rank_of
 
 GAMMA = 0x9E3779B97F4A7C15 - 2**64  # an odd number whose bits look like any
 
 
-@compiled
+@inner
 def _slot(keys: Array, numbers: Array, key: int) -> int:
     """Where the key is, or where it belongs."""
     mixed = key * GAMMA

@@ -6,12 +6,13 @@ import numpy as np
 
 from windrow.compiled import compiled
 from windrow.kernels.special import Array
+from windrow.windows.bounds import last_at
 
 
 @compiled
 def segment_sums(values: Array, starts: Array, w: int, start: int, stop: int, out: Array) -> None:
     """out[i] is the sum of the last w rows of i's segment, for rows start … stop − 1."""
-    s = np.searchsorted(starts, start, side="right") - 1
+    s = last_at(starts, start)
     for i in range(start, stop):
         if i == start or i == starts[s + 1]:
             while starts[s + 1] <= i:

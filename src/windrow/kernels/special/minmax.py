@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.compiled import compiled
+from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
 
 BLOCK = 64
@@ -42,7 +42,7 @@ INFINITY_BITS = 0x7FF0000000000000
 Order = tuple[int, bool]
 
 
-@compiled
+@inner
 def key_of(bits: int, order: Order) -> int:
     """The key of a value.
 
@@ -56,13 +56,13 @@ def key_of(bits: int, order: Order) -> int:
     return key ^ flip
 
 
-@compiled
+@inner
 def rank_of(bits: int, order: Order) -> int:
     """The key of a value, the same for both zeros."""
     return key_of(0 if order[1] and bits == LOWEST else bits, order)
 
 
-@compiled
+@inner
 def value_of(key: int, order: Order) -> int:
     """The bits of the value of a key."""
     flip, floating = order
@@ -70,7 +70,7 @@ def value_of(key: int, order: Order) -> int:
     return key ^ ((key >> 63) & (HIGHEST if floating else 0))
 
 
-@compiled
+@inner
 def _load(bits: Array, first: int, last: int, order: Order, pairs: bool, keys: Array) -> None:
     """Fill `keys` with the keys of positions first … last-1, the lowest where there is no value.
 
@@ -93,7 +93,7 @@ def _load(bits: Array, first: int, last: int, order: Order, pairs: bool, keys: A
         previous = key
 
 
-@compiled
+@inner
 def _pairwise(source: Array, target: Array, k: int, size: int) -> None:
     """m₂ₖ from mₖ; the first entries, whose window would begin before `source`, mean nothing."""
     later = source[k:size]
@@ -102,7 +102,7 @@ def _pairwise(source: Array, target: Array, k: int, size: int) -> None:
         into[i] = max(later[i], source[i])
 
 
-@compiled
+@inner
 def _fourfold(source: Array, target: Array, k: int, size: int) -> None:
     """m₄ₖ from mₖ: two doublings in one pass, a third faster than one after the other."""
     # Slices that begin at 0: an index i-k might be negative for all the compiler knows, and a
@@ -115,7 +115,7 @@ def _fourfold(source: Array, target: Array, k: int, size: int) -> None:
         into[i] = max(max(source[i], b[i]), max(c[i], d[i]))
 
 
-@compiled
+@inner
 def _column_maxima(rows: Array, target: Array, first: int, step: int) -> None:
     """Maxima of each entry and those 8, 16, … before it in its block; after it for a step of -8."""
     # Indices are unsigned, and so never negative (see _fourfold), and the number of columns is
@@ -135,7 +135,7 @@ def _column_maxima(rows: Array, target: Array, first: int, step: int) -> None:
                 into[place] = highest
 
 
-@compiled
+@inner
 def _suffixes(totals: Array, suffix: Array, size: int) -> None:
     """suffix[k] is the maximum of totals[k:size]."""
     highest = LOWEST
@@ -145,7 +145,7 @@ def _suffixes(totals: Array, suffix: Array, size: int) -> None:
         suffix[k] = highest
 
 
-@compiled
+@inner
 def _short(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) -> None:
     """Windows of at most 128 values: two overlapping powers of two. log₂ w passes."""
     source = np.empty(TILE + SHORT, np.int64)
@@ -172,7 +172,7 @@ def _short(bits: Array, w: int, start: int, stop: int, order: Order, out: Array)
             row[i] = value_of(highest[i], order)
 
 
-@compiled
+@inner
 def _long(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) -> None:
     """Windows of more than 128 values: suffix, mid and prefix.
 
@@ -226,12 +226,11 @@ def _long(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) 
                 boundary = block
                 highest = LOWEST
         if not inside and first + TILE > start:
-            begin = max(start, first)
-            end = min(stop, first + TILE)
-            out[begin:end] = rows[begin - first : end - first]
+            for i in range(max(start, first), min(stop, first + TILE)):
+                out[i] = rows[i - first]
 
 
-@compiled
+@compiled(inline="always")
 def rolling_extremes(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) -> None:
     """out[i] are the bits of the maximum of the last w values up to i; O(1) a row.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.compiled import compiled
+from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.minmax import LOWEST, rank_of
 
@@ -55,7 +55,7 @@ def in_order(bits: Array, starts: Array, floating: bool) -> bool:
     return True
 
 
-@compiled
+@inner
 def _insertion(keys: Array, rows: Array) -> None:
     for i in range(1, keys.size):
         key = keys[i]
@@ -69,7 +69,7 @@ def _insertion(keys: Array, rows: Array) -> None:
         rows[j] = row
 
 
-@compiled
+@inner
 def _by_bytes(keys: Array, rows: Array, other_keys: Array, other: Array, counts: Array) -> bool:
     """Sort by each byte in turn, from one pair of arrays to the other; whether it ended there."""
     counts[:] = 0

@@ -16,16 +16,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.compiled import compiled
+from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.minmax import LOWEST, Order, rank_of
-from windrow.windows.bounds import phase_end
+from windrow.windows.bounds import last_at, phase_end
 
 # The rows of the scratch: keys and places of the suffixes, keys and places of the prefixes.
 SCRATCH = 4
 
 
-@compiled
+@inner
 def _suffixes(
     bits: Array, nulls: Array, first: int, end: int, order: Order, keys: Array, at: Array
 ) -> None:
@@ -52,7 +52,7 @@ def _suffixes(
         at[j] = place
 
 
-@compiled
+@inner
 def _prefixes(
     bits: Array, nulls: Array, first: int, end: int, order: Order, keys: Array, at: Array
 ) -> None:
@@ -127,7 +127,7 @@ def segment_places(
     """The same for the last w rows of each row's own segment, for rows start … stop − 1."""
     keys, at, later_keys, later_at = scratch[0], scratch[1], scratch[2], scratch[3]
     split = start
-    s = np.searchsorted(starts, start, side="right") - 1
+    s = last_at(starts, start)
     while split < stop:
         while starts[s + 1] <= split:
             s += 1

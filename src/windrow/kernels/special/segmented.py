@@ -27,8 +27,7 @@ from windrow.kernels.special.sums import (
     BLOCK,
     COMPENSATED,
     STRIP,
-    rolling_mean_f64,
-    rolling_sum_f64,
+    long_sums,
     short_sums,
 )
 from windrow.kernels.special.variance import (
@@ -36,6 +35,7 @@ from windrow.kernels.special.variance import (
     short_variances,
     variance_of,
 )
+from windrow.windows.bounds import last_at
 
 SHORT = 64
 
@@ -45,7 +45,7 @@ def segment_extremes(
     bits: Array, starts: Array, w: int, start: int, stop: int, order: Order, out: Array
 ) -> None:
     """out[i] is the maximum of the last w rows of i's segment (minimum for a flip of −1)."""
-    s = np.searchsorted(starts, start, side="right") - 1
+    s = last_at(starts, start)
     while s < starts.size - 1 and starts[s] < stop:
         first = max(start - starts[s], 0)
         last = min(stop, starts[s + 1]) - starts[s]
@@ -85,7 +85,7 @@ def segment_sums(
     `scratch` is longer than any segment of at most w rows.
     """
     strips = np.empty((2, STRIP + BLOCK))
-    s = np.searchsorted(starts, start, side="right") - 1
+    s = last_at(starts, start)
     while s < starts.size - 1 and starts[s] < stop:
         first = max(start - starts[s], 0)
         last = min(stop, starts[s + 1]) - starts[s]
@@ -101,27 +101,35 @@ def segment_sums(
             sums = scratch[1:]
             for i in range(first, last):
                 row[i] = sums[i] / (i + 1) if mean else sums[i]
-        elif mean:
-            rolling_mean_f64(part, w, first, last, row)
         else:
-            rolling_sum_f64(part, w, first, last, row)
+            whole = min(max(first, w - 1), last) if mean else first
+            if whole > first:  # means of windows that are still growing
+                long_sums(part, w, first, whole, 1.0, row)
+                for i in range(first, whole):
+                    row[i] /= i + 1
+            if whole < last:
+                long_sums(part, w, whole, last, float(w) if mean else 1.0, row)
         s += 1
 
 
 @compiled(error_model="numpy")
 def segment_variances(
     values: Array, starts: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
-) -> None:
-    """out[i] is the variance of the last w rows of i's segment, or its root; NaN for ≤ ddof."""
+) -> bool:
+    """out[i] is the variance of the last w rows of i's segment, or its root; NaN for ≤ ddof.
+
+    Returns whether a variance of more values is not finite.
+    """
+    odd = False
     strips = np.empty((6, STRIP + BLOCK))
-    s = np.searchsorted(starts, start, side="right") - 1
+    s = last_at(starts, start)
     while s < starts.size - 1 and starts[s] < stop:
         first = max(start - starts[s], 0)
         last = min(stop, starts[s + 1]) - starts[s]
         part = values[starts[s] : starts[s + 1]]
         row = out[starts[s] : starts[s + 1]]
         if w <= BLOCK:
-            short_variances(part, w, ddof, first, last, root, strips, row)
+            odd |= short_variances(part, w, ddof, first, last, root, strips, row)
         elif part.size <= BLOCK:
             # The first block of `rolling_variances`: every window begins with the segment.
             deviations = strips[0, : part.size]
@@ -135,8 +143,10 @@ def segment_variances(
                 total = strips[2, i + 1]
                 m2 = strips[3, i + 1] - total * total / (i + 1)
                 row[i] = variance_of(m2, i + 1, ddof)
+                odd |= row[i] - row[i] != 0.0 and i >= ddof
                 if root:
                     row[i] = math.sqrt(row[i])
         else:
-            rolling_variances(part, w, ddof, first, last, root, row)
+            odd |= rolling_variances(part, w, ddof, first, last, root, row)
         s += 1
+    return odd

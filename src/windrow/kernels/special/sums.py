@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.compiled import compiled
+from windrow.compiled import inner
 from windrow.kernels.special import Array
 
 BLOCK = 64
@@ -39,7 +39,7 @@ STRIP = 512
 COMPENSATED = 4096
 
 
-@compiled
+@inner
 def plus(high: float, low: float, value: float) -> tuple[float, float]:
     """high + low + value, with what rounding takes from high kept in low (Knuth's TwoSum).
 
@@ -53,21 +53,18 @@ def plus(high: float, low: float, value: float) -> tuple[float, float]:
     return total, low
 
 
-@compiled
+@inner
 def tile_at(values: Array, first: int, padded: Array) -> Array:
     """The values of a tile, in `padded` among zeros if it reaches over an end of `values`."""
     last = first + TILE
     if first >= 0 and last <= values.size:
         return values[first:last]
-    padded[:] = 0.0
-    begin = max(first, 0)
-    last = min(last, values.size)
-    if begin < last:
-        padded[begin - first : last - first] = values[begin:last]
+    for i in range(padded.size):
+        padded[i] = values[first + i] if 0 <= first + i < values.size else 0.0
     return padded
 
 
-@compiled
+@inner
 def running_sums(x: tuple[float, ...]) -> tuple[float, ...]:
     """The sums of the first 1 … 8 of eight values, as a tree; backwards, those of the last.
 
@@ -82,7 +79,7 @@ def running_sums(x: tuple[float, ...]) -> tuple[float, ...]:
     return x[0], s01, s01 + x[2], s03, s03 + x[4], s03 + s45, s06, s03 + s47
 
 
-@compiled
+@inner
 def prefix_sums(tile: Array, prefix: Array) -> None:
     """prefix[i] is the sum of the values from the beginning of i's block to i."""
     for block in range(0, TILE, BLOCK):
@@ -95,7 +92,7 @@ def prefix_sums(tile: Array, prefix: Array) -> None:
             base += sums[7]
 
 
-@compiled
+@inner
 def suffix_sums(tile: Array, suffix: Array) -> None:
     """suffix[i] is the sum of the values from i to the end of i's block."""
     for block in range(0, TILE, BLOCK):
@@ -108,14 +105,14 @@ def suffix_sums(tile: Array, suffix: Array) -> None:
             base += sums[7]
 
 
-@compiled
+@inner
 def _two_sum(a: float, b: float) -> tuple[float, float]:
     total = a + b
     t = total - a
     return total, (a - (total - t)) + (b - t)
 
 
-@compiled
+@inner
 def _block_totals(
     tile: Array, compensated: bool, prefix: Array, totals: Array, scratch: Array
 ) -> None:
@@ -156,7 +153,7 @@ def _block_totals(
             totals[b, 1] = 0.0
 
 
-@compiled
+@inner
 def _chunk_suffixes(totals: Array, suffix: Array, size: int) -> None:
     """suffix[k] is the sum of totals[k:size], as high and low."""
     high = 0.0
@@ -169,7 +166,7 @@ def _chunk_suffixes(totals: Array, suffix: Array, size: int) -> None:
         suffix[k, 1] = low
 
 
-@compiled
+@inner
 def short_sums(
     values: Array, w: int, start: int, stop: int, divisor: float, scratch: Array, out: Array
 ) -> None:
@@ -235,8 +232,8 @@ def short_sums(
                 row[i] /= divisor
 
 
-@compiled
-def _long(values: Array, w: int, start: int, stop: int, divisor: float, out: Array) -> None:
+@inner
+def long_sums(values: Array, w: int, start: int, stop: int, divisor: float, out: Array) -> None:
     """Windows of more than 64 values: suffix + mid + prefix.
 
     With w-1 = 64 s + t, row j of block b begins in block b-s-1 if j < t, else in block b-s, so
@@ -295,30 +292,5 @@ def _long(values: Array, w: int, start: int, stop: int, divisor: float, out: Arr
             for j in range(rows.size):
                 rows[j] /= divisor
         if not inside and first + TILE > start:
-            begin = max(start, first)
-            end = min(stop, first + TILE)
-            out[begin:end] = rows[begin - first : end - first]
-
-
-@compiled
-def rolling_sum_f64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-    """out[i] is the sum of the last w values up to i. O(1) a row, w/32 numbers of scratch."""
-    if w <= BLOCK:
-        short_sums(values, w, start, stop, 1.0, np.empty((2, STRIP + BLOCK)), out)
-    else:
-        _long(values, w, start, stop, 1.0, out)
-
-
-@compiled
-def rolling_mean_f64(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-    """out[i] is the mean of the last w values up to i: sums, divided while in the cache."""
-    growing = min(max(start, w - 1), stop)
-    if growing > start:
-        rolling_sum_f64(values, w, start, growing, out)
-        for i in range(start, growing):
-            out[i] /= i + 1
-    if growing < stop:
-        if w <= BLOCK:
-            short_sums(values, w, growing, stop, float(w), np.empty((2, STRIP + BLOCK)), out)
-        else:
-            _long(values, w, growing, stop, float(w), out)
+            for i in range(max(start, first), min(stop, first + TILE)):
+                out[i] = rows[i - first]
