@@ -226,8 +226,11 @@ def test_what_does_not_compile_says_so_and_still_runs() -> None:
         assert rolling(np.array([1, 2, 1]), looked_up, rows=1).tolist() == [10, 20, 10]
     assert len(all_) == 1
     texts = aggregation(lift=lambda v: str(v), combine=lambda a, b: a + b, lower=lambda s: s)
-    with pytest.warns(NotCompiledWarning, match="only numbers and flat tuples of them compile"):
+    with pytest.warns(NotCompiledWarning, match="it calls str, which means something else"):
         assert rolling(np.array([1, 2, 1]), texts, rows=2).tolist() == ["1", "12", "21"]
+    nested = aggregation(lift=lambda v: ((v, v), v), combine=max, lower=lambda s: s[1])
+    with pytest.warns(NotCompiledWarning, match="only numbers and flat tuples of them compile"):
+        assert rolling(np.array([1, 2, 1]), nested, rows=2).tolist() == [1, 2, 2]
 
 
 def test_strings_and_lists_run_as_they_are() -> None:

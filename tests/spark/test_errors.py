@@ -10,6 +10,7 @@ import pytest
 from tests.spark.frames import frame_of
 from windrow import Collect, Count, Last, Max, Sum, aggregation, sliding
 from windrow.errors import InvalidArgument, InvalidValue, Unsupported
+from windrow.kernels.routes import NotCompiledWarning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -123,7 +124,9 @@ def test_a_function_that_fails_in_the_interpreter_names_the_row(frame: DataFrame
         return str(state)
 
     own = aggregation("whole", lift=lambda v: v, combine=lambda a, b: a + b, lower=lower)
-    said = failing(frame, m=own)  # 12 + 15 + 18
+    with pytest.warns(NotCompiledWarning, match="lower.* runs in the interpreter") as warned:
+        said = failing(frame, m=own)  # 12 + 15 + 18
+    assert [w.category for w in warned].count(NotCompiledWarning) == 1, "on the driver, once"
     assert "RuntimeError: no such sum" in said
     assert "at the row {'plug': 2, " in said
     assert "'whole': 12}" in said
