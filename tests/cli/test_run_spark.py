@@ -104,7 +104,9 @@ def test_a_malformed_record_is_refused_as_without_spark(
         done = windrow(*arguments)
         assert (done.code, done.out) == (1, ""), arguments
         assert name in done.err and "Traceback" not in done.err, arguments
-        assert "--local" in arguments or "a record does not fit the columns: " in done.err
+        line = BAD[name].count("\n") + ("\n" not in BAD[name][-1])
+        text = f"line {line}: the record does not fit the columns: {BAD[name].splitlines()[-1]}"
+        assert "--local" in arguments or text in done.err
     assert not out.exists()
 
 

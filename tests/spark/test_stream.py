@@ -334,6 +334,8 @@ def test_times_without_a_zone_are_what_a_clock_shows(
     gap = int(datetime.datetime(2001, 4, 1, 2, tzinfo=datetime.UTC).timestamp()) * 10**6
     at = at - int(np.median(at)) + gap  # New York's clocks did not show 2 to 3 on that day
     rows = rows.set_column(2, "ts", pa.array(at, pa.timestamp("us")))
+    ahead = pa.array([datetime.datetime(2100, 1, 1)], pa.timestamp("us"))
+    source.add(rows.slice(0, 1).set_column(2, "ts", ahead))
     fed(source, rows, files=4)
     query = sliding(
         partition_by="key", order_by="ts", range="2 minutes", slide=slide,
@@ -342,12 +344,12 @@ def test_times_without_a_zone_are_what_a_clock_shows(
     monkeypatch.setattr(f"{__name__}.DDL", DDL.replace("timestamp", "timestamp_ntz"))
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
-        progress = source.run(query)
+        progress = [Progress.of(Told(p)) for p in source.run(streaming(query, future="1 day"))]
         made = source.result()
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert told(made) == told(query(rows).select(made.column_names))
-    assert sum(p["observedMetrics"]["windrow"].late or 0 for p in progress) == 0
+    assert (sum(p.late for p in progress), sum(p.ahead for p in progress)) == (0, 1)
 
 
 def refused(source: Source, query: Any, match: str) -> None:

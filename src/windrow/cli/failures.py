@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
 
 import click
 
@@ -45,11 +44,6 @@ EXTRAS: dict[str, tuple[Package, ...]] = {
 # The line of a traceback of Python that says what was raised, as a worker sends it, and the first
 # line behind a message of several lines.
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Argument|Value|Unsupported|Interrupt)\b: ")
-# What Spark says of a record that does not fit, and of the file that it is in.
-_RECORD = re.compile(
-    r"Malformed records are detected in record parsing: (.*?)\.\s*Parse Mode", re.S
-)
-_FILE = re.compile(r"Encountered error while reading file (?:file://)?(\S+?)\.\s")
 _BEHIND = re.compile(r"\s+at [\w.$]+|\s*SQLSTATE|(JVM|Driver) stacktrace:|===|Traceback ")
 
 
@@ -146,10 +140,6 @@ def _spark_message(error: BaseException) -> str:
     """Return the first cause that Spark names, without the stacks of two languages around it."""
     if "JAVA_GATEWAY_EXITED" in str(error):
         return "Spark could not start Java: `windrow doctor` tells what is missing"
-    record, file = _RECORD.search(str(error)), _FILE.search(str(error))
-    if record is not None:
-        place = f"{unquote(file[1])}: " if file else ""
-        return f"{place}a record does not fit the columns: {record[1]}"
     lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if _RAISED.match(line)]
     own = [i for i, line in enumerate(lines) if line in raised and line.startswith("windrow.")]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from windrow.cli.failures import Failed, Usage
 from windrow.errors import InvalidArgument, did_you_mean
@@ -35,7 +37,9 @@ _OPTIONS = {
     "json": {"inferTimestamp": "true", "mode": "FAILFAST"},
     "parquet": {},
 }
-_MALFORMED = "windrow_malformed"  # a column for what fits no other, while columns are looked for
+# How malformed records are read all the same, as a column of their own; and where they are.
+_MALFORMED, _PLACE = "windrow_malformed", "windrow_place"
+_LENIENT = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _MALFORMED}
 
 
 @dataclass(frozen=True)
@@ -183,14 +187,53 @@ def _reader(reader: Any, source: Input) -> Any:
 def _found_schema(spark: Any, source: Input, paths: list[str]) -> Any:
     """Return the schema that the files tell.
 
-    What is malformed has no say in it: the reading that follows refuses it, and names the file.
+    What is malformed has no say in it: the reading that follows refuses it.
     """
     from pyspark.sql.types import StructType
 
-    lenient = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _MALFORMED}
-    reader = _reader(spark.read, source).options(inferSchema="true", **lenient)
+    reader = _reader(spark.read, source).options(inferSchema="true", **_LENIENT)
     fields = reader.load(paths).schema.fields
     return StructType([field for field in fields if field.name != _MALFORMED])
+
+
+@contextmanager
+def malformed_records_named(spark: Any, source: Input) -> Iterator[None]:
+    """Where Spark fails because of a malformed record, say which one it is, of which file."""
+    try:
+        yield
+    except Exception as error:
+        if "MALFORMED_RECORD_IN_PARSING" not in str(error):
+            raise
+        raise Failed(_malformed(spark, source)) from error
+
+
+def _malformed(spark: Any, source: Input) -> str:
+    """Return the first record that fits no column, and where it is: all are read once more."""
+    from pyspark.sql import functions as sf
+    from pyspark.sql.types import StringType, StructType
+
+    paths = [absolute(path) for path in source.paths]
+    schema = _schema(source) or _found_schema(spark, source, paths)
+    whole = StructType([*schema.fields]).add(_MALFORMED, StringType())
+    frame = _reader(spark.read, source).options(**_LENIENT).schema(whole).load(paths)
+    places = frame.select("*", sf.col("_metadata.file_path").alias(_PLACE))
+    found = places.where(sf.col(_MALFORMED).isNotNull()).limit(1).collect()
+    if not found:
+        return f"{source.name}: a record does not fit the columns"
+    place = re.sub("^file:(//)?", "", unquote(found[0][_PLACE]))
+    record = found[0][_MALFORMED]
+    line = _line_of(record, place)
+    where = place if line is None else f"{place}, line {line}"
+    return f"{where}: the record does not fit the columns: {record}"
+
+
+def _line_of(record: str, path: str) -> int | None:
+    """Return the number of the line that holds the record; None where no line is to be found."""
+    if is_address(path) or not Path(path).is_file():
+        return None
+    with open(path, encoding="utf-8", errors="replace") as lines:
+        found = (i for i, line in enumerate(lines, 1) if line.rstrip("\r\n") == record)
+        return next(found, None)
 
 
 def _schema(source: Input) -> Any:

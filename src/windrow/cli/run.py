@@ -17,6 +17,7 @@ from windrow.cli.inputs import (
     Input,
     absolute,
     is_address,
+    malformed_records_named,
     read_frame,
     read_inputs,
 )
@@ -177,6 +178,7 @@ def _run_spark(job: Job) -> int | None:
     with (
         Steps(quiet=not sys.stderr.isatty()) as steps,
         spark_session(**job.session, steps=steps) as spark,
+        malformed_records_named(spark, job.source),
     ):
         results = read_frame(spark, job.source).transform(job.query)
         with steps.step("running the query"):

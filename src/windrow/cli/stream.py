@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.cli.failures import Usage, usage
-from windrow.cli.inputs import absolute, is_address, read_stream
+from windrow.cli.inputs import absolute, is_address, malformed_records_named, read_stream
 from windrow.cli.outputs import STDOUT, Writer, is_directory
 from windrow.cli.session import spark_session
 from windrow.cli.terminal import Steps, say, show_json
@@ -103,7 +103,8 @@ def run_stream(
             note(str(tally))
             query.stop()
             if not stop.is_set():
-                raise_failure(query)
+                with malformed_records_named(spark, job.source):
+                    raise_failure(query)
     if job.as_json and job.output != STDOUT:
         fields = {
             "output": job.output,
