@@ -45,7 +45,7 @@ SHARED: dict[str, tuple[Any, str]] = {
         if (name, c) != ("mean", "m")
     },
     # with 12 digits Spark's mean is exact, with 10 it goes by doubles
-    "mean_m": (Mean("m"), "CAST(avg(CAST(m AS DECIMAL(12, 2))) AS DECIMAL(14, 6))"),
+    "mean_m": (Mean("CAST(m AS DECIMAL(12, 2))"), "avg(CAST(m AS DECIMAL(12, 2)))"),
     **{
         f"{sql}_{c}": (kind(c, ddof=ddof), f"{sql}({c})")
         for c in ("x", "f", "odd")
