@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.spark.frames import frame_of
+from windrow import Sum, sliding
 from windrow.spark.expressions import spark_sql
 from windrow.tables.arithmetic import evaluate
 
@@ -77,3 +78,32 @@ def test_expressions_are_what_spark_says(spark: SparkSession, ansi: str) -> None
     for text, theirs in zip(TEXTS, zip(*rows, strict=True), strict=True):
         ours = evaluate(text, TABLE).to_pylist()
         assert all(map(same, ours, theirs)), (text, written[text], ours, theirs)
+
+
+def test_expressions_in_a_query_are_those_of_memory(spark: SparkSession) -> None:
+    """What overflowed 32 and 16 bits on Spark, and had other types there."""
+    rows = pa.table(
+        {
+            "id": range(4),
+            "distance": pa.array([3_000, 40_000, None, -7], pa.int32()),
+            "small": pa.array([300, -300, 2, None], pa.int16()),
+            "cost": pa.array(
+                [Decimal("1.00"), None, Decimal("2.50"), Decimal("0.10")], pa.decimal128(10, 2)
+            ),
+            "word": ["a", None, "bcd", ""],
+        }
+    )
+    query = sliding(
+        order_by="id",
+        rows=2,
+        where="small IS NULL OR small * small * small <> 7",
+        far=Sum("distance * 1000000"),
+        square=Sum("small * small"),
+        third=Sum("cost / 3"),
+        dear=Sum("cost + 1"),
+        length=Sum("LENGTH(word)"),
+        either=Sum("CASE WHEN id > 1 THEN small ELSE 1 END"),
+    )
+    here, there = query(rows), frame_of(spark, rows).transform(query).toArrow().sort_by("id")
+    assert there.to_pylist() == here.to_pylist()
+    assert [f.type for f in there.schema] == [f.type for f in here.schema]

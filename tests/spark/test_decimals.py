@@ -1,0 +1,41 @@
+"""The mean of decimals on Spark is the exact one of tables."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tests.spark.frames import frame_of
+from tests.tables.test_decimals import SO_FAR, expected, prices
+from windrow import Mean, sliding
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_means_are_exact(spark: SparkSession) -> None:
+    running = sliding(order_by="ts", range="unbounded", mean=Mean("m"))
+    hopping = sliding(order_by="ts", range="160 s", slide="160 s", mean=Mean("m"))
+    for digits in (10, 24):
+        rows = prices(digits)
+        made = frame_of(spark, rows).transform(running).toArrow().sort_by("id")
+        assert made["mean"].to_pylist() == expected(rows, SO_FAR)
+        here = hopping(rows).sort_by("window_start")["mean"]
+        there = frame_of(spark, rows).transform(hopping).toArrow().sort_by("window_start")["mean"]
+        assert there.to_pylist() == here.to_pylist()
+        assert there.type == here.type
+
+
+def test_spark_s_own_mean_rounds_alike_where_it_is_exact(spark: SparkSession) -> None:
+    """Up to 11 digits it goes by doubles, and may be off by one in the last digit of a half."""
+    values = [Decimal("2104.41"), *[Decimal("0.00")] * 159]
+    rows = pa.table({"id": range(160), "m": pa.array(values, pa.decimal128(10, 2))})
+    frame = frame_of(spark, rows).selectExpr("id", "m", "CAST(m AS DECIMAL(12, 2)) AS longer")
+    theirs = frame.selectExpr("avg(m) AS m", "avg(longer) AS longer").first()
+    query = sliding(order_by="id", rows="unbounded", mean=Mean("longer"), short=Mean("m"))
+    ours = frame.transform(query).orderBy("id", ascending=False).first()
+    assert theirs is not None and ours is not None
+    assert ours["mean"] == ours["short"] == theirs["longer"] == Decimal("13.152563")
+    assert abs(ours["short"] - theirs["m"]) <= Decimal("0.000001")

@@ -1,0 +1,76 @@
+"""The mean of decimals is the exact quotient with four more digits, halves away from zero."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.streams.feeding import Stream, plan_of
+from windrow import Mean, Sum, shared, sliding
+
+N = 480
+
+
+def prices(digits: int, scale: int = 2) -> pa.Table:
+    """Rows whose means are often halfway between two decimals, of both signs."""
+    last = [(7 * i * i + 3) % 10007 - 5000 for i in range(N)]
+    last[160:] = [value * 3 for value in last[160:]]
+    return pa.table(
+        {
+            "id": range(N),
+            "ts": pa.array([10**15 + i * 10**6 for i in range(N)], pa.timestamp("us", "UTC")),
+            "m": pa.array([Decimal(v).scaleb(-scale) for v in last], pa.decimal128(digits, scale)),
+        }
+    )
+
+
+def exact(values: list[Decimal], scale: int) -> Decimal:
+    """The mean by fractions."""
+    with localcontext(prec=100):
+        mean = Fraction(sum(map(Fraction, values), Fraction(0)), len(values))
+        whole = mean * 10**scale
+        half = Fraction(1, 2)
+        sign = -1 if whole < 0 else 1
+        return Decimal(sign * int(abs(whole) + half)).scaleb(-scale)
+
+
+def expected(rows: pa.Table, window: list[list[int]]) -> list[Decimal]:
+    values, scale = rows.column("m").to_pylist(), rows.schema.field("m").type.scale + 4
+    return [exact([values[i] for i in part], scale) for part in window]
+
+
+SO_FAR = [list(range(i + 1)) for i in range(N)]
+
+
+@pytest.mark.parametrize("digits", [6, 10, 18, 24, 34])
+def test_means_are_exact_in_tables_and_streams(digits: int) -> None:
+    rows = prices(digits)
+    running = sliding(order_by="ts", range="unbounded", mean=Mean("m"), total=Sum("m"))
+    hopping = sliding(order_by="ts", range="160 s", slide="160 s", mean=Mean("m"))
+    assert running(rows)["mean"].to_pylist() == expected(rows, SO_FAR)
+    begins = 10**9 // 160 * 160 - 10**9  # of the first window, which is cut short
+    parts = [[i for i in range(N) if (i - begins) // 160 == k] for k in range(4)]
+    parts = [part for part in parts if part]
+    assert hopping(rows)["mean"].to_pylist() == expected(rows, parts)
+    alone, with_others = hopping(rows), shared(hopping, hopping)(rows)[1]
+    assert alone["mean"].to_pylist() == with_others["mean"].to_pylist()
+    for query, want in ((running, expected(rows, SO_FAR)), (hopping, expected(rows, parts))):
+        stream = Stream(plan_of(query, schema=rows.schema), 0)
+        for at in range(0, N, 50):
+            stream.push(rows.slice(at, 50))
+        assert stream.finish()["mean"].to_pylist() == want
+
+
+def test_halves_go_away_from_zero() -> None:
+    """13.1525625, of which Spark's own avg makes 13.152562 for so few digits, by way of doubles."""
+    values: list[Any] = [Decimal("2104.41"), *[Decimal("0.00")] * 159]
+    for sign, want in ((1, "13.152563"), (-1, "-13.152563")):
+        rows = pa.table({"m": pa.array([v * sign for v in values], pa.decimal128(10, 2))})
+        made = sliding(rows="unbounded", mean=Mean("m"))(rows)["mean"].to_pylist()[-1]
+        assert made == Decimal(want)
+        quotient = sum(values) * sign / 160
+        assert made == quotient.quantize(Decimal("1e-6"), ROUND_HALF_UP)
