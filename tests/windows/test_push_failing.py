@@ -9,6 +9,7 @@ import pytest
 
 from tests.fuse import ALGEBRAS, Blown, Fuse
 from windrow.algorithms import ALGORITHMS, algorithm_class
+from windrow.windows.base import written
 from windrow.windows.push import Window, window
 
 IN_ORDER = [0, 1, 1, 2, 3, 4, 4, 4, 5, 9, 10, 10, 11, 30, 31, 31]
@@ -48,7 +49,7 @@ def told(w: Window) -> tuple[Any, int, int]:
 @pytest.mark.parametrize(
     ("extent", "algorithm", "algebra"),
     CASES,
-    ids=lambda part: "-".join(map(str, part.values())) if isinstance(part, dict) else part,
+    ids=lambda part: "-".join(written(part)) if isinstance(part, dict) else part,
 )
 def test_a_push_that_fails_is_not_done(
     extent: dict[str, Any], algorithm: str, algebra: str
