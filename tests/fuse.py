@@ -8,6 +8,7 @@ from typing import Any
 
 from windrow import aggregation
 from windrow.aggregations.base import Aggregation
+from windrow.algorithms import algorithm_class
 
 State = tuple[int, ...]
 
@@ -38,12 +39,27 @@ class Fuse:
         return {
             "associative": aggregation(**functions, combine=self._joined),
             "invertible": aggregation(**functions, combine=self._joined, inverse=self._without),
+            "infinite": aggregation(
+                lift=self._lift_with_infinity,
+                combine=self._joined,
+                lower=self._lower_every_second,
+                inverse=self._without,
+            ),
             "selective": aggregation(**functions, combine=self._larger, selective=True),
         }
 
     def _lift(self, value: int) -> State:
         self.burn()
         return (value,)
+
+    def _lift_with_infinity(self, value: int) -> tuple[Any, ...]:
+        """Nothing can be subtracted from infinity, so whoever subtracts has to do without."""
+        self.burn()
+        return value, math.inf
+
+    def _lower_every_second(self, state: tuple[Any, ...]) -> list[int]:
+        self.burn()
+        return list(state[::2])
 
     def _lower(self, state: State) -> list[int]:
         self.burn()
@@ -62,7 +78,15 @@ class Fuse:
         return max(a, b)
 
 
-ALGEBRAS = tuple(Fuse().aggregations())
+def algebras(algorithm: str) -> list[str]:
+    """Return those that an algorithm can run; infinity is for the ones that subtract."""
+    known, cls = Fuse().aggregations(), algorithm_class(algorithm)
+    subtracts = not cls.supports(known["associative"])
+    return [
+        name
+        for name, agg in known.items()
+        if cls.supports(agg) and (subtracts or name != "infinite")
+    ]
 
 
 def expected(algebra: str, values: list[int]) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.fuse import ALGEBRAS, Blown, Fuse, expected
+from tests.fuse import Blown, Fuse, algebras, expected
 from windrow import aggregator
 from windrow.algorithms import ALGORITHMS, algorithm_class
 from windrow.algorithms.base import Aggregator
@@ -122,10 +122,7 @@ def forms() -> Iterator[tuple[str, bool]]:
 
 
 CASES = [
-    (algorithm, stored, algebra)
-    for algorithm, stored in forms()
-    for algebra in ALGEBRAS
-    if algorithm_class(algorithm).supports(Fuse().aggregations()[algebra])
+    (algorithm, stored, algebra) for algorithm, stored in forms() for algebra in algebras(algorithm)
 ]
 
 
@@ -143,9 +140,8 @@ def test_every_operation_is_tried() -> None:
     }
     tried = set()
     for algorithm in ALGORITHMS:
-        for algebra in ALGEBRAS:
-            if algorithm_class(algorithm).supports(Fuse().aggregations()[algebra]):
-                tried |= blow_everywhere(algorithm, algebra, (3, 1, 1), False)
+        for algebra in algebras(algorithm):
+            tried |= blow_everywhere(algorithm, algebra, (3, 1, 1), False)
     assert tried == public - OTHERS
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.fuse import ALGEBRAS, Blown, Fuse
+from tests.fuse import Blown, Fuse, algebras
 from windrow.algorithms import ALGORITHMS, algorithm_class
 from windrow.windows.base import written
 from windrow.windows.push import Window, window
@@ -27,9 +27,8 @@ CASES = [
     (extent, algorithm, algebra)
     for extent in EXTENTS
     for algorithm in ALGORITHMS
-    for algebra in ALGEBRAS
-    if algorithm_class(algorithm).supports(Fuse().aggregations()[algebra])
-    and ("lateness" not in extent or algorithm_class(algorithm).out_of_order)
+    for algebra in algebras(algorithm)
+    if ("lateness" not in extent or algorithm_class(algorithm).out_of_order)
     and ("until" not in extent or algorithm_class(algorithm).prefix_search)
 ]
 

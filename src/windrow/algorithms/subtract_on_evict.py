@@ -45,12 +45,12 @@ class SubtractOnEvict(Aggregator):
             total = self._total
             for state in gone:
                 total = self.aggregation.inverse(total, state)
+            if _is_lost(total):
+                total = self._fold(itertools.islice(self._states, k, None))
         self._note(self._states.extendleft, gone[::-1])
         self._total = total
         for _ in gone:
             self._states.popleft()
-        if _is_lost(total):
-            self._total = self.aggregation.fold(self._states)
 
     def _query(self) -> State:
         return self._total
