@@ -289,3 +289,12 @@ def test_blocks_of_sketches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_cannot_be_sent_is_named() -> None:
     with pytest.raises(Unsupported, match=r"both=Together\(.*no partial aggregate"):
         part_of("both", Together(a=Max()), [])
+
+
+def test_a_function_that_fails_names_the_row() -> None:
+    inverse = aggregation("real", lift=lambda v: 1 / v, combine=max, lower=lambda s: s)
+    parts = StateColumns([("y", inverse)], TYPES)
+    table = pa.table({"real": [1.0, 0.0, 2.0]})
+    with pytest.raises(ZeroDivisionError) as caught:
+        parts.make(reading(table, between(np.array([0, 1, 3]))))
+    assert caught.value.__notes__ == [f"in {inverse!r}, at the row {{'real': 0.0}}"]

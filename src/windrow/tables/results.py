@@ -233,10 +233,14 @@ class WindowResults:
             values = [self.values(text) for text in aggregation.columns]
             return array_of(self._call_on(plan, [v for v in values if v is not None]), kind)
         except Exception as error:
-            row = self._failing(aggregation, error)
-            where = "" if row is None else f", at the row {row!r}"
-            error.add_note(f"in {aggregation!r}{where}")
+            self.name_failure(aggregation, error)
             raise
+
+    def name_failure(self, aggregation: Aggregation, error: Exception) -> None:
+        """Note in an error of the user's functions which they are, and the row."""
+        row = self._failing(aggregation, error)
+        where = "" if row is None else f", at the row {row!r}"
+        error.add_note(f"in {aggregation!r}{where}")
 
     def _failing(self, aggregation: Aggregation, error: Exception) -> dict[str, Any] | None:
         """The row at which the user's functions fail."""

@@ -151,13 +151,18 @@ class Numbers(Part):
         else:
             given = [Values(np.zeros(over.laid.size, np.int64), None)]
         values = [each for each in given if each is not None]
-        made = states_of(
-            self.aggregation,
-            [machine_numbers(v.data) for v in values],
-            over.windows,
-            nulls=[v.nulls for v in values],
-            threads=over.laid.threads,
-        )
+        try:
+            made = states_of(
+                self.aggregation,
+                [machine_numbers(v.data) for v in values],
+                over.windows,
+                nulls=[v.nulls for v in values],
+                threads=over.laid.threads,
+            )
+        except Exception as error:
+            if self.aggregation.functions is not None:
+                over.name_failure(self.aggregation, error)
+            raise
         return self._arrays(
             made, values[0].back, lambda at, gone: over.picked(columns[-1], at, gone)
         )
