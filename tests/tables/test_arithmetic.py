@@ -6,9 +6,10 @@ import datetime as dt
 import itertools
 import math
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -139,6 +140,66 @@ def test_types() -> None:
         "at + INTERVAL '1' HOUR": pa.timestamp("us"),
     }
     assert {text: evaluate(text, FRAME).type for text in types} == types
+
+
+LARGE = pa.table(
+    {
+        "cost": pa.array([Decimal("99999999.99"), Decimal("-99999999.99")], pa.decimal128(10, 2)),
+        "wide": pa.array([Decimal("9" * 34), Decimal("-1.5")], pa.decimal128(38, 4)),
+        "fine": pa.array([Decimal(1), Decimal("-1.5")], pa.decimal128(30, 10)),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "answers"),
+    [
+        ("FLOOR(cost)", pa.int64(), [99999999, -100000000]),
+        ("CEIL(cost)", pa.int64(), [100000000, -99999999]),
+        ("ROUND(cost, 1)", pa.decimal128(11, 2), [Decimal(10**8), Decimal(-(10**8))]),
+        ("CAST(cost AS DECIMAL(9, 0))", pa.decimal128(9, 0), [Decimal(10**8), Decimal(-(10**8))]),
+        ("cost + 1", pa.decimal128(22, 2), [Decimal("100000000.99"), Decimal("-99999998.99")]),
+        ("cost / 3 > 0", pa.bool_(), [True, False]),
+        ("wide * 1", pa.decimal128(38, 4), [Decimal("9" * 34), Decimal("-1.5")]),
+        ("wide - 0", pa.decimal128(38, 4), [Decimal("9" * 34), Decimal("-1.5")]),
+        ("fine + 1", pa.decimal128(31, 10), [Decimal(2), Decimal("-0.5")]),
+        (
+            "CASE WHEN cost > 0 THEN cost ELSE 1 END",
+            pa.decimal128(21, 2),
+            [Decimal("99999999.99"), 1],
+        ),
+    ],
+)
+def test_large_decimals(text: str, kind: pa.DataType, answers: list[Any]) -> None:
+    made = evaluate(text, LARGE)
+    assert (made.type, made.to_pylist()) == (kind, answers)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fine * fine", "fine * fine has 61 digits, 20 of them behind the point, and a decimal 38"),
+        ("wide * 10", "wide * 10: Decimal value does not fit in precision 38"),
+        ("FLOOR(wide)", "FLOOR(wide): Integer value out of bounds"),
+    ],
+)
+def test_decimals_that_do_not_fit_are_refused(text: str, message: str) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        evaluate(text, LARGE)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2, 3, -1, -2])
+def test_doubles_are_rounded_as_they_are_written(digits: int) -> None:
+    random = np.random.default_rng(5)
+    values = [*random.uniform(-1e3, 1e3, 2000).round(4), *10 ** random.uniform(-20, 20, 2000)]
+    values += [2.675, 1.005, 0.5, -2.5, 1e15 + 0.5, 0.49999999999999994, 5e-324]
+    step = Decimal(1).scaleb(-digits)
+    with localcontext(prec=60):
+        written = [Decimal(repr(float(v))).quantize(step, ROUND_HALF_UP) for v in values]
+    assert evaluate(f"ROUND(x, {digits})", pa.table({"x": values})).to_pylist() == [
+        float(each) for each in written
+    ]
 
 
 def test_small_integers_and_other_stores_are_computed_like_the_rest() -> None:
