@@ -142,7 +142,7 @@ def aggregation(
 
     `lift` makes a state of one value (of as many as `columns` names), `combine` joins the states
     of two adjacent parts of a window, the older first, and must be associative; `lower` makes
-    the answer. Without an `identity` one is added, which your functions never see: an empty
+    the result. Without an `identity` one is added, which your functions never see: an empty
     window then gives None. `inverse(total, old)` takes the oldest part away again (a function of
     one argument is taken as the group's inverse). A state must not be changed once made.
 

@@ -60,7 +60,7 @@ class MomentSketch(Aggregation):
     """Estimated quantiles from `order` moments of the values and of their logarithms.
 
     ``quantiles=0.99`` gives that quantile, a tuple or list of shares gives a tuple of quantiles,
-    and without it the answer is a `Moments`, which has a method `quantile`. Estimates rise with
+    and without it the result is a `Moments`, which has a method `quantile`. Estimates rise with
     the share and lie between the least and the largest value. On smooth data the share of values
     below them is within 0.01 of the one asked for, within 0.03 in windows of a thousand values.
     It can be far off where no density of few moments fits: on a handful of distinct values, on

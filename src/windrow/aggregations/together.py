@@ -10,7 +10,7 @@ from windrow.errors import InvalidArgument
 
 
 class Record(dict[str, Any]):
-    """The answers of several aggregations: a dict whose items are attributes as well."""
+    """The results of several aggregations: a dict whose items are attributes as well."""
 
     __slots__ = ()
 

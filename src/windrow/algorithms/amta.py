@@ -13,7 +13,7 @@ class Amta(LevelledTree):
     """Amortised O(1) ⊕ an insert and an evict, O(log n) at worst, and for any number at once.
 
     A forest of complete trees as a list of queues, one a level: node m of level l is the ⊕ of
-    the positions [m·2^l, (m+1)·2^l), written once, when its last value arrives. The answer is
+    the positions [m·2^l, (m+1)·2^l), written once, when its last value arrives. The result is
     the result pair R0 ⊕ R1, split at the position `_split`:
 
         level 2             [    4    ]

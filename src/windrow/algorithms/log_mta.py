@@ -14,7 +14,7 @@ class LogMta(LevelledTree):
     A binary tree as a list of queues, one a level. Node m of level l is the ⊕ of the window's
     values at the positions [m·2^l, (m+1)·2^l); at the two sides it has what is there of them:
 
-        level 2   [   0   |    4    ]        root pair: their ⊕ is the answer
+        level 2   [   0   |    4    ]        root pair: their ⊕ is the result
         level 1   [ 2 |  4  |  6    ]
         level 0   [3|  4 | 5 |  6   ]        window 3 … 6
 

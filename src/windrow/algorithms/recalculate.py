@@ -1,4 +1,4 @@
-"""Recalculate: keep the values, aggregate them anew for every answer. The oracle of the tests."""
+"""Recalculate: keep the values, aggregate them anew for every result. The oracle of the tests."""
 
 from __future__ import annotations
 

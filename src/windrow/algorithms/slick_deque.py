@@ -1,4 +1,4 @@
-"""SlickDeque: keep only the values that may still be an answer."""
+"""SlickDeque: keep only the values that may still be a result."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class SlickDeque(Aggregator):
     """Fewer than 2 ⊕ a value, amortised; none a query.
 
     For a *selective* aggregation: a new value drives out those before it that lose to it, for
-    none of them will ever be an answer again. What remains beats everything behind it, so the
-    first node is the answer. Node i is (position, state):
+    none of them will ever be a result again. What remains beats everything behind it, so the
+    first node is the result. Node i is (position, state):
 
         ┌─────────┬─────────┬──────────┐
         │ (3, 9)  │ (7, 6)  │ (11, 2)  │    max of the window;  a new 7 drives out 2 and 6

@@ -267,7 +267,7 @@ class StoredAmta(Stored, Amta):
 
 
 class StoredLogMta(Stored, LogMta):
-    """Log MTA with its tree in a store: both sides of it and the answer are here."""
+    """Log MTA with its tree in a store: both sides of it and the result are here."""
 
     full_name = "Logarithmic Monoid Tree Aggregator, in a store"
 

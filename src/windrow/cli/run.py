@@ -106,12 +106,12 @@ def run(query: str, inputs: tuple[str, ...], **options: Any) -> None:
     """Run a query over files, on Spark or in this process.
 
     QUERY is CQL, or a file with CQL (.cql, .sql) or with the arguments of a query (.toml) in it.
-    The answers go to stdout, or to --output, which is never there in half.
+    The results go to stdout, or to --output, which is never there in half.
 
     \b
     windrow run 'SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug RANGE 1 HOUR]' \\
         --input plugs=plugs.csv --output peaks.parquet
-    windrow run hourly.toml -i plugs/ --stream --checkpoint state/ -o answers/
+    windrow run hourly.toml -i plugs/ --stream --checkpoint state/ -o results/
     """
     _check_together(options)
     job = _job(query, inputs, options)

@@ -1,7 +1,7 @@
 """`windrow run --stream`: a query over a directory that keeps growing, until Ctrl-C.
 
 A micro-batch that is under way when the stream is stopped was never there: the next run with the
-same checkpoint does it again, and files in --output hold each answer once.
+same checkpoint does it again, and files in --output hold each result once.
 """
 
 from __future__ import annotations

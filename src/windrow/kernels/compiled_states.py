@@ -33,7 +33,7 @@ class Monoid:
     """A state that is a tuple of numbers, as the text of a module.
 
     `unit`, `plus`, `answer` and `minus` are names in `source`; `fields` are the types of a state's
-    fields and `outputs` those of the answer. `unit` takes as many values as `columns` says, and
+    fields and `outputs` those of the result. `unit` takes as many values as `columns` says, and
     the position of a value behind them if the state is `positioned`.
     """
 

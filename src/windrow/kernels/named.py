@@ -81,7 +81,7 @@ class Question:
         """What the kernel for these windows writes.
 
         `by_rows` takes the rows from and to which it writes, `by_bounds` the windows and where
-        the one before them ends. A kernel whose answers depend on how values are grouped must
+        the one before them ends. A kernel whose results depend on how values are grouped must
         not begin `anywhere`.
         """
         windows = self.windows

@@ -17,10 +17,10 @@ from windrow.kernels.columns import Column
 
 @dataclass(frozen=True)
 class ResultArray:
-    """An answer a window: numbers, times, structured ones, or objects.
+    """A result a window: numbers, times, structured ones, or objects.
 
-    `missing` is true where the answer is null, whatever `values` has there (None among objects);
-    None says that no answer is. A NaN in `values` is a NaN and not a null.
+    `missing` is true where the result is null, whatever `values` has there (None among objects);
+    None says that no result is. A NaN in `values` is a NaN and not a null.
     """
 
     values: NDArray[Any]

@@ -36,7 +36,7 @@ COMPILED = tuple(name for name in ALGORITHMS if name not in ("foa", "ioa"))
 class RollingState:
     """What one call of `rolling` leaves to the next, so that a stream can come in batches.
 
-    The answers of the batches, one after the other, are those of one call, bit for bit. In a
+    The results of the batches, one after the other, are those of one call, bit for bit. In a
     window by time, rows of equal time see each other; so the rows of a batch's last time are
     answered with the next batch, or by `finish`.
 
@@ -54,7 +54,7 @@ class RollingState:
         self._broken = False
 
     def finish(self) -> Any:
-        """The answers that waited for more rows of the same time; then the stream is over."""
+        """The results that waited for more rows of the same time; then the stream is over."""
         if self._stream is None:
             raise InvalidArgument("finish: nothing has been rolled with this state yet")
         answers = self._stream.feed(*self._stream.nothing, last=True)
@@ -85,7 +85,7 @@ def rolling(
 
     Arrays may be NumPy's, or a Series or an array of pandas, Polars or Arrow, whose nulls are
     nulls. `nulls` marks further ones, ``nan="null"`` every NaN. A window of nulls only has NaN or
-    NaT for an answer, or is masked where the type has neither.
+    NaT for a result, or is masked where the type has neither.
 
     `algorithm="auto"` takes what is fastest; a name runs that algorithm's own loop. `threads` cuts
     a long array into pieces. `state` goes on where the call before stopped.
@@ -170,7 +170,7 @@ class _Stream:
         )
 
     def feed(self, arrays: list[Any], at: Any, *, nulls: Any = None, last: bool) -> Any:
-        """Take a batch and return the answers that are ready."""
+        """Take a batch and return the results that are ready."""
         names = [f"values[{i}]" for i in range(len(arrays))]
         arrays = [as_array(a, nulls, name, not last) for a, name in zip(arrays, names, strict=True)]
         columns = [column(a, None, self.nan, name) for a, name in zip(arrays, names, strict=True)]

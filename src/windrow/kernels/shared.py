@@ -8,7 +8,7 @@ one FlatFIT over the slices answers all windows that end at an edge, the longest
     query 2                 ├───────┤
     slices      ├──┼────────┼───┼───┤
 
-An answer is that of its query alone: to the bit where the aggregation is exact, and to rounding
+A result is that of its query alone: to the bit where the aggregation is exact, and to rounding
 otherwise, since its ⊕ are grouped in another way.
 """
 

@@ -1,6 +1,6 @@
 """Partial aggregates that travel: the states of windows as arrays, and windows over such states.
 
-    rows  ──states_of─▶  a state a slice  ──merge─▶  answers
+    rows  ──states_of─▶  a state a slice  ──merge─▶  results
 
 Both are the compiled loop: one whose results are states, and one whose values are. Merging the
 parts of a window in order gives what aggregating its rows gives, to the rounding of floats,
@@ -85,7 +85,7 @@ def merge(
     *,
     threads: int = 1,
 ) -> ResultArray:
-    """The answers of windows over states, which were made of columns of `dtypes`.
+    """The results of windows over states, which were made of columns of `dtypes`.
 
     About 3 ⊕ a state where windows overlap. `dtypes` are "float64" or "int64".
 

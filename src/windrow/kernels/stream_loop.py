@@ -103,7 +103,7 @@ class Interpreted:
         self.head = 0
 
     def roll(self, batch: Batch) -> ResultArray:
-        """The answers of the rows that the batch asks for."""
+        """The results of the rows that the batch asks for."""
         nulls = [None if c is None else c.nulls for c in batch.columns]
         self.waiting.extend(objects(batch.arrays, nulls))
         answers = []
@@ -199,7 +199,7 @@ class Loop:
         self.column = columns[0].since(columns[0].data.size)
 
     def roll(self, batch: Batch) -> ResultArray:
-        """The answers of the rows that the batch asks for."""
+        """The results of the rows that the batch asks for."""
         columns = self._columns(batch)
         lo, hi = batch.lo, batch.hi
         extras = None

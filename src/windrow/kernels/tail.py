@@ -6,7 +6,7 @@
 
 Floats are added up in an order that depends on where windows begin and end, and on nothing else:
 kernels go by blocks from the first value on, loops by the places at which Two-Stacks flips. The
-tail begins at such a place, so the answers have the same bits however the stream is cut.
+tail begins at such a place, so the results have the same bits however the stream is cut.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Tail:
         self.run = np.array([-1, 0, 0, 0])
 
     def roll(self, batch: Batch) -> ResultArray:
-        """The answers of the rows that the batch asks for."""
+        """The results of the rows that the batch asks for."""
         if self.way.kernel is not None and not self.way.kernel.nulls:
             check_no_nulls(self.aggregation, [c for c in batch.columns if c is not None])
         self._join(batch)

@@ -115,7 +115,7 @@ def _type_name(array: NDArray[Any]) -> str:
 
 
 def rows_at_once(compiled: RowAlgebra) -> int:
-    """How many rows of answers lie open at a time."""
+    """How many rows of results lie open at a time."""
     size = compiled.out_width * np.dtype(compiled.out_dtype).itemsize
     return max(1, min(_ROWS, _BYTES // size))
 
@@ -141,7 +141,7 @@ def without_gaps(lo: Positions, hi: Positions, end: int) -> tuple[Positions, Pos
     """Bounds in which no window begins behind the end of the one before.
 
     Where one does, a window is put between that takes in what no window holds; the third result
-    tells where these stand, so that their answers can be thrown away.
+    tells where these stand, so that their results can be thrown away.
     """
     before = np.concatenate([[end], hi[:-1]])
     gaps = np.flatnonzero(lo > before)

@@ -80,7 +80,7 @@ class Query:
     # -- asking -----------------------------------------------------------------------------
 
     def __call__(self, frame: Any) -> Any:
-        """The answers over `frame`, as a frame of the same kind.
+        """The results over `frame`, as a frame of the same kind.
 
         Per-row windows add a column for each aggregation to the rows, in the order they came in;
         the others give a row for each closed window.
@@ -172,7 +172,7 @@ def sliding(
 ) -> Query:
     """A query over sliding windows: give one of `rows`, `range`, `delta`, `until` and `on`.
 
-    - `rows=w`: the last w rows; with `slide=s`, an answer after every s rows.
+    - `rows=w`: the last w rows; with `slide=s`, a result after every s rows.
     - `range=r`: rows whose `order_by` lies in [t − r, t], t being the current row's; rows of equal
       t see each other. `closed` as in pandas. With `slide=s`, hopping windows [start, start + r)
       at the multiples of s, shifted by `offset`.
@@ -181,7 +181,7 @@ def sliding(
     - `on=condition`: a window closes at each row that satisfies it.
 
     A column may be an expression, as in ``Sum("price * quantity")``. `where` drops rows before
-    the window, `having` drops answers after it; `emit="istream"` keeps only answers that differ
+    the window, `having` drops results after it; `emit="istream"` keeps only results that differ
     from the one before. Names that are no keywords of Python go into a dict before all others.
 
     >>> from windrow import ArgMax, Max, sliding

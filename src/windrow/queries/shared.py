@@ -24,7 +24,7 @@ class Shared:
     queries: tuple[Query, ...]
 
     def __call__(self, frame: Any) -> Any:
-        """The answers of each query over `frame`."""
+        """The results of each query over `frame`."""
         return engine_of(frame).run_shared(self, frame)
 
     def __iter__(self) -> Iterator[Query]:
@@ -34,7 +34,7 @@ class Shared:
         return len(self.queries)
 
     def stream(self) -> SharedWindows:
-        """The queries one event at a time: `push` a row and get the answers that are due.
+        """The queries one event at a time: `push` a row and get the results that are due.
 
         All windows slide by rows, or all by time; there is one FlatFIT of the slices for all of
         them. Times are whole numbers: nanoseconds, if the queries give durations. With a

@@ -29,7 +29,7 @@ class Streaming:
     - `mode`: "append" tells a window once, when it is final; "update" tells hopping windows in
       every batch that changes them.
     - `late`: the name of a column that is true for rows that came too late. They then come out
-      too, without answers, to be put where they belong.
+      too, without results, to be put where they belong.
     - `idle`: after how long without rows a key is forgotten ("7 days").
     - `future`: how far ahead of the clock a row's time may be ("1 hour"). A row further ahead is
       counted and set aside: it is in no result, and the watermark does not follow it.
@@ -81,7 +81,7 @@ class Streaming:
         return "\n".join([self.query.explain(), *lines])
 
     def __call__(self, frame: Any) -> Any:
-        """The answers over a streaming DataFrame."""
+        """The results over a streaming DataFrame."""
         if not getattr(frame, "isStreaming", False):
             raise InvalidArgument(
                 "streaming(…) is for streaming DataFrames; apply the query itself to this one"

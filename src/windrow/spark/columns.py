@@ -60,7 +60,7 @@ def as_number(name: str, kind: str) -> Any:
 def along_decimals(query: Query, frame: Any) -> tuple[Query, Any]:
     """A span along a column of decimals as one along whole numbers: counts of the last digit.
 
-    That is for an answer a row, and decimals of up to 18 digits; other queries stay as they are.
+    That is for a result a row, and decimals of up to 18 digits; other queries stay as they are.
     """
     window, order = query.window, query.order_by
     if not (window.measured and window.per_row and len(order) == 1) or frame.isStreaming:

@@ -99,7 +99,7 @@ def _check_collations(bound: Bound, frame: Any) -> None:
 
 
 def _check_types(bound: Bound) -> None:
-    """Spark wants the type of every answer before the first, and its times have microseconds."""
+    """Spark wants the type of every result before the first, and its times have microseconds."""
     for name, part in bound.query.aggregations:
         if bound.types[name] is not None:
             continue

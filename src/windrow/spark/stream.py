@@ -48,7 +48,7 @@ _PACKED = 1 << 18
 
 
 def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]) -> Any:
-    """The answers of queries over a streaming DataFrame, in which expressions are columns."""
+    """The results of queries over a streaming DataFrame, in which expressions are columns."""
     _check(asked, bounds, frame)
     delay = _delay(bounds, frame)
     rows = pa.schema([bounds[0].schema.field(name) for name in columns])

@@ -1,13 +1,13 @@
-"""The hop to Python and back: workers get the columns that windows need, and give answers only.
+"""The hop to Python and back: workers get the columns that windows need, and give results only.
 
-    sorted rows ──┬── the columns that are needed ──Arrow──▶ worker ──▶ answers ──┐
+    sorted rows ──┬── the columns that are needed ──Arrow──▶ worker ──▶ results ──┐
                   └──────────── all columns, as Spark has them ───────────────────┴─▶ the result
 
 What rides along stays in Spark, in a queue that spills to disk. Against `mapInArrow`, for which
 Spark packs every column of a row into a struct, rows of three columns cost half as much.
 
 Results belong to rows by their place, so nothing may get between the sorted rows and the worker. A
-function that Spark takes for random keeps filters above it, and a filter over its answers keeps a
+function that Spark takes for random keeps filters above it, and a filter over its results keeps a
 `limit` above them, which Spark would otherwise move below the function.
 """
 
@@ -27,9 +27,9 @@ from windrow.tables.columns import whole
 
 Tables = Iterator[pa.Table]
 Batches = Iterator[pa.RecordBatch]
-# Rows of answers that go back at a time.
+# Rows of results that go back at a time.
 _ROWS = 1 << 16
-KEPT = "windrow_kept"  # whether an answer comes out
+KEPT = "windrow_kept"  # whether a result comes out
 
 
 def beside(
@@ -40,7 +40,7 @@ def beside(
     *,
     filtered: bool = False,
 ) -> Any:
-    """The rows of a sorted frame with the answers that `work` makes of each of its partitions.
+    """The rows of a sorted frame with the results that `work` makes of each of its partitions.
 
     `work` takes tables of the `needed` columns and gives one row of answers for each of theirs, in
     their order; if `filtered`, a column `KEPT` says which of them come out. The columns of the
@@ -86,7 +86,7 @@ def arrow_result(schema: StructType) -> pa.Schema:
 def _packing(
     work: Callable[[Tables], Tables], needed: list[str], answers: list[str], packed: StructType
 ) -> Any:
-    """What a worker runs: arrays in, structs of answers out."""
+    """What a worker runs: arrays in, structs of results out."""
     fields = list(to_arrow_type(packed, timezone="UTC"))
 
     def pack(made: pa.Table) -> pa.StructArray:

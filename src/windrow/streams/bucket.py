@@ -1,10 +1,10 @@
 """Many keys of a stream at a time: what one step does with the rows that came.
 
-    rows ──▶ too late? ──▶ waiting ──(watermark)──▶ windows ──▶ answers
+    rows ──▶ too late? ──▶ waiting ──(watermark)──▶ windows ──▶ results
               counted       sorted      what is kept ◀──┘
                             by time     joins them
 
-A step applies the rows that the watermark has passed, in the order of their times, so an answer is
+A step applies the rows that the watermark has passed, in the order of their times, so a result is
 final when it comes out. What is kept lies in the store as sealed chunks (`log`, `waiting`), and a
 step writes what is new of it and a small head.
 """
@@ -145,7 +145,7 @@ class Bucket:
         outcome.partly += partly
         return slices.filter(pa.array(is_open))
 
-    # -- answers ----------------------------------------------------------------------------
+    # -- results ----------------------------------------------------------------------------
 
     def _apply(self, ready: pa.Table, now: int | None, outcome: StepResult) -> None:
         """Let rows enter windows, in their order."""

@@ -26,7 +26,7 @@ from windrow.windows.base import Kept, written
 class Plan:
     """Queries over one stream of rows.
 
-    Per-row queries put their answers beside the rows. Hopping ones give a row for each window, and
+    Per-row queries put their results beside the rows. Hopping ones give a row for each window, and
     if there are several, the column `query` tells whose it is.
     """
 

@@ -47,11 +47,11 @@ _ANNOTATED = {
 
 @dataclass(frozen=True)
 class Bound:
-    """A query that fits a schema, with its order column and the types of its answers."""
+    """A query that fits a schema, with its order column and the types of its results."""
 
     query: Query
     schema: pa.Schema  # of the frame
-    types: dict[str, Any]  # of the answers; None where only running tells
+    types: dict[str, Any]  # of the results; None where only running tells
     needed: tuple[str, ...]  # the columns of the frame that are read
     kinds: dict[str, str]  # of what the aggregations read, as plans know them
     native: bool = True  # whether Spark can make the states of slices itself
@@ -88,11 +88,11 @@ class Bound:
 
     @property
     def filters(self) -> bool:
-        """Whether some answers may not come out."""
+        """Whether some results may not come out."""
         return self.query.having is not None or self.query.emit != "rstream"
 
     def output(self) -> pa.Schema:
-        """The schema of the result: what rides along, and the answers."""
+        """The schema of the result: what rides along, and the results."""
         if self.own_rows:
             keys = [self.schema.field(name) for name in self.query.partition_by]
             fields = [*keys, *(pa.field(name, self.at_type) for name in self.own_rows)]
@@ -154,7 +154,7 @@ def _conditions(query: Query) -> Iterator[tuple[str, str]]:
 
 
 def _after(query: Query, schema: pa.Schema, types: dict[str, Any]) -> pa.Schema:
-    """What `having` can speak of: the frame's columns and the answers."""
+    """What `having` can speak of: the frame's columns and the results."""
     made = [pa.field(name, kind or pa.null()) for name, kind in types.items()]
     return pa.schema([*schema, *made])
 

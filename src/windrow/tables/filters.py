@@ -1,4 +1,4 @@
-"""Which answers a query lets through: `having`, and for istream those that bring something new."""
+"""Which results a query lets through: `having`, and for istream those that bring something new."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def wanted(
     made: Columns,
     before: Columns | None = None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which answers come out, and which satisfy `having`.
+    """Which results come out, and which satisfy `having`.
 
-    `rows` gives the row that each answer stands beside, and `keys` tells which answers belong
-    together: the answers of a key follow one another. `before` has the answer that came out last
+    `rows` gives the row that each result stands beside, and `keys` tells which results belong
+    together: the results of a key follow one another. `before` has the result that came out last
     for the first key, if this is not where it begins.
     """
     passed = np.ones(keys.size, np.bool_)
@@ -66,7 +66,7 @@ def news(
     made: Columns,
     before: Columns | None = None,
 ) -> NDArray[np.bool_]:
-    """Which answers differ from the one before of the same key, or come after none."""
+    """Which results differ from the one before of the same key, or come after none."""
     news = np.ones(keys.size, np.bool_)
     if before is not None and keys.size:
         news[0] = not all(alike(made[n].slice(0, 1), before[n])[0] for n in made)

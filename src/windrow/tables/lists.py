@@ -24,7 +24,7 @@ def stretches(
     windows: Windows,
     listing: Listing,
 ) -> pa.Array:
-    """The list of each window's values that are not null; null for none. O(answer's size).
+    """The list of each window's values that are not null; null for none. O(result's size).
 
     `rows` are the rows of `array` in sorted order, `nulls` their nulls in that order.
     """

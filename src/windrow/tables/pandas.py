@@ -66,7 +66,7 @@ def _arrow(series: Any) -> pa.Array:
 
 
 def _series(array: pa.Array, index: Any) -> Any:
-    """A column of answers as pandas has it: NaN for a null float, Int64 for integers with nulls."""
+    """A column of results as pandas has it: NaN for a null float, Int64 for integers with nulls."""
     if array.null_count and (pt.is_integer(array.type) or pt.is_boolean(array.type)):
         made = array.to_pandas(types_mapper=_NULLABLE.get)
     else:

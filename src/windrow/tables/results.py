@@ -184,7 +184,7 @@ class WindowResults:
             way=plan.route(any(v.nulls is not None for v in values)),
         )
 
-    # -- kinds of answers -------------------------------------------------------------------
+    # -- kinds of results -------------------------------------------------------------------
 
     def counted(self, text: str) -> NDArray[np.int64]:
         """How many values of each window are not null."""

@@ -81,7 +81,7 @@ class TableEngine:
 def run_queries(
     bounds: list[Bound], table: pa.Table, threads: int | None = None
 ) -> list[TableResult]:
-    """The answers of several queries; those over the same rows in the same order sort them once."""
+    """The results of several queries; those over the same rows in the same order sort them once."""
     threads = threads or len(os.sched_getaffinity(0))
     alike: dict[Any, list[int]] = {}
     for i, bound in enumerate(bounds):
@@ -99,7 +99,7 @@ def _sorting(bound: Bound) -> Any:
 
 
 def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableResult]:
-    """The answers of queries over the same sorted rows."""
+    """The results of queries over the same sorted rows."""
     kept = None
     if bounds[0].query.where is not None:
         kept = np.flatnonzero(satisfies(bounds[0].query.where, table))

@@ -89,7 +89,7 @@ class StateColumns:
     def results(
         self, over: WindowResults, kinds: Mapping[str, pa.DataType | None]
     ) -> dict[str, pa.Array]:
-        """The answers that `kinds` has the types of, for windows over rows of partial columns."""
+        """The results that `kinds` has the types of, for windows over rows of partial columns."""
         return {name: self.parts[name].results(over, kind) for name, kind in kinds.items()}
 
     def _columns(self, over: WindowResults, merging: bool) -> dict[str, pa.Array]:

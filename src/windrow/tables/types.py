@@ -1,4 +1,4 @@
-"""Which types an aggregation takes from a table, and which type its answers have.
+"""Which types an aggregation takes from a table, and which type its results have.
 
 Everything is known from the schema, so that a mistake is found before any work, and Spark can be
 told the type of a column that nobody has computed yet.

@@ -43,11 +43,11 @@ class Walk:
         self.bound, self.piece, self._new_columns = bound, piece, results
         self._waiting: list[pa.Table] = []
         self._tail: pa.Table | None = None
-        self._answered = 0  # rows of the tail that have their answers
+        self._answered = 0  # rows of the tail that have their results
         self._before = 0  # rows of the tail's key that came before the tail
         self._lengths = np.empty(0, np.int64)  # how many rows a policy left in the tail's windows
         self._done: Any = None  # windows of the tail's key that end by then are answered
-        self._last: dict[str, pa.Array] | None = None  # the last answer of the tail's key
+        self._last: dict[str, pa.Array] | None = None  # the last result of the tail's key
 
     def run(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """The results of all tables, one after the other."""

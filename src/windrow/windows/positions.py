@@ -136,7 +136,7 @@ class Windows:
     # -- cutting ----------------------------------------------------------------------------
 
     def pieces(self, threads: int, *, anywhere: bool) -> list[Piece]:
-        """The windows in parts of about equal work, one a thread, whose answers have the same bits.
+        """The windows in parts of about equal work, one a thread, whose results have the same bits.
 
         A part begins with a segment, or else, within a long segment, `anywhere` or at a window
         at which Two-Stacks flips. O(log n) for a part, and O(flips) in a long segment.

@@ -59,7 +59,7 @@ def window(
     - `delta=d`: the same for numbers `at`.
     - `until=policy`: what ``policy(total, old)`` leaves, see `windrow.windows.until`.
     - `on=predicate`: all since the last value that satisfied it. A push answers None until one
-      does, and that one's answer is the last of its window.
+      does, and that one's result is the last of its window.
 
     A value is late if its `at` is before the newest; an equal one is not. `lateness=` says how late
     it may be: within that it goes to its place in time, and beyond it is dropped. Without it a late

@@ -2,7 +2,7 @@
 
 The slices of all queries are cut at the edges of any of them, and each slice is aggregated once:
 
-    (6, 2)     ├───────┼───────┼───────┼───────┤    answers at 2, 4, 6, 8 …
+    (6, 2)     ├───────┼───────┼───────┼───────┤    results at 2, 4, 6, 8 …
     (8, 4)     ├───────────────┼───────────────┤    answers at    4,    8 …
     shared     ├── 2 ──┼── 2 ──┼── 2 ──┼── 2 ──┤    (6, 2) over 3 slices, (8, 4) over 4
 
@@ -30,7 +30,7 @@ from windrow.windows.slicing import Slicing, choose_slicing, slices
 
 
 class Due(NamedTuple):
-    """An answer that is due: of which query, and over how many of the newest whole slices."""
+    """A result that is due: of which query, and over how many of the newest whole slices."""
 
     query: int
     slices: int
@@ -40,7 +40,7 @@ class Edge(NamedTuple):
     """A position where a slice ends (`cut`), where queries are due, or both.
 
     `length` is that of the slice up to here, `held` the number of whole slices that any later
-    answer may need. Where a query is due and no slice ends, its window ends with the slice that
+    result may need. Where a query is due and no slice ends, its window ends with the slice that
     still grows.
     """
 
@@ -137,7 +137,7 @@ def _slicing(window: tuple[int, ...], strategy: str) -> Slicing:
 
 
 class Answer(NamedTuple):
-    """The answer of a query over [end − range, end)."""
+    """The result of a query over [end − range, end)."""
 
     query: int
     end: int
@@ -191,10 +191,10 @@ class SharedWindows:
         self._broken = False
 
     def push(self, value: Any, at: int | None = None) -> list[Answer]:
-        """Add `value` and return the answers that are due, by their ends, then the longest first.
+        """Add `value` and return the results that are due, by their ends, then the longest first.
 
         Without times, these are the ones that end with this value; with times, those that end at
-        or before `at`. Some 3 ⊕ an answer, amortised.
+        or before `at`. Some 3 ⊕ a result, amortised.
         """
         timed = at is not None
         if self._timed not in (None, timed):
@@ -214,7 +214,7 @@ class SharedWindows:
         return self._moved(self._time(to), timed=True)
 
     def _push_late(self, value: Any, at: Any) -> list[Answer]:
-        """Let `value` wait for its turn; the answers that are final by now."""
+        """Let `value` wait for its turn; the results that are final by now."""
         if at is None:
             raise InvalidArgument("push: a lateness is about times: give at= with every value")
         assert self._lateness is not None

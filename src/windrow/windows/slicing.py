@@ -2,7 +2,7 @@
 
 A query (range, slide) answers at every multiple of its slide, over the last `range` positions:
 rows or nanoseconds, whole numbers in any case. Each slice is aggregated once, and a window is made
-of slices. With f₁ = range mod slide, three ways to cut a slide that ends with an answer:
+of slices. With f₁ = range mod slide, three ways to cut a slide that ends with a result:
 
                   ├───────────── slide ─────────────┤
     panes         ├─────┼─────┼─────┼─────┼─────┼───┤   pieces of gcd(range, slide)
@@ -10,9 +10,9 @@ of slices. With f₁ = range mod slide, three ways to cut a slide that ends with
     cutty         ┄──────────────────────┼──────────┄   cut where windows begin
 
 Where the range is a multiple of the slide all three are the same: one slice a slide. With cutty an
-answer reads the slice that still grows.
+result reads the slice that still grows.
 
-Paper 002, section 2.1, lets the answers of pairs come after its fragment f₂ = slide − f₁. A window
+Paper 002, section 2.1, lets the results of pairs come after its fragment f₂ = slide − f₁. A window
 of range q · slide + f₁ that both begins and ends at a cut has one f₁ more than f₂, so it ends after
 an f₁: range 5 and slide 3 is 2 + 1 + 2.
 """
@@ -31,7 +31,7 @@ STRATEGIES = ("panes", "pairs", "cutty")
 
 @dataclass(frozen=True)
 class Slicing:
-    """How the stream of one query is cut; answers come at ``offset + k · slide``.
+    """How the stream of one query is cut; results come at ``offset + k · slide``.
 
     Hopping windows [start, start + range) with start at multiples of the slide have the offset
     ``range % slide``.
@@ -47,7 +47,7 @@ class Slicing:
 
     @property
     def edges(self) -> Sequence[int]:
-        """Where slices end, counted from the answer before: increasing, in 1 … slide. O(1)."""
+        """Where slices end, counted from the result before: increasing, in 1 … slide. O(1)."""
         first = self.range % self.slide
         if self.strategy == "panes":  # not held in memory, as there may be billions
             length = math.gcd(self.range, self.slide)
@@ -86,7 +86,7 @@ class Slicing:
         return self.offset + slides * self.slide + edge
 
     def next_answer(self, position: int) -> int:
-        """The first answer after `position`. O(1)."""
+        """The first result after `position`. O(1)."""
         return position + self.slide - (position - self.offset) % self.slide
 
 

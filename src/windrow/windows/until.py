@@ -3,8 +3,8 @@
     policy(total, old) -> bool
 
 `total` is the aggregate of the window with its newest value, `old` that of an oldest part of it:
-true means that at least this part must go. Both are answers, as `query` gives them: for one
-aggregation its answer, for several a `Record` with a field for each name. A part that holds nothing
+true means that at least this part must go. Both are results, as `query` gives them: for one
+aggregation its result, for several a `Record` with a field for each name. A part that holds nothing
 but nulls answers None, as an empty window does.
 
     window    [  v₀   v₁   v₂  │  v₃   v₄   v₅  ]         total: of v₀ … v₅
@@ -126,7 +126,7 @@ def leaving(swag: Aggregator, policy: Policy, value: Any) -> int:
     """How many of the oldest must go once `value` has been inserted; the window stays as it is.
 
     Asked before the insert, so that a policy that raises leaves the window alone. The value itself
-    is counted where it must go, too. O(log k) ⊕ and calls of the policy for an answer of k.
+    is counted where it must go, too. O(log k) ⊕ and calls of the policy for a result of k.
 
     >>> from windrow import Last, Max, Sum, aggregator
     >>> def above_ten(total, old):

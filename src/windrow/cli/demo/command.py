@@ -46,7 +46,7 @@ _HEADER = ("query", "answers", "batch", "Spark's own", "", "stream", "stream = b
 @verbose_option
 @json_option("What was found as JSON.")
 def demo(rows: int, output: str, verbose: bool, as_json: bool) -> int:
-    """Spark batch and Spark streaming, the same answers.
+    """Spark batch and Spark streaming, the same results.
 
     Makes smart-plug readings, runs three queries over them as a Spark batch and as a Spark stream
     on this machine, checks that both agree row for row, times them against Spark's own window

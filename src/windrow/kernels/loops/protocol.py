@@ -62,11 +62,11 @@ def store(buffer: Any, i: int, state: Any) -> None:
 
 
 def emit(out: Any, valid: Any, i: int, state: Any) -> None:
-    """Write the answer of `state` as result i."""
+    """Write the result of `state` as result i."""
 
 
 def emit_nothing(out: Any, valid: Any, i: int) -> None:
-    """Write the answer of an empty window as result i."""
+    """Write the result of an empty window as result i."""
 
 
 # -- what follows from these ---------------------------------------------------------------------
@@ -92,7 +92,7 @@ def emit_both(
     has_newer: bool,
     into: Any,
 ) -> None:
-    """Write the answer of two parts of a window, each of which may be missing."""
+    """Write the result of two parts of a window, each of which may be missing."""
     if has_older and has_newer:
         emit(out, valid, i, combine(older, newer, into))
     elif has_older:

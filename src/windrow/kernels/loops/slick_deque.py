@@ -1,4 +1,4 @@
-"""SlickDeque, compiled: fewer than 2 ⊕ a row; a ring of the values that may still be answers."""
+"""SlickDeque, compiled: fewer than 2 ⊕ a row; a ring of the values that may still be results."""
 
 from windrow.kernels.loops.protocol import *
 

@@ -5,13 +5,13 @@ before it ended, and holds the windows that begin at the split or before it:
 
               first                split                 end
         ────────┼─────────────────────┼────────────────────┼──
-                ╞═════════ suffix of lo[i] ╪ prefix of hi[i] ╡        answer = suffix ⊕ prefix
+                ╞═════════ suffix of lo[i] ╪ prefix of hi[i] ╡        result = suffix ⊕ prefix
 
-Suffixes and prefixes are filled in one go each, and then the answers do not wait for each other.
+Suffixes and prefixes are filled in one go each, and then the results do not wait for each other.
 The first window behind the split begins the next phase. A window that shares no value with the one
 before begins a phase as if there were nothing before, so segments do not touch each other; and a
 phase depends on where the last one ended alone, so pieces of the output can be computed apart: from
-any window on where the answer does not depend on the grouping, else from one that begins a phase.
+any window on where the result does not depend on the grouping, else from one that begins a phase.
 
 Measured on 5·10⁶ rows at random times, windows of 1000, with all that a call does, in ns a row:
 maxima 5.9, sums 5.4, means 5.8, where the same scheme with one value at a time took 8.8, 12 and 12.

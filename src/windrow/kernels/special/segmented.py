@@ -2,7 +2,7 @@
 
 Segment s is the rows starts[s] … starts[s+1]−1, and no window reaches over its ends. Each function
 fills rows start … stop−1, whatever segments they are in; where it begins and stops changes no
-answer. The kernels work on tiles, which costs a short segment more than its rows do (100 ns a row
+result. The kernels work on tiles, which costs a short segment more than its rows do (100 ns a row
 for segments of 10 rows), so there are two simpler ways:
 
     a segment of less than w rows   every window begins where the segment does: a running total

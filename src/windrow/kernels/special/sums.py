@@ -1,4 +1,4 @@
-"""Rolling sums that forget: nothing that has left the window has touched the answer.
+"""Rolling sums that forget: nothing that has left the window has touched the result.
 
 A running sum subtracts what leaves, and keeps its rounding errors, or a NaN, for ever. Here a
 window is the sum of three parts, none of which holds a value from outside of it:

@@ -1,4 +1,4 @@
-"""Rolling variances that forget: nothing that has left the window has touched the answer.
+"""Rolling variances that forget: nothing that has left the window has touched the result.
 
 A running variance subtracts what leaves, and keeps its rounding errors, an outlier's above all,
 for ever. Here the parts of a window, none of which holds a value from outside of it, are put

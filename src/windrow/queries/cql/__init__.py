@@ -13,9 +13,9 @@ __all__ = ["sql", "to_sql"]
 
 
 def sql(text: str, /, **frames: Any) -> Any:
-    """The query that a text of CQL asks; with its frame, by the name after FROM, the answers.
+    """The query that a text of CQL asks; with its frame, by the name after FROM, the results.
 
-    The answers are a frame of the same kind. Names of frames compare without regard to upper and
+    The results are a frame of the same kind. Names of frames compare without regard to upper and
     lower case. Mistakes are a `QuerySyntaxError` that shows the place.
 
     >>> sql("SELECT MAX(len) AS mxl FROM calls [RANGE 24 HOURS SLIDE 1 MINUTE]")

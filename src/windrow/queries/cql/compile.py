@@ -179,7 +179,7 @@ class _Compiler:
         return results
 
     def _check_key(self, name: str, alias: str, item: Any) -> None:
-        """Refuse a plain column that the answers do not have."""
+        """Refuse a plain column that the results do not have."""
         if name in self.partition or name in self.window.columns:
             if alias and alias != name:
                 raise self.wrong(item, f"{name} keeps its name", "rename it in the answers")
@@ -190,7 +190,7 @@ class _Compiler:
         raise self.wrong(item, f"{name} is neither an aggregation nor a partition column", hint)
 
     def _having(self, clause: Any, results: dict[str, Aggregation]) -> str:
-        """The condition over answers, each aggregation in it replaced by the name of its result."""
+        """The condition over results, each aggregation in it replaced by the name of its result."""
         for node in [below for below in clause.walk() if _is_call(below)]:
             part, _ = self._aggregation(node)
             name = next((name for name, other in results.items() if other == part), None)
