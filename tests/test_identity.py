@@ -9,6 +9,7 @@ import sys
 import textwrap
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,7 @@ def test_a_digest_changes_with_what_is_used_and_with_nothing_else(
         (np.add, np.multiply),
         (np.linalg.norm, np.linalg.det),
         ([], [[]]),
+        (MappingProxyType({"a": 1}), MappingProxyType({"a": 2})),
     ],
 )
 def test_different_things(one: Any, other: Any) -> None:

@@ -175,7 +175,7 @@ class _Walk:
 _KINDS: tuple[tuple[Any, Callable[[_Walk, Any], None]], ...] = (
     ((tuple, list), _Walk._sequence),
     ((set, frozenset), _Walk._set),
-    (dict, _Walk._mapping),
+    ((dict, types.MappingProxyType), _Walk._mapping),
     (functools.partial, _Walk._partial),
     (types.MethodType, _Walk._method),
     (types.FunctionType, _Walk._function),

@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("streams")
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 SECTION = README.partition("\n## Spark\n")[2].partition("\n## ")[0]

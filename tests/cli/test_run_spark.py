@@ -18,7 +18,7 @@ from windrow.cli.stream import Tally
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("streams")
 
 LATE = PEAK.replace("RANGE", "LATENESS 10 MINUTES RANGE")
 

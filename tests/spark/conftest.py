@@ -1,4 +1,4 @@
-"""One Spark session for all Spark tests, and one process for all of them under pytest-xdist."""
+"""One Spark session for all tests of a process; under pytest-xdist two processes have one."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ SETTINGS = {
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of this folder run in one process, so that only one Java machine starts."""
+    """Tests of batches run in one process and those of streams in another: two Java machines."""
     for item in items:
-        if HERE in item.path.parents:
+        if HERE in item.path.parents and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 

@@ -23,7 +23,7 @@ from tests.streams.feeding import disordered, readings
 from windrow import Collect, Count, Max, Mean, Query, Sum, shared, sliding, sql, streaming
 from windrow.spark.progress import Progress
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("streams")
 DDL = "id long, key string, ts timestamp, x long, y double"
 CLOSING = 3600 * 10**6
 
