@@ -10,7 +10,6 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-WORKERS ?= 3  # of pytest: Spark waits more than it computes
 
 .PHONY: demo test test-all explore lint format clean java redis
 
@@ -21,13 +20,13 @@ test: $(READY) java redis
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null \
 	  || echo "windrow: no browser to look at the demo's page with: apt-get install chromium"
 	@echo "windrow: running the tests"
-	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow"
+	@$(BIN)/python -m pytest -q -n auto -m "not slow"
 
 test-all: $(READY) java redis
-	@$(BIN)/python -m pytest -q -n $(WORKERS)
+	@$(BIN)/python -m pytest -q -n auto
 
 explore: $(READY) java redis
-	@HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow"
+	@HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n auto -m "not slow"
 
 lint: $(READY)
 	@$(BIN)/ruff check .
