@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 from windrow import Max, compiled, rolling
 
@@ -108,6 +109,17 @@ def test_where_nothing_can_be_written_it_runs_with_one_warning(tmp_path: Path) -
     _, hits, told = finish(start(blocked))
     assert hits == [0, 0, 0]
     assert told.count("WINDROW_CACHE_DIR") == 1 and "cannot be written to" in told
+
+
+def test_what_cannot_be_compiled_keeps_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINDROW_CACHE_DIR", str(tmp_path))
+    wrong = compiled.compiled(lambda value: value.nothing)
+    for _ in range(2):
+        with pytest.raises(TypingError):
+            wrong(1)
+    assert not list(tmp_path.rglob("*.lock"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")

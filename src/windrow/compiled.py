@@ -77,12 +77,21 @@ def compiled(function: Any = None, *, cached: bool = True, **options: Any) -> An
     made.get_call_template = functools.partial(_call_template, made.get_call_template)
     if cached:
         made._cache = _Copies(function, options)
+        made.compile = functools.partial(_compile, made.compile, made._cache)
     return made
 
 
 def inner(function: Any = None, **options: Any) -> Any:
     """A function that only compiled functions call, and that becomes part of them."""
     return compiled(function, cached=False, **INNER, **options)
+
+
+def _compile(original: Any, copies: _Copies, signature: Any) -> Any:
+    """Compile, and let other processes go on: also if the function cannot be compiled."""
+    try:
+        return original(signature)
+    finally:
+        copies.release()
 
 
 def _call_template(original: Any, arguments: Any, keywords: Any) -> Any:
@@ -131,7 +140,7 @@ class _Copies(NullCache):
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         self._function, self._options = function, options
-        self._held: dict[str, contextlib.ExitStack] = {}
+        self._held = contextlib.ExitStack()  # while it is compiled
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """What lies on disk, once no other process is just compiling it; None if nothing does."""
@@ -142,12 +151,9 @@ class _Copies(NullCache):
         path = self._path(directory, signature)
         found = _rebuilt(path, context)
         if found is None:
-            held = self._held[path.name] = contextlib.ExitStack()
-            held.enter_context(_telling())
-            held.enter_context(_locked(path.with_suffix(".lock")))
+            self._held.enter_context(_telling())
+            self._held.enter_context(_locked(path.with_suffix(".lock")))
             found = _rebuilt(path, context)  # another process may have made it by now
-            if found is not None:
-                self._held.pop(path.name).close()
         return found
 
     def save_overload(self, signature: Any, made: Any) -> None:
@@ -155,11 +161,14 @@ class _Copies(NullCache):
         directory = cache_dir()
         if directory is None:
             return
-        path = self._path(directory, signature)
-        with self._held.pop(path.name, contextlib.nullcontext()):
-            if not made.lifted and not made.library.has_dynamic_globals:
-                with contextlib.suppress(OSError):
-                    _write(path, dumps(made._reduce()))  # type: ignore[no-untyped-call]
+        if not made.lifted and not made.library.has_dynamic_globals:
+            with contextlib.suppress(OSError):
+                data = dumps(made._reduce())  # type: ignore[no-untyped-call]
+                _write(self._path(directory, signature), data)
+
+    def release(self) -> None:
+        """Let other processes go on that wait for this one to compile."""
+        self._held.close()
 
     def _path(self, directory: Path, signature: Any) -> Path:
         of = (self._function.__module__, self._function.__qualname__, self._what, self._options)

@@ -78,7 +78,8 @@ class RowAlgebra:
     - `copy(state, into)` copies a row, and `read` turns a value into the x of `unit`.
 
     All but `copy` and `read` take the `constants` after their arguments. If `head` is not 0, only
-    the first `head` bytes of a row mean something while it holds a single value.
+    the first `head` bytes of a row mean something while it holds a single value. `answer_is_row`
+    says that `answer` writes the row as it is.
     """
 
     source: str
@@ -95,6 +96,7 @@ class RowAlgebra:
     constants: tuple[int, ...] = ()
     minus: str = ""
     head: int = 0
+    answer_is_row: bool = False
 
 
 @dataclass(frozen=True)

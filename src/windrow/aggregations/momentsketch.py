@@ -151,6 +151,7 @@ class MomentSketch(Aggregation):
             out_width=width,
             outputs=self._output_types(),
             constants=(self.order,),
+            answer_is_row=True,
         )
 
     def _output_types(self) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ def merged_states(
 def _with_states_as_results(compiled: Compiled) -> Compiled:
     """The compiled states, with themselves for results."""
     if isinstance(compiled, RowAlgebra):
-        if compiled.answer == "moment_answer":  # it is the row already
+        if compiled.answer_is_row:
             return compiled
         return replace(
             compiled,

@@ -327,14 +327,7 @@ def phase_end(lo: Array, i: int, split: int) -> int:
         below = above
         above += step
         step *= 2
-    above = min(above, lo.size)
-    while above - below > 1:
-        middle = (below + above) // 2
-        if lo[middle] <= split:
-            below = middle
-        else:
-            above = middle
-    return above
+    return below + 2 + last_at(lo[below + 1 : min(above, lo.size)], split)
 
 
 @compiled
