@@ -49,7 +49,10 @@ _ANGLES = (np.arange(_CELLS) + 0.5) * (math.pi / _CELLS)
 _EVEN = 2.0 * np.arange(1, _CELLS // 2 + 1)
 _WAVES = np.cos(np.outer(_ANGLES, _EVEN)) / (_EVEN**2 - 1)
 _WIDTHS: Floats = (1 - 2 * _WAVES.sum(axis=1)) * 2 / _CELLS
-_POLYNOMIALS = chebyshev.chebvander(-np.cos(_ANGLES), _MOST).T  # T₀ … at the middle of each cell
+# T₀ … at the middle of each cell, and those of which a product is the mean: Tᵢ₊ⱼ and Tᵢ₋ⱼ.
+_POLYNOMIALS = np.ascontiguousarray(chebyshev.chebvander(-np.cos(_ANGLES), 2 * _MOST).T)
+_DEGREES = np.arange(_MOST + 1)
+_SUMS, _DIFFERENCES = np.add.outer(_DEGREES, _DEGREES), abs(np.subtract.outer(_DEGREES, _DEGREES))
 _IN_POWERS = np.array(  # row i: the coefficients of Tᵢ
     [np.pad(chebyshev.cheb2poly(row[: i + 1]), (0, _MOST - i)) for i, row in enumerate(np.eye(17))]
 )
@@ -296,11 +299,33 @@ def _largest_entropy(moments: Floats) -> Floats:
 
     Where none is found, as for values that are all at a few points, with fewer of them.
     """
-    for size in range(len(moments), 1, -1):
+    for size in range(_possible(moments), 1, -1):
         masses = _fit(moments[:size])
         if masses is not None:
             return masses
     return _WIDTHS
+
+
+def _possible(moments: Floats) -> int:
+    """How many of the moments a density can have.
+
+    The least and the largest value are at -1 and 1. Let c values lie between: as ∫ (1 - x²) p²
+    is 0 for a p that is 0 at each of them, the matrix of ∫ (1 - x²) Tᵢ Tⱼ has c pivots that are
+    not 0, and only of the degrees to 2c + 1 do densities come as near as one likes.
+    """
+    size = (len(moments) - 1) // 2
+    if not size:
+        return len(moments)
+    n = np.arange(2 * size - 1)
+    weighed = moments[n] / 2 - (moments[n + 2] + moments[np.abs(n - 2)]) / 4
+    i = np.arange(size)
+    rest = (weighed[i[:, None] + i] + weighed[np.abs(i[:, None] - i)]) / 2
+    for pivot in range(size):
+        if rest[pivot, pivot] < _FITTED:
+            return min(2 * pivot + 2, len(moments))
+        column = rest[pivot]
+        rest = rest - np.outer(column, column / column[pivot])
+    return len(moments)
 
 
 def _fit(moments: Floats) -> Floats | None:
@@ -309,16 +334,19 @@ def _fit(moments: Floats) -> Floats | None:
     That is convex, with the misses of the moments as its gradient; steps are halved until they
     descend.
     """
-    polynomials = _POLYNOMIALS[: len(moments)]
-    weights = np.zeros(len(moments))
+    size = len(moments)
+    polynomials = _POLYNOMIALS[:size]
+    weights = np.zeros(size)
     masses: Floats = _WIDTHS
     height = float(masses.sum())
     for _ in range(60):
-        misses = polynomials @ masses - moments
+        found = _POLYNOMIALS[: 2 * size - 1] @ masses
+        misses = found[:size] - moments
         if np.abs(misses).max() < _FITTED:
             return masses
+        products = (found[_SUMS[:size, :size]] + found[_DIFFERENCES[:size, :size]]) / 2
         try:
-            step = np.linalg.solve((polynomials * masses) @ polynomials.T, misses)
+            step = np.linalg.solve(products, misses)
         except np.linalg.LinAlgError:
             return None
         descent = float(misses @ step)
