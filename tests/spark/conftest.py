@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from windrow.kernels.routes import TRACE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,3 +53,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def trace_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One file for all traces: workers with another environment would be started anew."""
+    return tmp_path_factory.mktemp("traces") / "trace"
+
+
+@pytest.fixture
+def trace(spark: SparkSession, trace_path: Path) -> Iterator[Callable[[], set[tuple[str, ...]]]]:
+    """What ran in the workers: the aggregations with their kernels or loops."""
+    trace_path.write_text("")
+    spark.sparkContext.environment[TRACE] = str(trace_path)
+    yield lambda: {tuple(line.split("\t")) for line in trace_path.read_text().splitlines()}
+    del spark.sparkContext.environment[TRACE]

@@ -18,7 +18,6 @@ pytest.importorskip("pyspark")
 from tests.spark.test_stream import Source
 from tests.streams.feeding import disordered, readings
 from windrow import Aggregation, sliding
-from windrow.kernels.routes import TRACE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,15 +56,6 @@ def spread_of() -> Aggregation:
 def brute(rows: list[dict[str, Any]]) -> Any:
     known = [row["x"] for row in rows if row["x"] is not None]
     return {"spread": max(known) - min(known), "n": len(known)} if known else None
-
-
-@pytest.fixture
-def trace(spark: SparkSession, tmp_path: Path) -> Any:
-    """What ran in the workers, as lines of a file."""
-    path = tmp_path / "trace"
-    spark.sparkContext.environment[TRACE] = str(path)
-    yield lambda: {tuple(line.split("\t")) for line in path.read_text().splitlines()}
-    del spark.sparkContext.environment[TRACE]
 
 
 def micros(row: dict[str, Any]) -> int:
