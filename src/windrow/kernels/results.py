@@ -144,5 +144,5 @@ def merged(answers: ResultArray) -> Any:
     null = {"f": np.nan, "O": None, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
     if values.dtype.kind not in null:
         return np.ma.MaskedArray(values, missing)
-    values[missing] = null[values.dtype.kind]
+    values[np.flatnonzero(missing)] = null[values.dtype.kind]  # mostly few: faster than by the mask
     return values
