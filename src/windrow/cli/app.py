@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -12,7 +14,7 @@ from windrow.errors import did_you_mean
 
 # Where each command lives, and its line in the help.
 COMMANDS = {
-    "demo": ("windrow.cli.demo.command:demo", "Spark batch and Spark streaming, the same answers."),
+    "demo": ("windrow.cli.demo.command:demo", "Spark batch and Spark streaming, the same results."),
     "run": ("windrow.cli.run:run", "Run a query over files, on Spark or in this process."),
     "explain": ("windrow.cli.about:explain", "Tell what a query will run, and why."),
     "algorithms": ("windrow.cli.about:algorithms", "The algorithms, and the card of each."),
@@ -68,6 +70,12 @@ def app(ctx: click.Context) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit code; what went wrong has been told on stderr."""
-    return exit_code(
-        lambda: app.main(arguments, prog_name="windrow", standalone_mode=False), arguments
-    )
+    return exit_code(lambda: _call(arguments), arguments)
+
+
+def _call(arguments: list[str]) -> Any:
+    """Call a command; click's own `main` has other exit codes for Ctrl-C and closed pipes."""
+    if "_WINDROW_COMPLETE" in os.environ:
+        return app.main(arguments, prog_name="windrow", standalone_mode=False)
+    with app.make_context("windrow", [*arguments]) as context:
+        return app.invoke(context)
