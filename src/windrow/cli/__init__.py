@@ -1,4 +1,4 @@
-"""The command line: `windrow demo`, `run`, `explain`, and what tells about windrow itself.
+"""The command line: `windrow demo`, `run`, `explain`, `warm`, and what tells about windrow itself.
 
     app        the commands by name, each imported when it is called
     failures   what went wrong, in words, and the exit code
@@ -9,7 +9,9 @@
     outputs    rows to a file or to stdout, all of them or none
     session    Spark, quiet, and the Java that it runs on
     stream     what run does with --stream
-    run, doctor, bench, demo/: a command each; about: explain, algorithms, functions, completion
+    trials     what doctor runs, in a process of its own
+    run, warm, doctor, bench, demo/: a command each
+    about      explain, algorithms, functions, completion
 
 Results go to stdout, everything else to stderr; `failures` has the exit codes.
 """
