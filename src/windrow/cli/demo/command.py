@@ -30,7 +30,7 @@ from windrow.cli.terminal import (
 )
 
 _LEAST = 60_000  # rows: fewer cover too short a time for a row to be too late
-_HEADER = ("query", "answers", "batch", "Spark's own", "", "stream", "stream = batch", "= Spark's")
+_HEADER = ("query", "results", "batch", "Spark's own", "", "stream", "stream = batch", "= Spark's")
 
 
 @click.command()
