@@ -22,6 +22,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d")
 _UTC = pa.timestamp("us", "UTC")
 _STEPS = np.zeros(256, np.int8)  # by how much a byte of JSON changes the depth
 _STEPS[[*b"{["]], _STEPS[[*b"}]"]] = 1, -1
+_NO_BRACKETS = bytes(np.flatnonzero(_STEPS == 0).tolist())
 _TYPES = {
     **{name.lower(): kind for name, kind in TYPES.items()},
     "byte": pa.int8(),
@@ -136,11 +137,12 @@ def _read_json(place: Any, source: Input) -> pa.Table:
     if source.time_column is not None and source.time_format and not source.time_format.is_epoch:
         given = pa.schema([(source.time_column, pa.string())])
     with pa.input_stream(place, compression="detect" if isinstance(place, str) else None) as file:
+        lines = _Shallow(file)
         table = json.read_json(
-            pa.PythonFile(_Shallow(file), mode="r"),
-            parse_options=json.ParseOptions(explicit_schema=given),
+            pa.PythonFile(lines, mode="r"), parse_options=json.ParseOptions(explicit_schema=given)
         )
-    table.validate(full=True)  # Arrow takes text as it comes
+    if not lines.is_ascii:
+        table.validate(full=True)  # Arrow takes text as it comes
     return table
 
 
@@ -154,6 +156,7 @@ class _Shallow(io.RawIOBase):
     def __init__(self, file: Any) -> None:
         self._file = file
         self._depth = 0
+        self.is_ascii = True
 
     def readable(self) -> bool:
         """Return True."""
@@ -162,15 +165,14 @@ class _Shallow(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes."""
         data: bytes = self._file.read(None if size < 0 else size)
-        opened = data.count(b"{") + data.count(b"[")
-        if self._depth + opened > data.count(b"\n") + DEEPEST:  # rows that are not flat
-            steps = _STEPS[np.frombuffer(data, np.uint8)]
-            depths = self._depth + np.cumsum(steps, dtype=np.int64)
+        self.is_ascii = self.is_ascii and data.isascii()
+        brackets = data.translate(None, _NO_BRACKETS)
+        if len(brackets):
+            steps = _STEPS[np.frombuffer(brackets, np.uint8)]
+            depths = self._depth + np.cumsum(steps, dtype=np.int32)
             if depths.max() > DEEPEST:
                 raise _TooDeep
             self._depth = int(depths[-1])
-        else:
-            self._depth += opened - data.count(b"}") - data.count(b"]")
         return data
 
 
