@@ -117,6 +117,8 @@ def failure_of(error: BaseException) -> Failure:
         return Failure(_code_of(kind.__name__), kind.__name__, str(error))
     if isinstance(error, ImportError):
         return Failure(1, "missing", _import_message(error))
+    if isinstance(error, ConnectionError):  # nothing else here has connections
+        return _spark_failure(error)
     if isinstance(error, OSError):
         file = f"{error.filename}: " if error.filename else ""
         return Failure(1, "file", f"{file}{error.strerror or error}")
@@ -155,7 +157,7 @@ def _spark_failure(error: BaseException) -> Failure:
     if "No module named 'windrow'" in text:
         says = "the Python of Spark's workers has no windrow: install it there, or "
         return Failure(1, "spark", f"{says}export PYSPARK_PYTHON={sys.executable}")
-    if type(error).__name__ == "Py4JNetworkError":
+    if isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError":
         says = "Spark's Java ended; if it was out of memory, --conf spark.driver.memory=8g helps"
         return Failure(1, "spark", f"{says}\n(--verbose shows Spark's log)")
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]

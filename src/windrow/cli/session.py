@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import shutil
+import socketserver
 import subprocess
 import sys
 import tempfile
@@ -89,13 +90,16 @@ def spark_session(
 
 @contextmanager
 def _without_logging() -> Iterator[None]:
-    """Let no logger of this process write."""
-    before = logging.root.manager.disable
+    """Let no logger of this process write, nor the server that Spark's Java calls back."""
+    before, server = logging.root.manager.disable, socketserver.BaseServer
+    handle_error = server.handle_error
     logging.disable()
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
     try:
         yield
     finally:
         logging.disable(before)
+        server.handle_error = handle_error  # type: ignore[method-assign]
 
 
 def _started(master: str, settings: Mapping[str, str], verbose: bool) -> Any:
