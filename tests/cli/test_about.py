@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Command
 from windrow import Max, sliding
 from windrow.algorithms import ALGORITHMS
-from windrow.cli import doctor, session
+from windrow.cli import doctor, session, trials
 from windrow.cli.about import card_facts
 from windrow.queries.cql.functions import FUNCTIONS
 
@@ -82,12 +85,67 @@ def test_a_mistake_in_a_query_shows_its_place(windrow: Command) -> None:
 
 
 def test_doctor_finds_what_the_tests_run_on(windrow: Command) -> None:
-    done = windrow("doctor")
+    done = windrow("doctor", "--fast")
     assert done.code == 0, done.out
     assert "ready: windrow demo" in done.out
-    told = {finding["name"]: finding for finding in windrow("doctor", "--json").json()}
+    told = {finding["name"]: finding for finding in windrow("doctor", "--fast", "--json").json()}
     assert told["java"]["state"] == told["pyspark"]["state"] == "ok"
     assert {"python", "numpy", "cores", "memory", "cache"} <= set(told)
+
+
+def test_doctor_runs_something_of_everything(
+    windrow: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_NEEDED_BY_SPARK", ("no-such-package", "java"))
+    java = doctor.Finding("java", "missing", "there is none", "apt-get install it")
+    monkeypatch.setattr(doctor, "findings", lambda: iter([java]))
+    done = windrow("doctor")
+    assert done.code == 1 and "apt-get install it" in done.out and "missing: java" in done.out
+    for line in (
+        "✓ compile      a loop was compiled, with an empty cache, in ",
+        "✓ batch        6 rows of a table had their results in ",
+        "✓ stream       6 values had their results one by one in ",
+    ):
+        assert line in done.out
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("import time; time.sleep(60)", "it had not ended after 1 s"),
+        ("import os; os.abort()", "the process ended with -6"),
+    ],
+)
+def test_doctor_tells_of_a_trial_that_does_not_end(
+    monkeypatch: pytest.MonkeyPatch, code: str, says: str
+) -> None:
+    monkeypatch.setattr(trials, "PATIENCE", 1.0)
+    start = subprocess.Popen
+
+    def other(command: list[str], **options: Any) -> Any:
+        told = 'print(\'["compile", null, "compiled"]\', flush=True); '
+        return start([sys.executable, "-c", told + code], **options)
+
+    monkeypatch.setattr(subprocess, "Popen", other)
+    assert list(trials.results(spark=True, verbose=False)) == [
+        ("compile", None, "compiled"),
+        ("spark batch", says, ""),
+        ("spark stream", "the one before did not end", ""),
+    ]
+
+
+def test_doctor_names_protobuf(windrow: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = doctor.metadata.version
+
+    def without(name: str) -> str:
+        if name == "protobuf":
+            raise doctor.metadata.PackageNotFoundError
+        return version(name)
+
+    monkeypatch.setattr(doctor.metadata, "version", without)
+    done = windrow("doctor", "--fast")
+    assert done.code == 1 and "✗ protobuf     not installed" in done.out
+    assert "pip install 'windrow[spark]'" in done.out
 
 
 def test_doctor_without_java(
@@ -95,7 +153,7 @@ def test_doctor_without_java(
 ) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    done = windrow("doctor")
+    done = windrow("doctor", "--fast")
     assert done.code == 1
     assert "Spark needs Java 17 or newer, and there is none on PATH" in done.out
     assert "missing: java" in done.out
@@ -153,7 +211,7 @@ def test_another_python_for_the_workers_is_told(
     windrow: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/python4")
-    assert "PYSPARK_PYTHON=/usr/bin/python4" in windrow("doctor").out
+    assert "PYSPARK_PYTHON=/usr/bin/python4" in windrow("doctor", "--fast").out
 
 
 def test_a_cache_that_cannot_be_written_is_told(
@@ -163,6 +221,6 @@ def test_a_cache_that_cannot_be_written_is_told(
     blocked.write_text("")
     monkeypatch.delenv("WINDROW_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
-    told = {f["name"]: f for f in windrow("doctor", "--json").json()}
+    told = {f["name"]: f for f in windrow("doctor", "--fast", "--json").json()}
     assert told["cache"]["state"] == "optional"
     assert os.environ["XDG_CACHE_HOME"] == str(blocked)

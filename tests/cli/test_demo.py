@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cli.conftest import Command
 from windrow.cli.demo.agreement import compare, rank_errors
 from windrow.cli.demo.arrivals import CLOSING, Arrivals, arrive, without_closing
 from windrow.cli.demo.command import as_dict, summary, write_files
@@ -301,3 +302,18 @@ def test_the_demo_itself(tmp_path: Path) -> None:
         "index.html",
     ]
     assert re.search(r"windrow \d", (tmp_path / "out" / "index.html").read_text("utf-8"))
+
+
+def test_java_is_looked_for_before_anything_is_made(
+    windrow: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def make(*_: object) -> None:
+        raise AssertionError("readings were made")
+
+    monkeypatch.setattr("windrow.cli.demo.command.run_all", make)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    out = tmp_path / "out"
+    done = windrow("demo", "--output", str(out))
+    assert done.code == 1 and "Spark needs Java 17 or newer, and there is none" in done.err
+    assert not out.exists()

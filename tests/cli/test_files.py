@@ -19,8 +19,9 @@ from pyarrow import parquet
 from windrow import Max, sliding
 from windrow.cli.failures import Failed, Usage
 from windrow.cli.inputs import Input, files_in, format_of, read_inputs
-from windrow.cli.outputs import Writer, output_format, replacing, write_directory, write_table
+from windrow.cli.outputs import Writer, directory, output_format, replacing, write_table
 from windrow.cli.tables import read_table, schema_of
+from windrow.cli.times import TimeFormat
 from windrow.errors import InvalidArgument
 
 UTC = pa.timestamp("us", "UTC")
@@ -157,6 +158,59 @@ def test_files_that_differ(tmp_path: Path) -> None:
         read(tmp_path, "a,b\n1\n2,3,4\n")
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_text_that_is_not_utf8_is_named(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    text = "a,b\n1,München\n" if name == "t.csv" else '{"a": 1}\n{"a": 1, "b": "München"}\n'
+    path.write_bytes(text.encode("latin1"))
+    with pytest.raises(Failed, match=rf"{name}, line 2, byte \d+: this is not UTF-8"):
+        read_table(Input((str(path),), format_of(name) or ""))
+    path.write_bytes("ä,b\n1,2\n".encode("latin1"))
+    with pytest.raises(Failed, match="line 1, byte 1: this is not UTF-8"):
+        read_table(Input((str(path),), "csv"))
+
+
+@pytest.mark.parametrize("between", ["", "[1], "])
+def test_how_deep_json_may_be(tmp_path: Path, between: str) -> None:
+    def nested(levels: int) -> str:
+        return '{"a": ' + f"[{between}" * (levels - 1) + "[]" + "]" * (levels - 1) + "}\n"
+
+    with pytest.raises(Failed, match="nested more than 50 levels"):
+        read(tmp_path, nested(10) * 300_000 + nested(60), "t.jsonl")
+    if not between:
+        assert read(tmp_path, nested(10) * 3, "t.jsonl").num_rows == 3
+
+
+@pytest.mark.parametrize(
+    ("form", "values", "time"),
+    [
+        ("%d.%m.%Y %H:%M:%S.%f", ["5.1.2026 9:30:00.25", None], "2026-01-05 09:30:00.25"),
+        ("%Y/%m/%d", ["2026/01/05"], "2026-01-05"),
+        ("%Y%m%d%H%M", [202601050930], "2026-01-05 09:30"),
+        ("%Y-%m-%d %H:%M%z", ["2026-01-05 11:30+0200"], "2026-01-05 09:30"),
+        ("(%Y) %m|%d", ["(2026) 1|5"], "2026-01-05"),
+        ("epoch-s", [1767605400], "2026-01-05 09:30"),
+        ("epoch-s", [1767605400.25], "2026-01-05 09:30:00.25"),
+        ("epoch-s", ["1767605400"], "2026-01-05 09:30"),
+        ("epoch-ms", [1767605400250], "2026-01-05 09:30:00.25"),
+        ("epoch-us", [1767605400250000], "2026-01-05 09:30:00.25"),
+        ("epoch-ns", [1767605400250000001], "2026-01-05 09:30:00.25"),
+    ],
+)
+def test_times_in_other_forms(form: str, values: list[Any], time: str) -> None:
+    times = TimeFormat(form).in_arrow(pa.chunked_array([values]), "t")
+    assert times.type == UTC
+    wanted = dt.datetime.fromisoformat(time).replace(tzinfo=dt.UTC)
+    assert times.to_pylist() == [None if value is None else wanted for value in values]
+
+
+def test_nulls_and_delimiters(tmp_path: Path) -> None:
+    text = 'a;b\n1;x\nNA;"NA"\n-;""\n;\n'
+    table = read(tmp_path, text, delimiter=";", nulls=("NA", "-"))
+    assert table["a"].to_pylist() == [1, None, None, None]
+    assert table["b"].to_pylist() == ["x", None, None, None]
+
+
 def test_tabs(tmp_path: Path) -> None:
     assert read(tmp_path, "a\tb\n1\t2\n", "t.tsv").to_pylist() == [{"a": 1, "b": 2}]
 
@@ -277,25 +331,24 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, plugs: pa.Table)
 
 
 def test_a_directory_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    def save(path: str) -> None:
-        Path(path).mkdir()
-        (Path(path) / "part-0").write_text("rows")
-
-    def fail(path: str) -> None:
-        save(path)
-        raise RuntimeError
+    def save(path: Path, fails: bool = False) -> None:
+        with directory(str(path)) as part:
+            Path(part).mkdir()
+            (Path(part) / "part-0").write_text("rows")
+            if fails:
+                raise RuntimeError
 
     place = tmp_path / "out"
     with pytest.raises(RuntimeError):
-        write_directory(fail, str(place))
+        save(place, fails=True)
     assert list(tmp_path.iterdir()) == []
     place.mkdir()
-    write_directory(save, str(place))
+    save(place)
     assert (place / "part-0").read_text() == "rows"
-    with pytest.raises(Failed, match="not empty"):
-        write_directory(save, str(place))
-    with pytest.raises(Failed, match="no directory"):
-        write_directory(save, str(tmp_path / "no" / "out"))
+    with pytest.raises(Usage, match="not empty"):
+        save(place)
+    with pytest.raises(Usage, match="no directory"):
+        save(tmp_path / "no" / "out")
 
 
 @pytest.mark.parametrize(

@@ -109,15 +109,34 @@ MISTAKES: list[tuple[tuple[str, ...], int, str]] = [
     ((PEAK, "--local"), 2, "Missing option '--input'"),
     (("none.toml", *LOCAL), 2, "there is no file 'none.toml'"),
     ((PEAK.replace("MAX", "MAXX"), *LOCAL), 2, "hint: did you mean MAX?"),
-    ((PEAK.replace("load", "laod"), *LOCAL), 1, "did you mean 'load'?"),
+    ((PEAK.replace("load", "laod"), *LOCAL), 2, "did you mean 'load'?"),
     ((PEAK.replace("ORDER BY ts", "ORDER BY plug_id, ts"), *LOCAL), 2, "order_by names 2"),
     ((PEAK, *LOCAL, "--format", "parquet"), 1, "plugs.csv: "),
     ((PEAK, *LOCAL, "--format", "xml"), 2, "'xml' is not one of 'csv', 'json', 'parquet'"),
     ((PEAK, *LOCAL, "--schema", "ts"), 2, "--schema"),
-    ((PEAK, *LOCAL, "--schema", "tz TIMESTAMP"), 1, "the input has no column 'tz'"),
-    ((PEAK, *LOCAL, "--time-column", "tss"), 1, "did you mean 'ts'?"),
+    ((PEAK, *LOCAL, "--schema", "tz TIMESTAMP"), 2, "the input has no column 'tz'"),
+    ((PEAK, *LOCAL, "--time-column", "tss"), 2, "did you mean 'ts'?"),
     ((PEAK, *LOCAL, "-o", "no/where/out.csv"), 2, "there is no directory 'no/where'"),
-    ((PEAK, *LOCAL, "-o", "folder"), 1, "it is there already, and not empty"),
+    ((PEAK, *LOCAL, "-o", "folder"), 2, "it is there already, and not empty"),
+    ((PEAK, *LOCAL, "-o", "out.xlsx"), 2, "in .csv, .json, .jsonl, .ndjson, .parquet, .pq are"),
+    ((PEAK, *LOCAL, "-o", "out.csv.gz"), 2, "files that end in .gz are not written"),
+    ((PEAK, *LOCAL, "-o", "out.tsv"), 2, "files that end in .tsv are not written"),
+    ((PEAK.replace("load", "ts"), "-i", "plugs.csv", "--local", "--delimiter", ";"), 2, "no such"),
+    ((PEAK.replace("MAX(load)", "SUM(ts)"), *LOCAL), 2, "takes a column of numbers"),
+    ((PEAK, *LOCAL, "--delimiter", "::"), 2, "it is one character"),
+    ((PEAK, *LOCAL, "--delimiter", "ü"), 2, "it is one character"),
+    ((PEAK, "-i", "plugs.jsonl", "--local", "--delimiter", ";"), 2, "--delimiter is for CSV"),
+    ((PEAK, "-i", "plugs.jsonl", "--local", "--null", "NA"), 2, "--null is for CSV"),
+    ((PEAK, *LOCAL, "--timestamp-format", "%d.%m."), 2, "the year is needed"),
+    ((PEAK, *LOCAL, "--timestamp-format", "%Y %q"), 2, "%Y %m %d %H %M %S %f %z"),
+    ((PEAK, *LOCAL, "--timestamp-format", "epoch"), 2, "epoch-s, epoch-ms, epoch-us, epoch-ns"),
+    ((PEAK, *LOCAL, "--timestamp-format", "%Y"), 1, "is not written as %Y"),
+    (
+        (PEAK, "-i", "plugs.parquet", "--local", "--timestamp-format", "%Y"),
+        2,
+        "'ts' holds times already",
+    ),
+    ((PEAK, "-i", "plugs.csv", "--master", "nonsense"), 2, "spark://host:7077"),
     ((PEAK, *LOCAL, "--output-format", "parquet"), 2, "Parquet is written to files only"),
     ((PEAK, *LOCAL, "--stream"), 2, "--stream is Spark's"),
     ((PEAK, *LOCAL, "--master", "local[1]"), 2, "--master is Spark's"),
@@ -128,7 +147,7 @@ MISTAKES: list[tuple[tuple[str, ...], int, str]] = [
     ((PEAK, *LOCAL, "--future", "1 hour"), 2, "--future goes with --stream"),
     ((PEAK, "-i", "plugs.csv", "--conf", "memory"), 2, "write name=value"),
     ((PEAK, "-i", "-", "--format", "csv"), 2, "Spark does not read stdin"),
-    ((PEAK, "-i", "s3a://b/a.csv", "--local"), 1, "only Spark reads from there"),
+    ((PEAK, "-i", "s3a://b/a.csv", "--local"), 2, "only Spark reads from there"),
     ((PEAK, "-i", "plugs.csv", "--stream"), 2, "--stream reads a directory that grows"),
     ((PEAK, "-i", "folder", "--stream", "-o", "a.csv"), 2, "a.csv is one file"),
     ((PEAK, "-i", "folder", "--stream", "-o", "out"), 2, "give --checkpoint DIR"),
@@ -180,7 +199,7 @@ def test_a_fault_of_windrow_itself_shows_its_traceback(
     assert "windrow: RuntimeError: out of luck" in done.err and "Traceback" in done.err
 
 
-def test_an_interrupt_is_no_traceback(
+def test_an_interrupt_is_quiet(
     windrow: Command, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: Any) -> None:
@@ -188,4 +207,13 @@ def test_an_interrupt_is_no_traceback(
 
     monkeypatch.setattr("windrow.cli.run._run_local", interrupt)
     done = windrow("run", PEAK, "-i", str(files / "plugs.csv"), "--local")
-    assert (done.code, done.err.strip()) == (1, "windrow: interrupted")
+    assert (done.code, done.out, done.err) == (130, "", "")
+
+
+def test_a_file_of_another_name_has_the_format_that_was_asked_for(
+    windrow: Command, files: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.txt"
+    given = ("run", PEAK, "-i", str(files / "plugs.csv"), "--local", "-o", str(out))
+    assert windrow(*given, "--output-format", "json").code == 0
+    assert json.loads(out.read_text().splitlines()[0])["peak"] > 0

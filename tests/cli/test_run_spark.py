@@ -52,18 +52,18 @@ def test_stdout_and_directories(
     assert done.code == 0, done.err
     assert rows(parquet.read_table(tmp_path / "out"), wanted) == rows(wanted, wanted)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert windrow(*given, ddl, "-o", str(tmp_path / "out")).code == 1
+    assert windrow(*given, ddl, "-o", str(tmp_path / "out")).code == 2
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ((PEAK.replace("load", "laod"), "-i", "plugs.csv"), 1, "did you mean 'load'?"),
+        ((PEAK.replace("load", "laod"), "-i", "plugs.csv"), 2, "did you mean 'load'?"),
         ((PEAK, "-i", "plugs.csv", "--schema", "ts TIME TRAVEL"), 2, "--schema ts TIME TRAVEL: "),
-        ((PEAK, "-i", "plugs.csv", "--time-column", "tss"), 1, "did you mean 'ts'?"),
+        ((PEAK, "-i", "plugs.csv", "--time-column", "tss"), 2, "did you mean 'ts'?"),
         ((PEAK, "-i", "plugs.csv", "--format", "parquet"), 1, "Spark: "),
-        ((PEAK, "-i", "folder", "--stream", "--once"), 1, "lateness"),
-        ((LATE, "-i", "empty", "--format", "csv", "--stream", "--once"), 1, "give --schema"),
+        ((PEAK, "-i", "folder", "--stream", "--once"), 2, "lateness"),
+        ((LATE, "-i", "empty", "--format", "csv", "--stream", "--once"), 2, "give --schema"),
     ],
 )
 def test_mistakes_are_told(
@@ -85,6 +85,7 @@ def test_mistakes_are_told(
 BAD = {  # what is wrong with the second row
     "short.csv": "plug_id,ts,load\n1,2026-01-05T10:00:00Z,3.5\n2,2026-01-05T10:00:01Z\n",
     "long.csv": "plug_id,ts,load\n1,2026-01-05T10:00:00Z,3.5\n2,2026-01-05T10:00:01Z,2.5,9\n",
+    "typed.csv": "plug_id,ts,load\n1,2026-01-05T10:00:00Z,3.5\n2,2026-01-05T10:00:01Z,high\n",
     "cut.jsonl": '{"plug_id": 1, "ts": "2026-01-05T10:00:00Z", "load": 3.5}\n{"plug_id": 2, "t',
 }
 DDL = "plug_id INT, ts TIMESTAMP, load DOUBLE"
@@ -100,7 +101,9 @@ def test_a_malformed_record_is_refused_as_without_spark(
     query = "SELECT COUNT(*) AS n FROM plugs [LATENESS 1 HOUR ORDER BY ts RANGE 1 HOUR]"
     given = ("run", query, "-i", f"plugs={folder / name}", "-o", str(out))
     streamed = ("run", query, "-i", f"plugs={folder}", "--stream", "--once", "--schema", DDL)
-    for arguments in ((*given, "--local"), given, (*given, "--schema", DDL), streamed):
+    typed = (*given, "--schema", DDL)  # of a column that the query does not need, too
+    told = () if name == "typed.csv" else ((*given, "--local"), given)
+    for arguments in (*told, (*typed, "--local"), typed, streamed):
         done = windrow(*arguments)
         assert (done.code, done.out) == (1, ""), arguments
         assert name in done.err and "Traceback" not in done.err, arguments
@@ -108,6 +111,81 @@ def test_a_malformed_record_is_refused_as_without_spark(
         text = f"line {line}: the record does not fit the columns: {BAD[name].splitlines()[-1]}"
         assert "--local" in arguments or text in done.err
     assert not out.exists()
+
+
+WRITTEN = {  # the same rows, written in other ways
+    "german": (
+        "plug_id;ts;load\n1;5.1.2026 10:00;3.5\n1;05.01.2026 10:30;NA\n2;05.01.2026 10:30;-\n",
+        ("--delimiter", ";", "--null", "NA", "--null", "-", "--timestamp-format", "%d.%m.%Y %H:%M"),
+    ),
+    "tabs": (
+        """plug_id,ts,load
+1,20260105T100000+0000,3.5
+1,20260105T103000Z,?
+2,20260105T123000+02:00,?
+""".replace(",", "\t"),
+        ("--delimiter", "tab", "--null", "?", "--timestamp-format", "%Y%m%dT%H%M%S%z"),
+    ),
+    "epoch": (
+        "plug_id,ts,load\n1,1767607200000,3.5\n1,1767609000000,\n2,1767609000000,\n",
+        ("--timestamp-format", "epoch-ms"),
+    ),
+    "fractions": (
+        "plug_id,ts,load\n1,1767607200,3.5\n1,1767609000.0,\n2,1767609000.0,\n",
+        ("--timestamp-format", "epoch-s"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_rows_are_read_however_they_are_written(
+    spark: SparkSession, windrow: Command, tmp_path: Path, name: str
+) -> None:
+    text, options = WRITTEN[name]
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text(text)
+    (tmp_path / "in" / "empty.csv").write_text(text.partition("\n")[0] + "\n")
+    query = LATE.replace("10 MINUTES", "1 SECOND")
+    given = ("run", query, "-i", str(tmp_path / "in"), *options)
+    local = windrow(*given, "--local")
+    assert local.out.splitlines() == [
+        '"plug_id","ts","load","peak"',
+        "1,2026-01-05 10:00:00.000000Z,3.5,3.5",
+        "1,2026-01-05 10:30:00.000000Z,,3.5",
+        "2,2026-01-05 10:30:00.000000Z,,",
+    ]
+    for more in ((), ("--schema", DDL)):
+        done = windrow(*given, *more)
+        assert done.code == 0, done.err
+        assert sorted(done.out.splitlines()) == sorted(local.out.splitlines())
+    if name == "german":  # a stream waits for what comes behind the last time
+        done = windrow(*given, "--stream", "--once")
+        assert done.out.splitlines() == local.out.splitlines()[:2], done.err
+
+
+@pytest.mark.parametrize("name", ["header.csv", "nothing.csv", "nothing.jsonl"])
+def test_an_input_without_rows_needs_a_schema(
+    spark: SparkSession, windrow: Command, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text("plug_id,ts,load\n" if name == "header.csv" else "")
+    given = ("run", PEAK, "-i", str(tmp_path / name))
+    for more in ((), ("--local",)):
+        done = windrow(*given, *more)
+        assert done.code == 1 and "no rows" in done.err and "give --schema" in done.err, more
+        done = windrow(*given, *more, "--schema", DDL)
+        assert (done.code, done.out) == (0, '"plug_id","ts","load","peak"\n'), done.err
+
+
+def test_json_that_is_nested_too_deep_is_refused(
+    spark: SparkSession, windrow: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "deep.jsonl"
+    row = '{"plug_id": 1, "ts": "2026-01-05T10:00:00Z", "load": 1, "x": DEEP}\n'
+    path.write_text(row.replace("DEEP", "0") + row.replace("DEEP", "[" * 100_000 + "]" * 100_000))
+    for more in ((), ("--local",), ("--schema", DDL)):
+        done = windrow("run", PEAK, "-i", str(path), *more)
+        assert done.code == 1 and "deep.jsonl" in done.err and len(done.err) < 500, more
+        assert "Traceback" not in done.err
 
 
 def test_a_checkpoint_of_another_query_is_refused_with_both(
@@ -123,7 +201,7 @@ def test_a_checkpoint_of_another_query_is_refused_with_both(
     assert run(LATE.replace("load", "load * 2")).code == 0
     shutil.copy(grows / "0.csv", grows / "again.csv")
     done = run(LATE.replace("load", "load * 3"))
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     for text in ("Max('load * 2')", "Max('load * 3')", "future='1 hour'", "in 16 buckets of keys"):
         assert text in done.err
     assert done.err.rstrip().endswith("or run the query that made it")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -101,8 +103,6 @@ def test_a_session_from_question_to_answer(files: Path, tmp_path: Path) -> None:
 
 
 def test_whoever_reads_may_have_enough(files: Path) -> None:
-    import subprocess
-
     command = [sys.executable, "-m", "windrow.cli", "run", PEAK, "-i", "plugs.csv", "--local"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=files
@@ -110,6 +110,53 @@ def test_whoever_reads_may_have_enough(files: Path) -> None:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+WAITING = """
+import sys, time
+from windrow.cli import main, outputs
+def write(self, table):
+    self._file.write(b"half of it")
+    self._file.flush()
+    print("writing", flush=True)
+    time.sleep(60)
+outputs.Writer.write = write
+sys.argv = ["windrow", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_leaves_nothing_half_written(
+    files: Path, tmp_path: Path, number: int, code: int
+) -> None:
+    arguments = ["run", PEAK, "-i", str(files / "plugs.csv"), "--local", "-o", "out.csv"]
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITING, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == b"writing\n"
+        assert len(list(tmp_path.iterdir())) == 1
+        process.send_signal(number)
+        assert process.stderr.read() == b""
+    assert process.returncode == code
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_spark_quietly(files: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    given = ("run", PEAK, "-i", "plugs=plugs.csv", "--master", "local[1]", "-o", str(out))
+    child = terminal(*given, cwd=files, timeout=240)
+    child.expect("running the query")
+    child.sendintr()
+    code, text = finished(child)
+    assert code == 130 and "Traceback" not in text and "ERROR" not in text
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
@@ -145,8 +192,9 @@ def test_sparks_log_is_shown_on_demand(files: Path) -> None:
 
 @pytest.mark.slow
 def test_doctor_tries_spark() -> None:
-    code, text = finished(terminal("doctor", "--spark", timeout=240))
-    assert code == 0 and "a worker answered 1 row" in text
+    code, text = finished(terminal("doctor", timeout=240))
+    assert code == 0 and "6 rows went through a worker in" in text
+    assert "6 rows went through a stream in" in text and "ready: windrow demo" in text
 
 
 # -- what it is made of ----------------------------------------------------------------------

@@ -131,7 +131,7 @@ hint: it goes into the list of results, and its name into HAVING""",
 where: a query is not an expression
     load IN (SELECT 1)
     ^^^^^^^^^^^^^^^^^
-hint: run it first, and give its answers as a column""",
+hint: run it first, and give its results as a column""",
     ),
     (
         "plug.load > 3",

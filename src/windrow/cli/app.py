@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -12,13 +14,14 @@ from windrow.errors import did_you_mean
 
 # Where each command lives, and its line in the help.
 COMMANDS = {
-    "demo": ("windrow.cli.demo.command:demo", "Spark batch and Spark streaming, the same answers."),
+    "demo": ("windrow.cli.demo.command:demo", "Spark batch and Spark streaming, the same results."),
     "run": ("windrow.cli.run:run", "Run a query over files, on Spark or in this process."),
     "explain": ("windrow.cli.about:explain", "Tell what a query will run, and why."),
     "algorithms": ("windrow.cli.about:algorithms", "The algorithms, and the card of each."),
     "functions": ("windrow.cli.about:functions", "The aggregations that a query may name."),
     "bench": ("windrow.cli.bench:bench", "The papers' experiments and the peers, measured."),
-    "doctor": ("windrow.cli.doctor:doctor", "What is installed, what is missing, how to get it."),
+    "warm": ("windrow.cli.warm:warm", "Compile ahead, as for a container image."),
+    "doctor": ("windrow.cli.doctor:doctor", "What is installed, what works, what is missing."),
     "completion": ("windrow.cli.about:completion", "Completion for a shell."),
 }
 
@@ -68,6 +71,12 @@ def app(ctx: click.Context) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit code; what went wrong has been told on stderr."""
-    return exit_code(
-        lambda: app.main(arguments, prog_name="windrow", standalone_mode=False), arguments
-    )
+    return exit_code(lambda: _call(arguments), arguments)
+
+
+def _call(arguments: list[str]) -> Any:
+    """Call a command; click's own `main` has other exit codes for Ctrl-C and closed pipes."""
+    if "_WINDROW_COMPLETE" in os.environ:
+        return app.main(arguments, prog_name="windrow", standalone_mode=False)
+    with app.make_context("windrow", [*arguments]) as context:
+        return app.invoke(context)

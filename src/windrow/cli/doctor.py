@@ -1,4 +1,4 @@
-"""`windrow doctor`: what this machine has, what is missing, and the command that brings it."""
+"""`windrow doctor`: what this machine has and what works on it, and the command that helps."""
 
 from __future__ import annotations
 
@@ -14,14 +14,21 @@ from pathlib import Path
 
 import click
 
-from windrow.cli.failures import EXTRAS, Package, failure_of
-from windrow.cli.session import find_java, spark_session
-from windrow.cli.terminal import VERSION, coloured, json_option, show_json
+from windrow.cli.failures import EXTRAS, Package
+from windrow.cli.session import find_java
+from windrow.cli.terminal import VERSION, Steps, coloured, json_option, show_json, verbose_option
+from windrow.cli.trials import results
 
 _CORE: tuple[Package, ...] = (("numpy", "2.0", None), ("numba", "0.65", None))
 _NEEDED_BY_DEMO = ("cli", "sql", "arrow", "spark")
 _LEAST_MEMORY = 3  # GB: two for Java, one for Python
-_MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "optional": ("·", "dim")}
+_MARKS = {
+    "ok": ("✓", "green"),
+    "missing": ("✗", "red"),
+    "failed": ("✗", "red"),
+    "optional": ("·", "dim"),
+}
+_NEEDED_BY_SPARK = ("pyspark", "pandas", "pyarrow", "java")
 
 
 @dataclass(frozen=True)
@@ -29,27 +36,43 @@ class Finding:
     """One thing that was looked at."""
 
     name: str
-    state: str  # ok, missing, optional
+    state: str  # ok, missing, failed, optional
     says: str
     cure: str = ""
 
 
 @click.command()
-@click.option("--spark", is_flag=True, help="Start Spark and send a row through a worker, too.")
+@click.option("--fast", is_flag=True, help="Look at what is installed; run nothing.")
+@verbose_option
 @json_option("The findings as JSON.")
-def doctor(spark: bool, as_json: bool) -> int:
-    """What is installed, what is missing, and the command that brings it.
+def doctor(fast: bool, verbose: bool, as_json: bool) -> int:
+    """What is installed, what works, and the command that brings what is missing.
+
+    Looks at the packages and Java, then compiles a loop and runs one batch and one stream, on Spark
+    if it is there: about half a minute, and never more than three.
 
     Ends with 0 if `windrow demo` and `windrow run` can work here, and with 1 if they cannot.
     """
     found = list(findings())
-    if spark and all(finding.state != "missing" for finding in found):
-        found.append(_try_spark())
+    if not fast:
+        lacking = {finding.name for finding in found if finding.state != "ok"}
+        with (
+            Steps(quiet=not sys.stderr.isatty()) as steps,
+            steps.step("compiling, a batch, a stream"),
+        ):
+            found += _tried(not lacking & {*_NEEDED_BY_SPARK}, verbose)
     if as_json:
         show_json([asdict(finding) for finding in found])
     else:
         _show(found)
-    return int(any(finding.state == "missing" for finding in found))
+    return int(any(finding.state in ("missing", "failed") for finding in found))
+
+
+def _tried(spark: bool, verbose: bool) -> Iterator[Finding]:
+    """Run something of everything, and tell what came of it."""
+    for name, problem, says in results(spark, verbose):
+        state = "ok" if problem is None else "failed"
+        yield Finding(name, state, problem or says, "windrow doctor --verbose")
 
 
 def findings() -> Iterator[Finding]:
@@ -122,22 +145,17 @@ def _cache() -> Finding:
     return Finding("cache", "ok", str(place))
 
 
-def _try_spark() -> Finding:
-    try:
-        with spark_session("local[1]") as spark:
-            rows = spark.range(1).mapInArrow(lambda batches: batches, "id long").count()
-        return Finding("spark", "ok" if rows == 1 else "missing", f"a worker answered {rows} row")
-    except Exception as error:
-        return Finding("spark", "missing", failure_of(error).message, "windrow run --verbose …")
-
-
 def _show(found: list[Finding]) -> None:
     for finding in found:
         mark, colour = _MARKS[finding.state]
-        cure = f"\n{'':12}{coloured(finding.cure, 'cyan', sys.stdout)}"
+        cure = f"\n{'':15}{coloured(finding.cure, 'cyan', sys.stdout)}"
         click.echo(
-            f"{coloured(mark, colour, sys.stdout)} {finding.name:<10}{finding.says}"
+            f"{coloured(mark, colour, sys.stdout)} {finding.name:<12} {finding.says}"
             + (cure if finding.cure and finding.state != "ok" else "")
         )
-    missing = ", ".join(finding.name for finding in found if finding.state == "missing")
-    click.echo(f"\nmissing: {missing}" if missing else "\nready: windrow demo")
+    for state in ("missing", "failed"):
+        names = ", ".join(finding.name for finding in found if finding.state == state)
+        if names:
+            click.echo(f"\n{state}: {names}")
+    if all(finding.state in ("ok", "optional") for finding in found):
+        click.echo("\nready: windrow demo")

@@ -1,6 +1,7 @@
 """What went wrong, in words for the one who typed the command: no traceback, and an exit code.
 
-    0  done          1  failed          2  wrong usage: an option, a query, a file that is not there
+    0  done, or whoever read the results has enough (`| head`)        130  Ctrl-C
+    1  failed        2  wrong usage: an option, a query, a column, a file that is not there
 
 With --json an error is one line of JSON on stderr; with --verbose, or if windrow itself is at
 fault, the traceback is there too.
@@ -21,7 +22,7 @@ from typing import Any
 import click
 
 from windrow.cli.terminal import coloured, say, show_json
-from windrow.errors import InvalidArgument, WindrowError
+from windrow.errors import WindrowError
 
 # What each extra brings: the distribution, the oldest version, the first one too new.
 Package = tuple[str, str, str | None]
@@ -44,7 +45,11 @@ EXTRAS: dict[str, tuple[Package, ...]] = {
 # The line of a traceback of Python that says what was raised, as a worker sends it, and the first
 # line behind a message of several lines.
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Argument|Value|Unsupported|Interrupt)\b: ")
+_TOLD = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE|$)", re.MULTILINE)
 _BEHIND = re.compile(r"\s+at [\w.$]+|\s*SQLSTATE|(JVM|Driver) stacktrace:|===|Traceback ")
+
+
+INTERRUPTED = 130  # what a shell makes of a process that Ctrl-C ends
 
 
 class Failed(Exception):
@@ -57,10 +62,10 @@ class Usage(Failed):
 
 @contextmanager
 def usage() -> Iterator[None]:
-    """Turn an invalid argument into wrong usage: it was wrong in what was typed."""
+    """Turn errors of windrow into wrong usage: where no row is read, what was typed is wrong."""
     try:
         yield
-    except InvalidArgument as error:
+    except WindrowError as error:
         raise Usage(str(error)) from None
 
 
@@ -78,13 +83,16 @@ def exit_code(work: Callable[[], Any], arguments: list[str]) -> int:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     try:
         returned = work()
+        sys.stdout.flush()
         return returned if isinstance(returned, int) else 0
     except click.exceptions.Exit as done:
         return done.exit_code
     except BrokenPipeError:  # `windrow … | head`: whoever read has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except (Exception, KeyboardInterrupt) as error:
+        return 0
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except Exception as error:
         failure = failure_of(error)
         if "--json" in options:
             fields = {"kind": failure.kind, "message": failure.message, "exit_code": failure.code}
@@ -98,8 +106,6 @@ def exit_code(work: Callable[[], Any], arguments: list[str]) -> int:
 
 def failure_of(error: BaseException) -> Failure:
     """Return what is told of an exception."""
-    if isinstance(error, KeyboardInterrupt | click.Abort):
-        return Failure(1, "interrupted", "interrupted")
     if isinstance(error, click.ClickException):
         return Failure(2, "usage", _click_message(error))
     if isinstance(error, Usage):
@@ -108,18 +114,25 @@ def failure_of(error: BaseException) -> Failure:
         return Failure(1, "failed", str(error))
     if isinstance(error, WindrowError):
         kind = next(c for c in type(error).__mro__ if c.__module__ == WindrowError.__module__)
-        return Failure(1, kind.__name__, str(error))
+        return Failure(_code_of(kind.__name__), kind.__name__, str(error))
     if isinstance(error, ImportError):
         return Failure(1, "missing", _import_message(error))
+    if isinstance(error, ConnectionError):  # nothing else here has connections
+        return _spark_failure(error)
     if isinstance(error, OSError):
         file = f"{error.filename}: " if error.filename else ""
         return Failure(1, "file", f"{file}{error.strerror or error}")
     package = type(error).__module__.split(".")[0]
     if package in ("pyspark", "py4j"):
-        return Failure(1, "spark", _spark_message(error))
+        return _spark_failure(error)
     if package == "pyarrow":
         return Failure(1, "data", str(error))
     return Failure(1, "bug", f"{type(error).__name__}: {error}")
+
+
+def _code_of(kind: str) -> int:
+    """Return 2 for an error in what was typed, 1 for one in the data."""
+    return 2 if kind in ("InvalidArgument", "QuerySyntaxError", "Unsupported") else 1
 
 
 def _click_message(error: click.ClickException) -> str:
@@ -136,16 +149,28 @@ def _import_message(error: ImportError) -> str:
     return f"this needs {module}: pip install 'windrow[{extras[module]}]'"
 
 
-def _spark_message(error: BaseException) -> str:
+def _spark_failure(error: BaseException) -> Failure:
     """Return the first cause that Spark names, without the stacks of two languages around it."""
-    if "JAVA_GATEWAY_EXITED" in str(error):
-        return "Spark could not start Java: `windrow doctor` tells what is missing"
-    lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
+    text = str(error)
+    if "JAVA_GATEWAY_EXITED" in text:
+        return Failure(1, "spark", "Spark could not start Java: `windrow doctor` tells why")
+    if "No module named 'windrow'" in text:
+        says = "the Python of Spark's workers has no windrow: install it there, or "
+        return Failure(1, "spark", f"{says}export PYSPARK_PYTHON={sys.executable}")
+    if isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError":
+        says = "Spark's Java ended; if it was out of memory, --conf spark.driver.memory=8g helps"
+        return Failure(1, "spark", f"{says}\n(--verbose shows Spark's log)")
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     raised = [line for line in lines if _RAISED.match(line)]
     own = [i for i, line in enumerate(lines) if line in raised and line.startswith("windrow.")]
     if own:
         (first, *more) = lines[own[-1] :]
+        kind, _, says = first.partition(": ")
         rest = itertools.takewhile(lambda line: not _BEHIND.match(line), more)
-        return "\n".join([first.partition(": ")[2], *rest])
+        return Failure(_code_of(kind.rpartition(".")[2]), "spark", "\n".join([says, *rest]))
+    told = _TOLD.search(text)  # by an expression of windrow's own
+    if told:
+        return Failure(1, "data", told[1])
+    lines = [line for line in lines if not line.startswith("An error occurred while calling")]
     cause = (raised or lines or [type(error).__name__])[-1 if raised else 0]
-    return f"Spark: {cause}\n(--verbose shows Spark's log)"
+    return Failure(1, "spark", f"Spark: {cause.lstrip(': ')}\n(--verbose shows Spark's log)")

@@ -13,7 +13,7 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -23,26 +23,35 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyarrow import csv, parquet
 
-from windrow.cli.failures import Failed, Usage
+from windrow.cli.failures import Usage
 from windrow.cli.inputs import format_of, is_address
 
 STDOUT = "-"
+_ENDINGS = (".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq")
 _ROWS = 20_000  # that are turned into JSON at once
 _WITHOUT_FORM = (pt.is_nested, pt.is_binary, pt.is_large_binary, pt.is_duration)
 
 
 def output_format(path: str, wanted: str | None, as_json: bool = False) -> str:
     """Return the format wanted, the one that the name tells, or what suits the place."""
-    if path != STDOUT:
+    if path == STDOUT:
+        if wanted == "parquet":
+            raise Usage("--output -: Parquet is written to files only: give --output PATH")
+        return wanted or ("json" if as_json else "csv")
+    if wanted or is_directory(path):
         return wanted or format_of(path) or "parquet"
-    if wanted == "parquet":
-        raise Usage("--output -: Parquet is written to files only: give --output PATH")
-    return wanted or ("json" if as_json else "csv")
+    ending = Path(path).suffix
+    if ending.lower() not in _ENDINGS:
+        raise Usage(
+            f"--output {path}: files that end in {ending} are not written; those in "
+            f"{', '.join(_ENDINGS)} are, and {path}/ is a directory of files"
+        )
+    return str(format_of(path))
 
 
 def is_directory(path: str) -> bool:
-    """Whether an output is a directory of files: its name tells no format, or it is one already."""
-    return path.endswith("/") or is_address(path) or Path(path).is_dir() or format_of(path) is None
+    """Whether an output is a directory of files: its name has no ending, or it is one already."""
+    return path.endswith("/") or is_address(path) or Path(path).is_dir() or not Path(path).suffix
 
 
 def write_table(table: pa.Table, path: str, kind: str) -> None:
@@ -53,7 +62,7 @@ def write_table(table: pa.Table, path: str, kind: str) -> None:
     place = Path(path)
     if is_directory(path):
         place = place / f"part-0.{'jsonl' if kind == 'json' else kind}"
-        _check_empty(place.parent)
+        check_free(path)
         place.parent.mkdir(parents=True, exist_ok=True)
     with replacing(place) as part:
         if kind == "parquet":
@@ -63,33 +72,40 @@ def write_table(table: pa.Table, path: str, kind: str) -> None:
             Writer(file, kind).write(table)
 
 
-def write_directory(save: Callable[[str], None], path: str) -> None:
-    """Let `save` write a directory, which takes its name when all of it is there."""
-    place = Path(path)
-    _check_empty(place)
+@contextmanager
+def directory(path: str) -> Iterator[str]:
+    """Give a directory to write to, which takes its name when all of it is there."""
+    if is_address(path):
+        yield path
+        return
+    check_free(path)
+    place = Path(os.path.abspath(path))
     with replacing(place) as part:
-        save(str(part))
+        yield str(part)
         if place.is_dir():
             place.rmdir()
 
 
-def _check_empty(place: Path) -> None:
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise Failed(f"--output {place}: it is there already, and not empty")
+def check_free(path: str) -> None:
+    """Raise an error if an output is a directory that has something in it."""
+    if path != STDOUT and not is_address(path) and is_directory(path):
+        place = Path(path)
+        if place.exists() and (not place.is_dir() or any(place.iterdir())):
+            raise Usage(f"--output {path}: it is there already, and not empty")
 
 
 @contextmanager
 def replacing(place: Path) -> Iterator[Path]:
     """Give a name beside `place` to write to; it becomes `place`, or is removed on an error."""
     if not place.parent.is_dir():
-        raise Failed(f"--output {place}: there is no directory {str(place.parent)!r}")
+        raise Usage(f"--output {place}: there is no directory {str(place.parent)!r}")
     part = place.with_name(f".{place.name}.{os.getpid()}.part")
     try:
         yield part
         os.replace(part, place)
     finally:
         if part.is_dir():
-            shutil.rmtree(part)
+            shutil.rmtree(part, ignore_errors=True)
         else:
             part.unlink(missing_ok=True)
 

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from windrow.cli.failures import Usage
+from windrow.cli.failures import Usage, usage
+from windrow.cli.frames import malformed_records_named, read_frame
 from windrow.cli.inputs import (
     FORMATS,
     STDIN,
     Input,
-    absolute,
-    is_address,
-    malformed_records_named,
-    read_frame,
     read_inputs,
 )
-from windrow.cli.outputs import STDOUT, is_directory, output_format, write_directory, write_table
+from windrow.cli.outputs import (
+    STDOUT,
+    check_free,
+    directory,
+    is_directory,
+    output_format,
+    write_table,
+)
 from windrow.cli.query import read_query
-from windrow.cli.session import LOCAL, read_settings, spark_session
+from windrow.cli.session import LOCAL, check_master, read_settings, spark_session
 from windrow.cli.terminal import Steps, json_option, say, show_json, verbose_option
+from windrow.cli.times import EPOCHS, TimeFormat
 from windrow.queries.query import Query
 
 
@@ -68,6 +74,25 @@ class Job:
     metavar="NAME",
     help="The column of times: read as such even if it is text, and the order of a query that "
     "names none.",
+)
+@click.option(
+    "--timestamp-format",
+    metavar="FORMAT",
+    help="How that column, or else the one that the query orders by, writes times: a pattern as "
+    f"in '%d.%m.%Y %H:%M', or numbers since 1970, {', '.join(EPOCHS)}.  [default: ISO 8601]",
+)
+@click.option(
+    "--delimiter",
+    metavar="CHAR",
+    help="What stands between the fields of CSV.  [default: a comma, or a tab in .tsv]",
+)
+@click.option(
+    "--null",
+    "nulls",
+    multiple=True,
+    metavar="TEXT",
+    help="A field of CSV that stands for null, as in NA, besides an empty one. May be given "
+    "several times.",
 )
 @click.option(
     "--output",
@@ -143,7 +168,21 @@ def _check_together(options: dict[str, Any]) -> None:
 def _job(query: str, inputs: tuple[str, ...], options: dict[str, Any]) -> Job:
     parsed = read_query(query)
     column = options["time_column"]
-    source = read_inputs(inputs, parsed, options["input_format"], options["schema"], column)
+    form = options["timestamp_format"] and TimeFormat(options["timestamp_format"])
+    if form and column is None:
+        if not parsed.order_by:
+            raise Usage(f"--timestamp-format {form.text}: of which column? Give --time-column")
+        column = parsed.order_by[0]
+    source = read_inputs(
+        inputs,
+        parsed,
+        options["input_format"],
+        schema=options["schema"],
+        time_column=column,
+        time_format=form,
+        delimiter={"\\t": "\t", "tab": "\t"}.get(options["delimiter"], options["delimiter"]),
+        nulls=options["nulls"],
+    )
     if STDIN in source.paths and not options["local"]:
         raise Usage("--input -: Spark does not read stdin; add --local")
     if column is not None and not parsed.order_by:
@@ -152,6 +191,9 @@ def _job(query: str, inputs: tuple[str, ...], options: dict[str, Any]) -> Job:
     kind = output_format(output, options["output_format"], options["as_json"])
     if output != STDOUT and not is_directory(output) and not Path(output).parent.is_dir():
         raise Usage(f"--output {output}: there is no directory {str(Path(output).parent)!r}")
+    if not options["stream"]:
+        check_free(output)
+    check_master(options["master"] or LOCAL)
     session = {
         "master": options["master"] or LOCAL,
         "settings": read_settings(options["conf"]),
@@ -162,10 +204,12 @@ def _job(query: str, inputs: tuple[str, ...], options: dict[str, Any]) -> Job:
 
 def _run_local(job: Job) -> int:
     from windrow.cli.tables import read_table
+    from windrow.tables.bind import bind
 
     with Steps(quiet=not sys.stderr.isatty()) as steps:
-        with steps.step(f"reading {job.source.name}") as note:
+        with steps.step(f"reading {job.source.name}") as note, usage():
             table = read_table(job.source)
+            bind(job.query, table.schema)
             note(f"{table.num_rows:,} rows")
         with steps.step("running the query"):
             results = job.query(table)
@@ -175,31 +219,22 @@ def _run_local(job: Job) -> int:
 
 def _run_spark(job: Job) -> int | None:
     """Return the number of rows; None if Spark wrote them."""
-    with (
-        Steps(quiet=not sys.stderr.isatty()) as steps,
-        spark_session(**job.session, steps=steps) as spark,
-        malformed_records_named(spark, job.source),
-    ):
-        results = read_frame(spark, job.source).transform(job.query)
+    spread = job.output != STDOUT and is_directory(job.output)
+    with ExitStack() as stack:
+        # The directory is left last: when a command ends early, Spark has stopped writing to it.
+        place = stack.enter_context(directory(job.output)) if spread else ""
+        steps = stack.enter_context(Steps(quiet=not sys.stderr.isatty()))
+        spark = stack.enter_context(spark_session(**job.session, steps=steps))
+        stack.enter_context(malformed_records_named(spark, job.source))
+        with usage():
+            results = read_frame(spark, job.source).transform(job.query)
         with steps.step("running the query"):
-            if job.output != STDOUT and is_directory(job.output):
-                _save(results, job)
+            if spread:  # no row passes through this process
+                results.write.format(job.format).option("header", True).save(place)
                 return None
             table = results.toArrow()
     write_table(table, job.output, job.format)
     return int(table.num_rows)
-
-
-def _save(results: Any, job: Job) -> None:
-    """Let Spark write a directory of files: no row passes through this process."""
-
-    def save(path: str) -> None:
-        results.write.format(job.format).option("header", True).save(path)
-
-    if is_address(job.output):
-        save(job.output)
-    else:
-        write_directory(save, absolute(job.output))
 
 
 def _summary(job: Job, rows: int | None, seconds: float) -> None:
@@ -209,5 +244,5 @@ def _summary(job: Job, rows: int | None, seconds: float) -> None:
         fields = {"output": job.output, "format": job.format, "rows": rows, "seconds": seconds}
         show_json(fields, indent=None)
         return
-    count = "the answers" if rows is None else f"{rows:,} rows"
+    count = "the results" if rows is None else f"{rows:,} rows"
     say(f"{count} in {job.output} after {seconds:.1f} s")

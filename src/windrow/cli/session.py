@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import re
 import shutil
+import socketserver
 import subprocess
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from windrow.cli.failures import Failed, Usage
 from windrow.cli.terminal import Steps
 
 LOCAL = "local[*]"
+_MASTERS = re.compile(r"local(\[[\w*, ]+\])?$|local-cluster\[|spark://.|k8s://.|yarn$|sc://.")
 _NEEDED = 17  # the oldest Java that Spark runs on
 
 
@@ -32,6 +35,14 @@ def read_settings(options: tuple[str, ...]) -> dict[str, str]:
             raise Usage(f"--conf {text}: write name=value, as in spark.driver.memory=8g")
         settings[name.strip()] = value.strip()
     return settings
+
+
+def check_master(url: str) -> None:
+    """Raise an error unless Spark knows such masters."""
+    if not _MASTERS.match(url):
+        raise Usage(
+            f"--master {url}: write local, local[4], spark://host:7077, yarn, k8s://… or sc://…"
+        )
 
 
 @contextmanager
@@ -58,9 +69,11 @@ def spark_session(
     with (
         tempfile.TemporaryDirectory(prefix="windrow-spark-", ignore_cleanup_errors=True) as place,
         warnings.catch_warnings(),
+        ExitStack() as stack,
     ):
-        if not verbose:
+        if not verbose:  # py4j logs with its stack whatever it raises
             warnings.simplefilter("ignore")
+            stack.enter_context(_without_logging())
         wanted = {**_defaults(master, place, verbose), **(settings or {})}
         with (steps or Steps(quiet=True)).step("starting Spark"):
             if master.startswith("sc://"):
@@ -71,14 +84,27 @@ def spark_session(
         try:
             yield session
         finally:
-            session.stop()
+            with suppress(Exception):  # if Java has ended, there is nothing to stop
+                session.stop()
+
+
+@contextmanager
+def _without_logging() -> Iterator[None]:
+    """Let no logger of this process write, nor the server that Spark's Java calls back."""
+    before, server = logging.root.manager.disable, socketserver.BaseServer
+    handle_error = server.handle_error
+    logging.disable()
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        logging.disable(before)
+        server.handle_error = handle_error  # type: ignore[method-assign]
 
 
 def _started(master: str, settings: Mapping[str, str], verbose: bool) -> Any:
     """Return a session in a Java of its own, whose output is thrown away unless `verbose`."""
-    java = find_java()
-    if not java.serves:
-        raise Failed(f"{java.problem}: {java.cure}\n(windrow run --local needs no Java)")
+    check_java()
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -161,6 +187,13 @@ def _install_command() -> str:
     if shutil.which("dnf"):
         return "sudo dnf install java-17-openjdk-headless"
     return "install Java 17, and set JAVA_HOME to it"
+
+
+def check_java() -> None:
+    """Raise an error unless there is a Java that Spark runs on."""
+    java = find_java()
+    if not java.serves:
+        raise Failed(f"{java.problem}: {java.cure}\n(windrow run --local needs no Java)")
 
 
 def find_java() -> Java:

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.cli.failures import Usage, usage
-from windrow.cli.inputs import absolute, is_address, malformed_records_named, read_stream
+from windrow.cli.frames import malformed_records_named, read_stream
+from windrow.cli.inputs import absolute, is_address
 from windrow.cli.outputs import STDOUT, Writer, is_directory
 from windrow.cli.session import spark_session
 from windrow.cli.terminal import Steps, say, show_json
@@ -93,10 +94,11 @@ def run_stream(
             place = tempfile.TemporaryDirectory(prefix="windrow-checkpoint-")
             checkpoint = stack.enter_context(place)
         spark = stack.enter_context(spark_session(**job.session, steps=steps))
-        results = read_stream(spark, job.source).transform(asked)
+        with usage():
+            results = read_stream(spark, job.source).transform(asked)
         with steps.step("streaming" if once else "streaming; Ctrl-C stops") as note:
             stop.listen()  # Spark has put a handler of its own there
-            query = _start(results, job, absolute(checkpoint), trigger)
+            query = _start(results, job, absolute(checkpoint), trigger, stop)
             while tally.update(query) and not stop.wait(LOOK):
                 note(str(tally))
             tally.update(query)
@@ -141,7 +143,9 @@ def _trigger(once: bool, every: str | None) -> dict[str, Any]:
     return {"processingTime": f"{milliseconds} milliseconds"}
 
 
-def _start(results: Any, job: Job, checkpoint: str, trigger: dict[str, Any]) -> Any:
+def _start(
+    results: Any, job: Job, checkpoint: str, trigger: dict[str, Any], stop: threading.Event
+) -> Any:
     """Start the query that writes the results, and return it."""
     writer = results.writeStream.outputMode("append").option("checkpointLocation", checkpoint)
     if trigger:
@@ -149,7 +153,14 @@ def _start(results: Any, job: Job, checkpoint: str, trigger: dict[str, Any]) -> 
     if job.output != STDOUT:
         return writer.format(job.format).option("header", True).start(absolute(job.output))
     out = Writer(sys.stdout.buffer, job.format)
-    return writer.foreachBatch(lambda batch, _: out.write(batch.toArrow())).start()
+
+    def write(batch: Any, _: int) -> None:
+        try:
+            out.write(batch.toArrow())
+        except BrokenPipeError:  # whoever read has enough
+            stop.set()
+
+    return writer.foreachBatch(write).start()
 
 
 class _Stop(threading.Event):

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 from pyarrow import csv, json, parquet
 
-from windrow.cli.failures import Failed, usage
-from windrow.cli.inputs import STDIN, Input, files_in, is_address, separator_of
+from windrow.cli.failures import Failed, Usage, usage
+from windrow.cli.inputs import DEEPEST, STDIN, Input, files_in, is_address
 from windrow.errors import InvalidArgument, did_you_mean
 from windrow.tables.casts import TYPES
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d")
 _UTC = pa.timestamp("us", "UTC")
+_STEPS = np.zeros(256, np.int8)  # by how much a byte of JSON changes the depth
+_STEPS[[*b"{["]], _STEPS[[*b"}]"]] = 1, -1
+_NO_BRACKETS = bytes(np.flatnonzero(_STEPS == 0).tolist())
 _TYPES = {
     **{name.lower(): kind for name, kind in TYPES.items()},
     "byte": pa.int8(),
@@ -46,52 +51,143 @@ def read_table(source: Input) -> pa.Table:
     with usage():
         schema = schema_of(source.schema) if source.schema is not None else None
     for path in filter(is_address, source.paths):
-        raise Failed(f"{path}: only Spark reads from there; leave --local out")
+        raise Usage(f"{path}: only Spark reads from there; leave --local out")
     files = [file for path in source.paths for file in files_in(path)]
     if not files:
-        raise Failed(f"{source.name}: there are no files in it")
-    tables = [_read(file, source.format, schema) for file in files]
+        raise Usage(f"{source.name}: there are no files in it")
+    tables = [table for table in (_read(file, source, schema) for file in files) if table.columns]
+    untold = source.format != "parquet" and not any(table.num_rows for table in tables)
+    if untold and schema is None:
+        raise source.no_rows()
+    if not tables and schema is not None:
+        return schema.empty_table()
     try:
         table = pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         raise Failed(f"{source.name}: the files differ in their columns: {error}") from None
+    name, form = source.time_column, source.time_format
+    source.check_time_column(table.column_names)
+    if name is not None and form is not None:
+        table = _replaced(table, name, form.in_arrow(table[name], name))
+        if schema is not None and not pt.is_timestamp(schema.field(name).type):
+            schema = schema.set(schema.get_field_index(name), pa.field(name, _UTC))
     if source.format != "parquet":
         table = _in_utc(table)
     if schema is not None:
         table = _with_schema(table, schema)
-    source.check_time_column(table.column_names)
-    name = source.time_column
+        source.check_time_column(table.column_names)
     if name is None or not pt.is_string(table[name].type):
         return table
-    return table.set_column(table.column_names.index(name), name, _all_times(table, name))
+    return _replaced(table, name, _all_times(table, name))
 
 
-def _read(file: str, kind: str, schema: pa.Schema | None) -> pa.Table:
-    """Return the rows of a file, or of stdin."""
+def _replaced(table: pa.Table, name: str, column: Any) -> pa.Table:
+    """Return the table with another column in the place of the one of this name."""
+    return table.set_column(table.column_names.index(name), name, column)
+
+
+def _read(file: str, source: Input, schema: pa.Schema | None) -> pa.Table:
+    """Return the rows of a file, or of stdin; a table without columns if nothing is in it."""
     place: Any = sys.stdin.buffer if file == STDIN else file
     try:
-        if kind == "csv":
-            return _read_csv(place, separator_of(file), schema)
-        if kind == "json":
-            return json.read_json(place)
-        return parquet.read_table(pa.BufferReader(place.read()) if file == STDIN else file)
+        if source.format == "csv":
+            table = _read_csv(place, source, schema)
+        elif source.format == "json":
+            table = _read_json(place, source)
+        else:
+            return parquet.read_table(pa.BufferReader(place.read()) if file == STDIN else file)
+    except _TooDeep:
+        raise Failed(f"{file}: its JSON is nested more than {DEEPEST} levels deep") from None
+    except UnicodeDecodeError:
+        raise Failed(_not_utf8(file)) from None
     except pa.ArrowException as error:
+        if str(error).startswith(("Empty CSV file", "Empty JSON file")):
+            return pa.table({})
+        if "UTF8" in str(error):
+            raise Failed(_not_utf8(file)) from None
         raise Failed(f"{file}: {error}") from None
+    return table
 
 
-def _read_csv(place: Any, separator: str, schema: pa.Schema | None) -> pa.Table:
+def _read_csv(place: Any, source: Input, schema: pa.Schema | None) -> pa.Table:
     """Return the rows of a CSV file; times of the schema are left to `_in_utc`."""
     fields = [f for f in schema or () if not pt.is_timestamp(f.type) and not pt.is_date(f.type)]
-    return csv.read_csv(
+    types = {field.name: field.type for field in fields}
+    if source.time_column is not None and source.time_format and not source.time_format.is_epoch:
+        types[source.time_column] = pa.string()
+    table = csv.read_csv(
         place,
-        parse_options=csv.ParseOptions(delimiter=separator),
+        parse_options=csv.ParseOptions(delimiter=source.separator(str(place))),
         convert_options=csv.ConvertOptions(
-            column_types={field.name: field.type for field in fields},
-            null_values=[""],
+            column_types=types,
+            null_values=["", *source.nulls],
             strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
+            quoted_strings_can_be_null=bool(source.nulls),
         ),
     )
+    for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        if pt.is_binary(kind) and not pt.is_binary(types.get(name, pa.string())):
+            raise pa.ArrowInvalid("a column is not UTF8")
+    return table
+
+
+def _read_json(place: Any, source: Input) -> pa.Table:
+    """Return the rows of a file of JSON lines."""
+    given = None
+    if source.time_column is not None and source.time_format and not source.time_format.is_epoch:
+        given = pa.schema([(source.time_column, pa.string())])
+    with pa.input_stream(place, compression="detect" if isinstance(place, str) else None) as file:
+        lines = _Shallow(file)
+        table = json.read_json(
+            pa.PythonFile(lines, mode="r"), parse_options=json.ParseOptions(explicit_schema=given)
+        )
+    if not lines.is_ascii:
+        table.validate(full=True)  # Arrow takes text as it comes
+    return table
+
+
+class _TooDeep(Exception):
+    """JSON has more levels than Arrow can carry."""
+
+
+class _Shallow(io.RawIOBase):
+    """A file of JSON that raises an error where it is nested so deep that Arrow would crash."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._depth = 0
+        self.is_ascii = True
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        data: bytes = self._file.read(None if size < 0 else size)
+        self.is_ascii = self.is_ascii and data.isascii()
+        brackets = data.translate(None, _NO_BRACKETS)
+        if len(brackets):
+            steps = _STEPS[np.frombuffer(brackets, np.uint8)]
+            depths = self._depth + np.cumsum(steps, dtype=np.int32)
+            if depths.max() > DEEPEST:
+                raise _TooDeep
+            self._depth = int(depths[-1])
+        return data
+
+
+def _not_utf8(file: str) -> str:
+    """Return where a file is not text in UTF-8, and what helps."""
+    where = file
+    if file != STDIN:
+        with pa.input_stream(file, compression="detect") as lines:
+            for i, line in enumerate(io.BufferedReader(lines), 1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError as error:
+                    where = f"{file}, line {i}, byte {error.start + 1}"
+                    break
+    return f"{where}: this is not UTF-8: convert it, as in iconv -f latin1 -t utf-8"
 
 
 def _in_utc(table: pa.Table) -> pa.Table:
@@ -118,7 +214,7 @@ def _with_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = []
     for field in schema:
         if field.name not in table.column_names:
-            raise Failed(
+            raise Usage(
                 f"--schema: the input has no column {field.name!r}; "
                 f"{did_you_mean(field.name, table.column_names)}"
             )
@@ -138,7 +234,10 @@ def _all_times(table: pa.Table, name: str) -> Any:
     """Return a column of text as times, or raise an error."""
     times = _times(table[name])
     if times is None:
-        raise Failed(f"{name}: not all of it are times such as 2026-01-05T10:00:00Z")
+        raise Failed(
+            f"{name}: not all of it are times such as 2026-01-05T10:00:00Z; --timestamp-format "
+            f"tells how else they are written"
+        )
     return times
 
 

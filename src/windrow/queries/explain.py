@@ -64,7 +64,7 @@ def entries(plan: Plan) -> dict[str, list[str]]:
         if getattr(query, name) is not None:
             found[name] = [getattr(query, name)]
     if query.emit == "istream":
-        found["emits"] = ["an answer when it differs from the one before"]
+        found["emits"] = ["a result when it differs from the one before"]
     if query.lateness is not None:
         found["lateness"] = [f"{query.lateness}: later rows are counted and dropped"]
         found["on a stream"] = [_on_a_stream(plan)]

@@ -148,7 +148,7 @@ def _problem(node: Any) -> tuple[str, str]:
     return "", ""
 
 
-_NO_QUERY = ("a query is not an expression", "run it first, and give its answers as a column")
+_NO_QUERY = ("a query is not an expression", "run it first, and give its results as a column")
 
 
 def _unknown(node: Any) -> tuple[str, str]:

@@ -8,7 +8,8 @@ One file a plan:
     stream     streaming DataFrames: buckets of keys, their state in Spark's store
 
 `dataframe` chooses among them. `groups` and `cuts` find where ranges begin, `schema` says what
-a query reads and gives, and `workers` takes rows to Python and results back.
+a query reads and gives, `workers` takes rows to Python and results back, and `interpreter` looks
+whether their Python has what it needs.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from windrow.queries.shared import Shared
 from windrow.queries.streaming import Streaming
 from windrow.spark.columns import along_decimals, unused
 from windrow.spark.groups import Ranges
+from windrow.spark.interpreter import check_workers
 from windrow.spark.keys import keyed
 from windrow.spark.ranges import ranged, ranges_of
 from windrow.spark.schema import analysed, bound_to, check_together, result_schema
@@ -34,6 +35,7 @@ def run(asked: Query | Shared, frame: Any) -> Any:
     """
     if frame.isStreaming:
         return run_stream(Streaming(asked), frame)
+    check_workers(frame)
     with analysed(frame):
         bounds, columns, frame = _prepared_all(asked, frame)
         check_together(bounds, frame)
@@ -53,6 +55,7 @@ run_shared = run  # queries share one pass over the rows
 
 def run_stream(asked: Streaming, frame: Any) -> Any:
     """The results over a streaming DataFrame."""
+    check_workers(frame)
     with analysed(frame):
         bounds, columns, frame = _prepared_all(asked.query, frame)
         return stream(asked, bounds, frame, columns)

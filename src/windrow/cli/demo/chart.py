@@ -51,7 +51,7 @@ def _draw(readings: pa.Table, results: dict[str, pa.Table]) -> Figure:
     time, load, peak = (rows[name].to_numpy() for name in ("ts", "load", "peak"))
     above.plot(time, load, lw=0.9, color=_READINGS, label="readings")
     above.plot(time, peak, lw=1.6, color=_PEAK, label="peak of the last hour")
-    above.set_title(f"plug {plug}: every reading has its answer", loc="left")
+    above.set_title(f"plug {plug}: every reading has its result", loc="left")
     rows = _full_windows(_rows_of(results["hourly"], "house_id", house), readings)
     time, mean = (rows[name].to_numpy() for name in ("window_end", "mean"))
     below.plot(time, mean, lw=1.8, color=_MEAN, label="mean of an hour")

@@ -18,7 +18,7 @@ from windrow.cli.demo.questions import LATENESS
 from windrow.cli.demo.run import Findings, run_all
 from windrow.cli.failures import Usage
 from windrow.cli.outputs import replacing
-from windrow.cli.session import find_java
+from windrow.cli.session import check_java, find_java
 from windrow.cli.terminal import (
     VERSION,
     Steps,
@@ -30,7 +30,7 @@ from windrow.cli.terminal import (
 )
 
 _LEAST = 60_000  # rows: fewer cover too short a time for a row to be too late
-_HEADER = ("query", "answers", "batch", "Spark's own", "", "stream", "stream = batch", "= Spark's")
+_HEADER = ("query", "results", "batch", "Spark's own", "", "stream", "stream = batch", "= Spark's")
 
 
 @click.command()
@@ -57,9 +57,10 @@ def demo(rows: int, output: str, verbose: bool, as_json: bool) -> int:
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
         raise Usage(f"--output {output}: it is a file, and a directory is needed")
+    for module in ("jinja2", "matplotlib", "pyspark", "google.protobuf"):
+        import_module(module)  # what is missing is told before the work
+    check_java()
     folder.mkdir(parents=True, exist_ok=True)
-    for module in ("jinja2", "matplotlib", "pyspark"):  # a missing one is told before the work
-        import_module(module)
     started = time.perf_counter()
     with (
         tempfile.TemporaryDirectory(prefix="windrow-demo-", ignore_cleanup_errors=True) as place,

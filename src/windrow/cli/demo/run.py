@@ -96,7 +96,7 @@ def run_all(steps: Steps, rows: int, place: Path, verbose: bool) -> Findings:
         for question in QUESTIONS:
             with steps.step(f"batch: {question.name}") as note:
                 by_windrow[question.name] = _timed(question.by_windrow(frame))
-                note(f"{by_windrow[question.name].table.num_rows:,} answers")
+                note(f"{by_windrow[question.name].table.num_rows:,} results")
             with steps.step(f"batch: {question.name}, by Spark's own"):
                 by_spark[question.name] = _timed(question.by_spark(frame))
         frame.unpersist()

@@ -143,7 +143,7 @@ class _Compiler:
         if not grouped:
             raise self.wrong(self._word("GROUP"), "GROUP BY takes columns")
         if keys and set(keys) != set(grouped):
-            hint = "leave GROUP BY out: the answers are those of each partition"
+            hint = "leave GROUP BY out: the results are those of each partition"
             raise self.wrong(group, "GROUP BY differs from PARTITION BY", hint)
         if not keys and (self.window.conditions() or self.window.reach_rows is not None):
             hint = f"write [PARTITION BY {', '.join(grouped)} …] for a window in each group"
@@ -182,7 +182,7 @@ class _Compiler:
         """Refuse a plain column that the results do not have."""
         if name in self.partition or name in self.window.columns:
             if alias and alias != name:
-                raise self.wrong(item, f"{name} keeps its name", "rename it in the answers")
+                raise self.wrong(item, f"{name} keeps its name", "rename it in the result")
             return
         hint = f"aggregate it, as in LAST({name}), or PARTITION BY it"
         if self.window.per_row:
@@ -196,7 +196,7 @@ class _Compiler:
             name = next((name for name, other in results.items() if other == part), None)
             if name is None:
                 problem = f"{node.sql().replace(MARK, '')} is not among the results"
-                raise self.wrong(node, problem, "HAVING speaks of the answers: add it to SELECT")
+                raise self.wrong(node, problem, "HAVING speaks of the results: add it to SELECT")
             node.replace(exp.column(exp.to_identifier(name, quoted=identifier(name) != name)))
         return self._expression(clause.this)
 
@@ -308,7 +308,7 @@ def _instead(name: str) -> str:
     if near:
         return f"did you mean {near[0]}?"
     if name in SCALARS:
-        return f"it goes into an aggregation, as in MAX({name}(load)), or to the answers"
+        return f"it goes into an aggregation, as in MAX({name}(load)), or to the results"
     return f"known: {', '.join(sorted(FUNCTIONS))}"
 
 

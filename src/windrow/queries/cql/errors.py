@@ -7,20 +7,20 @@ from typing import Any
 from windrow.errors import QuerySyntaxError
 from windrow.queries.syntax import place
 
-INNER = "ask the inner query first, and give its answers as a frame"
+INNER = "ask the inner query first, and give its results as a frame"
 # The clauses of SQL that are left out, by their names in sqlglot's tree: the word that begins each,
 # and what to do instead.
 CLAUSES = {
-    "distinct": ("DISTINCT", "ISTREAM(…) leaves out answers that repeat the one before"),
+    "distinct": ("DISTINCT", "ISTREAM(…) leaves out results that repeat the one before"),
     "joins": ("JOIN", "a query reads one stream; join the frames first"),
     "laterals": ("LATERAL", "a query reads one stream; join the frames first"),
-    "order": ("ORDER BY", "answers keep the order of the rows; ORDER BY in […] orders the stream"),
-    "limit": ("LIMIT", "take the first answers from the result; […] says which rows count"),
-    "offset": ("OFFSET", "take what is needed of the answers from the result"),
-    "qualify": ("QUALIFY", "HAVING chooses among the answers"),
+    "order": ("ORDER BY", "results keep the order of the rows; ORDER BY in […] orders the stream"),
+    "limit": ("LIMIT", "take the first rows of the result; […] says which rows count"),
+    "offset": ("OFFSET", "take what is needed from the result"),
+    "qualify": ("QUALIFY", "HAVING chooses among the results"),
     "windows": ("WINDOW", "the window goes into […] after the name of the stream"),
     "with_": ("WITH", INNER),
-    "into": ("INTO", "the answers are the result; store them from there"),
+    "into": ("INTO", "the results are a frame; store them from there"),
 }
 # What may surround an aggregation in SQL.
 AROUND = {
@@ -37,7 +37,7 @@ INSIDE = {
 }
 ONE_STREAM = CLAUSES["joins"][1]
 NO_WINDOW = "add [RANGE 1 HOUR] or [ROWS 100], or [UNBOUNDED] for all rows so far"
-OF_RESULTS = "give each aggregation a name of its own, and compute with the answers"
+OF_RESULTS = "give each aggregation a name of its own, and compute with the results"
 
 
 def wrong(text: str, where: Any, problem: str, hint: str = "") -> QuerySyntaxError:

@@ -111,7 +111,7 @@ def _without_streams(words: Words, text: str) -> tuple[Words, str]:
         if name not in _STREAMS or words[i + 1].token_type != TokenType.L_PAREN:
             continue
         if name == "DSTREAM":
-            hint = "ISTREAM(…) gives what is new or changed, RSTREAM(…) every answer"
+            hint = "ISTREAM(…) gives what is new or changed, RSTREAM(…) every result"
             raise wrong(text, word, "DSTREAM is not supported", hint)
         end = _closing(words, i + 1)
         if i == 0:
