@@ -91,7 +91,16 @@ class Environment:
         self.python = self.bin / "python"
         run([sys.executable, "-m", "venv", "--without-pip", folder / "environment"], folder)
         wanted = f"windrow[{','.join(extras)}] @ {wheel.as_uri()}"
-        pip = [sys.executable, "-m", "pip", "--python", self.python, "install", "-q"]
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            self.python,
+            "install",
+            "-q",
+            "--no-compile",
+        ]
         run([*pip, "--disable-pip-version-check", wanted], folder)
 
     def examples(self, *texts: str) -> None:
