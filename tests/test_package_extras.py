@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.spark.conftest import SETTINGS
 from tests.stores.servers import RedisServer
 
 ROOT = Path(__file__).parent.parent
@@ -22,6 +23,8 @@ EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text
     "project"
 ]["optional-dependencies"]
 NONE = "none"
+# A small and patient Spark: a busy machine starts workers slowly.
+PATIENT = " ".join(f"--conf {name}={value}" for name, value in SETTINGS.items()) + " pyspark-shell"
 # What a document asks for beside the extra: metrics are those of a stream on Spark, and the
 # benchmarks are a command.
 BESIDE = {"metrics": ("spark",), "bench": ("cli",)}
@@ -188,7 +191,8 @@ def run_metrics(environment: Environment) -> None:
         "    assert b'windrow' in told.read()\n"
         "query.stop()"
     )
-    environment.program(on_spark(shown.replace("query.awaitTermination()", look)))
+    served = shown.replace("query.awaitTermination()", look)
+    environment.program(on_spark(served), PYSPARK_SUBMIT_ARGS=PATIENT)
 
 
 def run_cli(environment: Environment) -> None:
@@ -226,7 +230,7 @@ RUN = {
     "arrow": lambda environment: environment.examples(*frames("arrow")),
     "pandas": lambda environment: environment.examples(*frames("pandas")),
     "polars": lambda environment: environment.examples(*frames("polars")),
-    "spark": lambda environment: environment.program(on_spark()),
+    "spark": lambda environment: environment.program(on_spark(), PYSPARK_SUBMIT_ARGS=PATIENT),
     "spark-connect": lambda environment: environment.program(on_spark(), SPARK_REMOTE="local[2]"),
     "sql": run_sql,
     "rocksdb": lambda environment: environment.examples(*stores("RocksStore(folder)")),
