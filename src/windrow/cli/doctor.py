@@ -18,7 +18,7 @@ from windrow.cli.failures import EXTRAS, Package, failure_of
 from windrow.cli.session import find_java, spark_session
 from windrow.cli.terminal import VERSION, coloured, json_option, show_json
 
-_CORE: tuple[Package, ...] = (("numpy", "2.0", None), ("numba", "0.65", None))
+_CORE: tuple[Package, ...] = (("numpy", "2.0", None), ("numba", "0.68", None))
 _NEEDED_BY_DEMO = ("cli", "sql", "arrow", "spark")
 _LEAST_MEMORY = 3  # GB: two for Java, one for Python
 _MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "optional": ("·", "dim")}
