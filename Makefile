@@ -5,13 +5,15 @@
 # make bench-papers  the papers' experiments
 # make test-all  the tests with the slow ones
 # make explore   the tests on examples that no run has drawn before
+# make test-pandas  the tests of frames with pandas 3 (the others run with pandas 2, as Spark asks)
+# make test-extras  each extra by itself, in an environment of its own
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-all explore lint format clean java redis
+.PHONY: demo test test-all test-pandas test-extras explore lint format clean java redis
 
 demo: $(READY) java
 	@$(BIN)/windrow demo --output build/demo
@@ -24,6 +26,17 @@ test: $(READY) java redis
 
 test-all: $(READY) java redis
 	@$(BIN)/python -m pytest -q -n auto
+
+# With another pandas before the locked one.
+PANDAS := tests/tables/test_frames.py tests/tables/test_bind.py tests/kernels/test_other_arrays.py \
+  tests/windows/test_push.py tests/windows/test_push_refusals.py
+test-pandas: $(READY)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --upgrade \
+	  --target build/pandas3 -r requirements/pandas3.txt
+	@PYTHONPATH=build/pandas3 $(BIN)/python -m pytest -q -n auto -m "not slow" $(PANDAS)
+
+test-extras: $(READY) java redis
+	@$(BIN)/python -m pytest -q tests/test_package_extras.py
 
 explore: $(READY) java redis
 	@HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n auto -m "not slow"

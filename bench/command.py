@@ -136,6 +136,16 @@ def compare(
         click.echo(line)
 
 
+@bench.command()
+@click.option("--rounds", type=int, default=3, show_default=True, help="The least of so many.")
+def cold(rounds: int) -> None:
+    """Processor seconds of a first query, with nothing compiled and from disk."""
+    from bench.cold import cold_starts
+
+    for line in cold_starts(rounds):
+        click.echo(line)
+
+
 def _measure(
     title: str,
     only: tuple[str, ...],

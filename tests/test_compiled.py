@@ -31,8 +31,8 @@ results = [rolling(values, spread, rows=50),
            rolling(values, Max(), rows=50)]
 print(*(repr(float(each.sum())) for each in results))
 from windrow.compiled import loaded
-from windrow.kernels.special.segmented import segment_extremes
-print(*(sum(run.stats.cache_hits.values()) for run in (*loaded.values(), segment_extremes)))
+from windrow.kernels.special.segmented import short_segment_extremes as kernel
+print(*(sum(run.stats.cache_hits.values()) for run in (*loaded.values(), kernel)))
 """
 
 

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windrow.compiled import compiled
 from windrow.kernels.special import minmax, segmented, variance
+from windrow.kernels.special.sums import BLOCK, STRIP
 
 Array = np.ndarray[Any, Any]
 
@@ -30,17 +32,37 @@ awkward = st.one_of(
 small_windows = st.integers(1, 200)
 
 
+@compiled
+def extremes(bits: Any, w: Any, start: Any, stop: Any, order: Any, scratch: Any, out: Any) -> None:
+    """One segment, however short, by the kernels of the long ones."""
+    if w <= minmax.SHORT:
+        minmax.short_extremes(bits, w, start, stop, order, scratch, out)
+    else:
+        minmax.long_extremes(bits, w, start, stop, order, scratch, out)
+
+
+@compiled(error_model="numpy")
+def variances(
+    values: Any, w: Any, ddof: Any, start: Any, stop: Any, root: Any, scratch: Any, out: Any
+) -> None:
+    if w <= BLOCK:
+        variance.short_variances(values, w, ddof, start, stop, root, scratch, out)
+    elif start < stop:
+        variance.long_variances(values, w, ddof, start, stop, root, out)
+
+
 def extreme(flip: int) -> Callable[..., None]:
     def kernel(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-        bits, floating = values.view(np.int64), values.dtype == np.float64
-        minmax.rolling_extremes(bits, w, start, stop, (flip, floating), out.view(np.int64))
+        bits, order = values.view(np.int64), (flip, values.dtype == np.float64)
+        scratch = np.empty(minmax.SCRATCH, np.int64)
+        extremes(bits, w, start, stop, order, scratch, out.view(np.int64))
 
     return kernel
 
 
 def var_with(ddof: int, root: bool = False) -> Callable[..., None]:
     def kernel(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-        variance.rolling_variances(values, w, ddof, start, stop, root, out)
+        variances(values, w, ddof, start, stop, root, np.empty((6, STRIP + BLOCK)), out)
 
     return kernel
 

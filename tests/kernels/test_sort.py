@@ -51,22 +51,30 @@ def tables(draw: Any) -> tuple[Any, int, list[Any], int]:
     return made, (1 if made is None else n_codes), at, n
 
 
-@given(tables(), st.sampled_from([1, 2, 3]))
-@settings(max_examples=300)
-def test_order_against_pythons_sort(table: Any, threads: int) -> None:
+# The number of rows from which on they are sorted by compiled code: these, or all.
+both_ways = pytest.mark.parametrize("few", [0, sorting.FEW], ids=["compiled", "by NumPy"])
+
+
+@both_ways
+@given(table=tables(), threads=st.sampled_from([1, 2, 3]))
+@settings(max_examples=200)
+def test_order_against_pythons_sort(few: int, table: Any, threads: int) -> None:
     codes, n_codes, at, n = table
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arrays, "PIECE", 8)
+        patch.setattr(sorting, "FEW", few)
         order, starts = order_rows(codes, n_codes, at, n, threads=threads)
     want, want_starts = expected(codes, n_codes, at, n)
     assert (list(range(n)) if order is None else order.tolist()) == want
     assert starts.tolist() == want_starts
-    assert order is None or order.dtype == np.int32
+    assert order is None or order.dtype == (np.int64 if few else np.int32)
     if want == list(range(n)) and codes is not None:
         assert order is None or at  # sorted by code: nothing moves unless times ask for it
 
 
-def test_rows_in_order_are_left_alone() -> None:
+@both_ways
+def test_rows_in_order_are_left_alone(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorting, "FEW", few)
     at = np.sort(np.random.default_rng(0).normal(size=1000))
     assert order_rows(None, 1, [at], 1000)[0] is None
     codes = np.repeat(np.arange(10), 100)
@@ -85,6 +93,7 @@ def test_many_rows_at_once() -> None:
 
 
 def test_more_rows_than_int32_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorting, "FEW", 0)
     monkeypatch.setattr(sorting, "_SMALL", 4)
     codes, at = np.array([1, 0, 1, 0, 1]), np.array([3.0, 2.0, 1.0, 2.0, 1.0])
     order, starts = order_rows(codes, 2, [at], 5)
@@ -94,8 +103,12 @@ def test_more_rows_than_int32_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scatter(gather(at, order), order).tolist() == at.tolist()
 
 
+@both_ways
 @pytest.mark.parametrize("code", [-1, 3])
-def test_codes_that_are_none_are_refused(code: int) -> None:
+def test_codes_that_are_none_are_refused(
+    code: int, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sorting, "FEW", few)
     with pytest.raises(InvalidArgument, match=rf"codes\[1\] = {code} is not below n_codes=3"):
         order_rows(np.array([0, code, 1]), 3, [], 3)
 

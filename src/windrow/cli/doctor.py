@@ -19,7 +19,7 @@ from windrow.cli.session import find_java
 from windrow.cli.terminal import VERSION, Steps, coloured, json_option, show_json, verbose_option
 from windrow.cli.trials import results
 
-_CORE: tuple[Package, ...] = (("numpy", "2.0", None), ("numba", "0.65", None))
+_CORE: tuple[Package, ...] = (("numpy", "2.0", None), ("numba", "0.68", None))
 _NEEDED_BY_DEMO = ("cli", "sql", "arrow", "spark")
 _LEAST_MEMORY = 3  # GB: two for Java, one for Python
 _MARKS = {

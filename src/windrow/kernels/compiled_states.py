@@ -23,7 +23,8 @@ from windrow.aggregations.algebra import Algebra, RowAlgebra, number_type
 from windrow.aggregations.base import Aggregation
 from windrow.compiled import INNER
 from windrow.errors import Unsupported
-from windrow.kernels import checked, user_functions
+from windrow.kernels import checked, checked_arithmetic, checked_math, user_functions
+from windrow.kernels.checked_arithmetic import exact_float
 from windrow.kernels.functions import NotCompilable, embed, first_line
 from windrow.kernels.user_functions import user_function
 
@@ -181,7 +182,7 @@ def _source(
         text,
         f"# {_meaning()}",
         f"from {user_function.__module__} import {user_function.__name__}",
-        f"from {checked.__name__} import {checked.exact_float.__name__}",
+        f"from {exact_float.__module__} import {exact_float.__name__}",
     ]
     bodies = {
         f"unit({values})": f"user_lift({values})",
@@ -195,7 +196,7 @@ def _source(
     lines += [f"{name} = {user_function.__name__}({name}, **{INNER})" for name in names]
     parts = ["s" if one else f"s[{i}]" for i in range(len(fields))]
     exact = (
-        f"{checked.exact_float.__name__}({part})" if field == "float64" else part
+        f"{exact_float.__name__}({part})" if field == "float64" else part
         for part, field in zip(parts, fields, strict=True)
     )
     lines.append(f"@inner\ndef state_of(s):\n    return ({', '.join(exact)},)")
@@ -208,7 +209,8 @@ def _source(
 @functools.cache
 def _meaning() -> str:
     """A digest of how a user's functions are compiled: what is kept on disk depends on it."""
-    texts = map(inspect.getsource, (checked, user_functions))
+    modules = (checked, checked_arithmetic, checked_math, user_functions)
+    texts = map(inspect.getsource, modules)
     return hashlib.sha256("".join(texts).encode()).hexdigest()
 
 

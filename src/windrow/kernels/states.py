@@ -74,7 +74,7 @@ def states_of(
         compiled = replace(compiled, read="uint64")
     mask = None if aggregation.counts_nulls else any_null(given)
     data = tuple(c.data for c in given)
-    return _states(aggregation, compiled, data, mask, windows, threads)
+    return _Work(aggregation, compiled, data, mask, windows, threads).states()
 
 
 def merge(
@@ -94,8 +94,7 @@ def merge(
     >>> merge(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).values
     array([2.  , 2.75])
     """
-    compiled = _with_states_as_values(state_of(aggregation, dtypes))
-    out, valid = _run(aggregation, compiled, parts.fields, parts.nulls, windows, threads)
+    out, valid = _merging(aggregation, dtypes, parts, windows, threads).results()
     like = np.empty(0, dtypes[0])
     return finished(aggregation, Column(like, None, like.dtype), out, valid)
 
@@ -115,8 +114,7 @@ def merged_states(
     >>> merged_states(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).fields
     (array([ 6, 11]), array([3, 4]))
     """
-    compiled = _with_states_as_values(state_of(aggregation, dtypes))
-    return _states(aggregation, compiled, parts.fields, parts.nulls, windows, threads)
+    return _merging(aggregation, dtypes, parts, windows, threads).states()
 
 
 # -- states that go in, or come out --------------------------------------------------------------
@@ -167,39 +165,48 @@ def _more(compiled: RowAlgebra) -> str:
 # -- running it ---------------------------------------------------------------------------------
 
 
-def _states(
-    aggregation: Aggregation,
-    compiled: Compiled,
-    data: tuple[NDArray[Any], ...],
-    mask: NDArray[np.uint8] | None,
-    windows: Windows,
-    threads: int,
-) -> States:
-    compiled = _with_states_as_results(compiled)
-    out, valid = _run(aggregation, compiled, data, mask, windows, threads, states=True)
-    if valid.all():
-        return States(out)
-    missing = valid == 0
-    for o in out:
-        o[missing] = 0
-    return States(out, missing)
+@dataclass(frozen=True)
+class _Work:
+    """An aggregation of numbers over windows: of values, or of states for values."""
+
+    aggregation: Aggregation
+    compiled: Compiled
+    data: tuple[NDArray[Any], ...]
+    mask: NDArray[np.uint8] | None
+    windows: Windows
+    threads: int
+
+    def results(
+        self, *, states: bool = False
+    ) -> tuple[tuple[NDArray[Any], ...], NDArray[np.uint8]]:
+        """What the loop writes, and where there is a result."""
+        check_sums(self.aggregation, self.data[0], self.mask, self.windows, self.threads)
+        compiled, mask = self.compiled, self.mask
+        if states:
+            compiled = _with_states_as_results(compiled)
+        if mask is None and isinstance(compiled, Monoid):
+            # One kernel for parts with nulls and without: a worker compiles less before it begins.
+            mask = np.zeros(len(self.data[0]), np.uint8)
+        return run_loop(
+            self.aggregation, compiled, self.data, mask, self.windows, self.threads, states=states
+        )
+
+    def states(self) -> States:
+        """The states of the windows."""
+        fields, valid = self.results(states=True)
+        if valid.all():
+            return States(fields)
+        missing = valid == 0
+        for field in fields:
+            field[missing] = 0
+        return States(fields, missing)
 
 
-def _run(
-    aggregation: Aggregation,
-    compiled: Compiled,
-    data: tuple[NDArray[Any], ...],
-    mask: NDArray[np.uint8] | None,
-    windows: Windows,
-    threads: int,
-    *,
-    states: bool = False,
-) -> tuple[tuple[NDArray[Any], ...], NDArray[np.uint8]]:
-    check_sums(aggregation, data[0], mask, windows, threads)
-    if mask is None and isinstance(compiled, Monoid):
-        # One kernel for parts with nulls and without: a worker compiles less before it begins.
-        mask = np.zeros(len(data[0]), np.uint8)
-    return run_loop(aggregation, compiled, data, mask, windows, threads, states=states)
+def _merging(
+    aggregation: Aggregation, dtypes: Sequence[str], parts: States, windows: Windows, threads: int
+) -> _Work:
+    compiled = _with_states_as_values(state_of(aggregation, dtypes))
+    return _Work(aggregation, compiled, parts.fields, parts.nulls, windows, threads)
 
 
 # -- what goes in -------------------------------------------------------------------------------

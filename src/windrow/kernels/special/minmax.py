@@ -28,13 +28,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.compiled import compiled, inner
+from windrow.compiled import inner
 from windrow.kernels.special import Array
 
 BLOCK = 64
 # Eight blocks: the tile's buffers (18 KB) stay in the first-level cache.
 TILE = 512
 SHORT = 128
+SCRATCH = 5, TILE + SHORT  # the shape of what the kernels work in
 LOWEST = -(2**63)
 HIGHEST = 2**63 - 1
 INFINITY_BITS = 0x7FF0000000000000
@@ -50,16 +51,17 @@ def key_of(bits: int, order: Order) -> int:
     order; NaN, whatever its sign and payload, becomes the highest key.
     """
     flip, floating = order
+    # What depends on `floating` is the same for all rows: none has to ask, and vectors can be used.
+    infinity = INFINITY_BITS if floating else HIGHEST
     key = bits ^ ((bits >> 63) & (HIGHEST if floating else 0))
-    if floating and bits & HIGHEST > INFINITY_BITS:
-        key = HIGHEST
-    return key ^ flip
+    return (HIGHEST if bits & HIGHEST > infinity else key) ^ flip
 
 
 @inner
 def rank_of(bits: int, order: Order) -> int:
     """The key of a value, the same for both zeros."""
-    return key_of(0 if order[1] and bits == LOWEST else bits, order)
+    negative_zero = LOWEST if order[1] else 0
+    return key_of(0 if bits == negative_zero else bits, order)
 
 
 @inner
@@ -115,7 +117,7 @@ def _fourfold(source: Array, target: Array, k: int, size: int) -> None:
         into[i] = max(max(source[i], b[i]), max(c[i], d[i]))
 
 
-@inner
+@inner(apart=True)
 def _column_maxima(rows: Array, target: Array, first: int, step: int) -> None:
     """Maxima of each entry and those 8, 16, … before it in its block; after it for a step of -8."""
     # Indices are unsigned, and so never negative (see _fourfold), and the number of columns is
@@ -146,10 +148,15 @@ def _suffixes(totals: Array, suffix: Array, size: int) -> None:
 
 
 @inner
-def _short(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) -> None:
-    """Windows of at most 128 values: two overlapping powers of two. log₂ w passes."""
-    source = np.empty(TILE + SHORT, np.int64)
-    target = np.empty(TILE + SHORT, np.int64)
+def short_extremes(
+    bits: Array, w: int, start: int, stop: int, order: Order, scratch: Array, out: Array
+) -> None:
+    """Windows of at most 128 values: two overlapping powers of two. log₂ w passes.
+
+    `scratch` has the shape SCRATCH.
+    """
+    source = scratch[0]
+    target = scratch[1]
     for first in range(start, stop, TILE):
         last = min(first + TILE, stop)
         size = last - first + w - 1
@@ -173,23 +180,29 @@ def _short(bits: Array, w: int, start: int, stop: int, order: Order, out: Array)
 
 
 @inner
-def _long(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) -> None:
-    """Windows of more than 128 values: suffix, mid and prefix.
+def long_extremes(
+    bits: Array, w: int, start: int, stop: int, order: Order, scratch: Array, out: Array
+) -> None:
+    """Windows of more than 128 values: suffix, mid and prefix. O(1) a row.
 
     With w-1 = 64 s + t, row j of block b begins in block b-s-1 if j < t, else in block b-s, so
     that the blocks from b-s, or from b-s+1, to b-1 are whole.
     """
     s = (w - 1) // BLOCK
     t = (w - 1) % BLOCK
-    clipped = np.empty(TILE, np.int64)
-    pairs = np.empty(TILE + 7, np.int64)
-    eights = np.empty(TILE + 7, np.int64)
-    prefix = np.empty(TILE, np.int64)
-    suffixes = np.full(BLOCK + TILE, LOWEST, np.int64)
+    clipped = scratch[0]
+    pairs = scratch[1]
+    eights = scratch[2]
+    prefix = scratch[3]
+    suffixes = scratch[4]
+    for j in range(suffixes.size):
+        suffixes[j] = LOWEST
     # As many as there are blocks will do, if the window is longer than all the bits.
     room = min(s, bits.size // BLOCK + TILE // BLOCK + 1)
     chunk = np.empty(room, np.int64)  # of the blocks of the chunk so far,
-    suffix = np.full(room + 1, LOWEST, np.int64)  # and of the suffixes of the chunk before
+    suffix = np.empty(room + 1, np.int64)  # and of the suffixes of the chunk before
+    for k in range(suffix.size):
+        suffix[k] = LOWEST
 
     # The chunk before that of the first row has to be gone through for its suffixes.
     boundary = max(start // BLOCK // s - 1, 0) * s
@@ -202,10 +215,10 @@ def _long(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) 
             _fourfold(pairs, eights, 2, TILE + 7)
             for j in range(BLOCK):
                 suffixes[j] = suffixes[TILE + j]
-            _column_maxima(eights[7:], suffixes[BLOCK:], 56, -8)
+            _column_maxima(eights[7 : TILE + 7], suffixes[BLOCK:], 56, -8)
         _load(bits, first - 7, first + TILE, order, True, pairs)
         _fourfold(pairs, eights, 2, TILE + 7)
-        _column_maxima(eights[7:], prefix, 0, 8)
+        _column_maxima(eights[7 : TILE + 7], prefix, 0, 8)
         inside = first >= start and first + TILE <= stop
         rows = out[first : first + TILE] if inside else clipped
         for b in range(TILE // BLOCK):
@@ -228,15 +241,3 @@ def _long(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) 
         if not inside and first + TILE > start:
             for i in range(max(start, first), min(stop, first + TILE)):
                 out[i] = rows[i - first]
-
-
-@compiled(inline="always")
-def rolling_extremes(bits: Array, w: int, start: int, stop: int, order: Order, out: Array) -> None:
-    """out[i] are the bits of the maximum of the last w values up to i; O(1) a row.
-
-    Of the minimum for a flip of −1.
-    """
-    if w <= SHORT:
-        _short(bits, w, start, stop, order, out)
-    else:
-        _long(bits, w, start, stop, order, out)

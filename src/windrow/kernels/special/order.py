@@ -72,26 +72,27 @@ def _insertion(keys: Array, rows: Array) -> None:
 @inner
 def _by_bytes(keys: Array, rows: Array, other_keys: Array, other: Array, counts: Array) -> bool:
     """Sort by each byte in turn, from one pair of arrays to the other; whether it ended there."""
-    counts[:] = 0
+    differing = np.uint64(0)
     for i in range(keys.size):
-        key = keys[i]
-        for byte in range(8):
-            counts[byte, (key >> np.uint64(8 * byte)) & np.uint64(255)] += 1
+        differing |= keys[i] ^ keys[0]
     moved = False
     for byte in range(8):
         shift = np.uint64(8 * byte)
-        count = counts[byte]
-        if count[(keys[0] >> shift) & np.uint64(255)] == keys.size:
+        if (differing >> shift) & np.uint64(255) == 0:
             continue
+        for digit in range(256):
+            counts[digit] = 0
+        for i in range(keys.size):
+            counts[(keys[i] >> shift) & np.uint64(255)] += 1
         before = 0
         for digit in range(256):
-            here = count[digit]
-            count[digit] = before
+            here = counts[digit]
+            counts[digit] = before
             before += here
         for i in range(keys.size):
             digit = (keys[i] >> shift) & np.uint64(255)
-            place = count[digit]
-            count[digit] = place + 1
+            place = counts[digit]
+            counts[digit] = place + 1
             other_keys[place] = keys[i]
             other[place] = rows[i]
         keys, other_keys = other_keys, keys
@@ -114,14 +115,16 @@ def sort_segments(
     keys = np.empty(longest, np.uint64)
     other_keys = np.empty(longest, np.uint64)
     other_rows = np.empty(longest, np.int32)
-    counts = np.empty((8, 256), np.int64)
+    counts = np.empty(256, np.int64)
     for s in range(begin, stop):
         rows = order[starts[s] : starts[s + 1]]
         n = rows.size
         falls = False
         previous = LOWEST
+        for i in range(n):  # by itself: it waits for memory, and waits for many rows at once
+            keys[i] = np.uint64(bits[np.uint32(rows[i])])
         for i in range(n):
-            rank = rank_of(bits[rows[i]], (0, floating))
+            rank = rank_of(np.int64(keys[i]), (0, floating))
             falls |= rank < previous
             previous = rank
             keys[i] = np.uint64(rank) ^ np.uint64(0x8000000000000000)

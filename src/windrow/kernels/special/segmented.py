@@ -8,6 +8,9 @@ for segments of 10 rows), so there are two simpler ways:
     a segment of less than w rows   every window begins where the segment does: a running total
     one of at most 64 rows          its windows are gone through, or it is one tile
 
+Short windows and long ones have kernels of their own, and only the one that is asked for is
+compiled.
+
 With them, 5·10⁵ segments of 10 rows take 3 (maxima, sums) to 9 ns (deviations) a row. Sums and
 variances group their values as the kernels do, whatever the length of a segment: a segment that
 comes in pieces has the same bits.
@@ -16,60 +19,88 @@ comes in pieces has the same bits.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from windrow.compiled import compiled
 from windrow.kernels.special import Array
 from windrow.kernels.special.bounded import growing_sums
-from windrow.kernels.special.minmax import LOWEST, Order, key_of, rolling_extremes, value_of
-from windrow.kernels.special.sums import (
-    BLOCK,
-    COMPENSATED,
-    STRIP,
-    long_sums,
-    short_sums,
+from windrow.kernels.special.minmax import (
+    LOWEST,
+    Order,
+    key_of,
+    long_extremes,
+    short_extremes,
+    value_of,
 )
-from windrow.kernels.special.variance import (
-    rolling_variances,
-    short_variances,
-    variance_of,
-)
+from windrow.kernels.special.minmax import SCRATCH as EXTREMES_SCRATCH
+from windrow.kernels.special.minmax import SHORT as SHORT_EXTREMES
+from windrow.kernels.special.sums import BLOCK, COMPENSATED, STRIP, long_sums, short_sums
+from windrow.kernels.special.variance import long_variances, short_variances, variance_of
 from windrow.windows.bounds import last_at
 
 SHORT = 64
 
 
-@compiled
+# -- extrema -------------------------------------------------------------------------------------
+
+
+def _extremes_by(rolling: Any) -> Any:
+    """A compiled function over segments, of which `rolling` does the long ones."""
+
+    @compiled
+    def segments(
+        bits: Array,
+        starts: Array,
+        w: int,
+        start: int,
+        stop: int,
+        order: Order,
+        scratch: Array,
+        out: Array,
+    ) -> None:
+        s = last_at(starts, start)
+        while s < starts.size - 1 and starts[s] < stop:
+            first = max(start - starts[s], 0)
+            last = min(stop, starts[s + 1]) - starts[s]
+            part = bits[starts[s] : starts[s + 1]]
+            row = out[starts[s] : starts[s + 1]]
+            if part.size <= w:
+                highest = LOWEST
+                for i in range(first):
+                    highest = max(highest, key_of(part[i], order))
+                for i in range(first, last):
+                    highest = max(highest, key_of(part[i], order))
+                    row[i] = value_of(highest, order)
+            elif part.size <= SHORT:
+                for i in range(first, last):
+                    highest = LOWEST
+                    for j in range(max(i + 1 - w, 0), i + 1):
+                        highest = max(highest, key_of(part[j], order))
+                    row[i] = value_of(highest, order)
+            else:
+                rolling(part, w, first, last, order, scratch, row)
+            s += 1
+
+    return segments
+
+
+short_segment_extremes = _extremes_by(short_extremes)
+long_segment_extremes = _extremes_by(long_extremes)
+
+
 def segment_extremes(
     bits: Array, starts: Array, w: int, start: int, stop: int, order: Order, out: Array
 ) -> None:
     """out[i] is the maximum of the last w rows of i's segment (minimum for a flip of −1)."""
-    s = last_at(starts, start)
-    while s < starts.size - 1 and starts[s] < stop:
-        first = max(start - starts[s], 0)
-        last = min(stop, starts[s + 1]) - starts[s]
-        part = bits[starts[s] : starts[s + 1]]
-        row = out[starts[s] : starts[s + 1]]
-        if part.size <= w:
-            highest = LOWEST
-            for i in range(first):
-                highest = max(highest, key_of(part[i], order))
-            for i in range(first, last):
-                highest = max(highest, key_of(part[i], order))
-                row[i] = value_of(highest, order)
-        elif part.size <= SHORT:
-            for i in range(first, last):
-                highest = LOWEST
-                for j in range(max(i + 1 - w, 0), i + 1):
-                    highest = max(highest, key_of(part[j], order))
-                row[i] = value_of(highest, order)
-        else:
-            rolling_extremes(part, w, first, last, order, row)
-        s += 1
+    run = short_segment_extremes if w <= SHORT_EXTREMES else long_segment_extremes
+    run(bits, starts, w, start, stop, order, np.empty(EXTREMES_SCRATCH, np.int64), out)
 
 
-@compiled(error_model="numpy")
+# -- sums ----------------------------------------------------------------------------------------
+
+
 def segment_sums(
     values: Array,
     starts: Array,
@@ -84,19 +115,57 @@ def segment_sums(
 
     `scratch` is longer than any segment of at most w rows.
     """
-    strips = np.empty((2, STRIP + BLOCK))
+    if w <= BLOCK:
+        strips = np.empty((2, STRIP + BLOCK))
+        short_segment_sums(values, starts, w, start, stop, mean, strips, out)
+    else:
+        long_segment_sums(values, starts, w, start, stop, mean, scratch, out)
+
+
+@compiled(error_model="numpy")
+def short_segment_sums(
+    values: Array,
+    starts: Array,
+    w: int,
+    start: int,
+    stop: int,
+    mean: bool,
+    strips: Array,
+    out: Array,
+) -> None:
+    """The same for windows of at most 64 rows."""
     s = last_at(starts, start)
     while s < starts.size - 1 and starts[s] < stop:
         first = max(start - starts[s], 0)
         last = min(stop, starts[s + 1]) - starts[s]
         part = values[starts[s] : starts[s + 1]]
         row = out[starts[s] : starts[s + 1]]
-        if w <= BLOCK:
-            short_sums(part, w, first, last, 1.0, strips, row)
-            if mean:
-                for i in range(first, last):
-                    row[i] /= min(i + 1, w)
-        elif part.size <= BLOCK or part.size < w < COMPENSATED:
+        short_sums(part, w, first, last, strips, row)
+        if mean:
+            for i in range(first, last):
+                row[i] /= min(i + 1, w)
+        s += 1
+
+
+@compiled(error_model="numpy")
+def long_segment_sums(
+    values: Array,
+    starts: Array,
+    w: int,
+    start: int,
+    stop: int,
+    mean: bool,
+    scratch: Array,
+    out: Array,
+) -> None:
+    """The same for windows of more than 64 rows."""
+    s = last_at(starts, start)
+    while s < starts.size - 1 and starts[s] < stop:
+        first = max(start - starts[s], 0)
+        last = min(stop, starts[s + 1]) - starts[s]
+        part = values[starts[s] : starts[s + 1]]
+        row = out[starts[s] : starts[s + 1]]
+        if part.size <= BLOCK or part.size < w < COMPENSATED:
             growing_sums(part[:last], scratch)
             sums = scratch[1:]
             for i in range(first, last):
@@ -112,7 +181,9 @@ def segment_sums(
         s += 1
 
 
-@compiled(error_model="numpy")
+# -- variances -----------------------------------------------------------------------------------
+
+
 def segment_variances(
     values: Array, starts: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
 ) -> bool:
@@ -120,18 +191,59 @@ def segment_variances(
 
     Returns whether a variance of more values is not finite.
     """
-    odd = False
+    run = short_segment_variances if w <= BLOCK else long_segment_variances
     strips = np.empty((6, STRIP + BLOCK))
+    odd: bool = run(values, starts, w, ddof, start, stop, root, strips, out)
+    return odd
+
+
+@compiled(error_model="numpy")
+def short_segment_variances(
+    values: Array,
+    starts: Array,
+    w: int,
+    ddof: int,
+    start: int,
+    stop: int,
+    root: bool,
+    strips: Array,
+    out: Array,
+) -> bool:
+    """The same for windows of at most 64 rows."""
+    odd = False
     s = last_at(starts, start)
     while s < starts.size - 1 and starts[s] < stop:
         first = max(start - starts[s], 0)
         last = min(stop, starts[s + 1]) - starts[s]
         part = values[starts[s] : starts[s + 1]]
         row = out[starts[s] : starts[s + 1]]
-        if w <= BLOCK:
-            odd |= short_variances(part, w, ddof, first, last, root, strips, row)
-        elif part.size <= BLOCK:
-            # The first block of `rolling_variances`: every window begins with the segment.
+        odd |= short_variances(part, w, ddof, first, last, root, strips, row)
+        s += 1
+    return odd
+
+
+@compiled(error_model="numpy")
+def long_segment_variances(
+    values: Array,
+    starts: Array,
+    w: int,
+    ddof: int,
+    start: int,
+    stop: int,
+    root: bool,
+    strips: Array,
+    out: Array,
+) -> bool:
+    """The same for windows of more than 64 rows."""
+    odd = False
+    s = last_at(starts, start)
+    while s < starts.size - 1 and starts[s] < stop:
+        first = max(start - starts[s], 0)
+        last = min(stop, starts[s + 1]) - starts[s]
+        part = values[starts[s] : starts[s + 1]]
+        row = out[starts[s] : starts[s + 1]]
+        if part.size <= BLOCK:
+            # The first block of `long_variances`: every window begins with the segment.
             deviations = strips[0, : part.size]
             squares = strips[1, : part.size]
             for i in range(part.size):
@@ -147,6 +259,6 @@ def segment_variances(
                 if root:
                     row[i] = math.sqrt(row[i])
         else:
-            odd |= rolling_variances(part, w, ddof, first, last, root, row)
+            odd |= long_variances(part, w, ddof, first, last, root, row)
         s += 1
     return odd

@@ -112,7 +112,7 @@ def _two_sum(a: float, b: float) -> tuple[float, float]:
     return total, (a - (total - t)) + (b - t)
 
 
-@inner
+@inner(apart=True)
 def _block_totals(
     tile: Array, compensated: bool, prefix: Array, totals: Array, scratch: Array
 ) -> None:
@@ -167,9 +167,7 @@ def _chunk_suffixes(totals: Array, suffix: Array, size: int) -> None:
 
 
 @inner
-def short_sums(
-    values: Array, w: int, start: int, stop: int, divisor: float, scratch: Array, out: Array
-) -> None:
+def short_sums(values: Array, w: int, start: int, stop: int, scratch: Array, out: Array) -> None:
     """Windows of at most 64 values: the sums of 2, 4, 8, … values, and those that make up w.
 
     At most 2 log₂ w passes over a tile, each a vector operation; every window is a tree of its
@@ -227,9 +225,6 @@ def short_sums(
                     into[i] = a[i] + b[i]
                 k *= 2
             power, longer = longer, power
-        if divisor != 1.0:
-            for i in range(row.size):
-                row[i] /= divisor
 
 
 @inner

@@ -35,7 +35,7 @@ import math
 
 import numpy as np
 
-from windrow.compiled import compiled, inner
+from windrow.compiled import inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.sums import (
     BLOCK,
@@ -204,8 +204,13 @@ def _chunk_suffixes(chunk: Array, suffix: Array, size: int, anchor: float) -> No
 
 
 @inner(error_model="numpy")
-def _long(values: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array) -> bool:
-    """Windows of more than 64 values: suffix, mid and prefix, as in `sums`.
+def long_variances(
+    values: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
+) -> bool:
+    """Windows of more than 64 values: suffix, mid and prefix, as in `sums`. O(1) a row.
+
+    Roots are taken while the variances are in the cache. Returns whether a variance of more than
+    ddof values is not finite.
 
     The means of runs of whole blocks are kept less the last value before the chunk's boundary
     (the very first value in the first chunk). It lies in every window that uses them: if no block
@@ -336,20 +341,3 @@ def _long(values: Array, w: int, ddof: int, start: int, stop: int, root: bool, o
             for i in range(rows.size):
                 rows[i] = math.sqrt(rows[i])
     return odd
-
-
-@compiled(error_model="numpy", inline="always")
-def rolling_variances(
-    values: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
-) -> bool:
-    """out[i] is the variance of the last w values up to i, or its root; NaN for ≤ ddof.
-
-    O(1) a row, w/11 numbers of scratch. Roots are taken while the variances are in the cache.
-    Returns whether a variance of more values is not finite.
-    """
-    if start >= stop:
-        return False
-    if w <= BLOCK:
-        scratch = np.empty((6, STRIP + BLOCK))
-        return short_variances(values, w, ddof, start, stop, root, scratch, out)
-    return _long(values, w, ddof, start, stop, root, out)
