@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.base import NOTHING, Aggregator, plus
 from windrow.errors import EmptyWindow
 
 Combine = Callable[[State, State], State]
+Rotation = tuple[Combine, "Cell", "Cell", "Cell"]  # the rest of left ++ reversed(right) ++ acc
 Packed = tuple[list[tuple[State, State, list[int]]], list[int]]
 
 
@@ -28,38 +29,27 @@ class Cell:
     @property
     def tail(self) -> Cell | None:
         """What follows; forces the suspension."""
-        if isinstance(self._tail, Rotation):
-            self._tail = self._tail.forced()
-        return self._tail
+        tail = self._tail
+        if isinstance(tail, tuple):
+            combine, left, right, acc = tail
+            tail = self._tail = rotated(combine, left.tail, right.tail, acc)
+        return tail
 
     @property
     def suspended(self) -> bool:
         """Whether the tail is still to be computed."""
-        return isinstance(self._tail, Rotation)
+        return isinstance(self._tail, tuple)
 
     @property
     def linked(self) -> tuple[Cell, ...]:
         """The cells that it points to: none, its tail, or the three of its suspended rotation."""
-        if isinstance(self._tail, Rotation):
-            return self._tail.left, self._tail.right, self._tail.acc
+        if isinstance(self._tail, tuple):
+            return self._tail[1:]
         return () if self._tail is None else (self._tail,)
 
     def link(self, combine: Combine, *cells: Cell) -> None:
         """Let it point to the cells that `linked` returned."""
-        self._tail = Rotation(combine, *cells) if len(cells) == 3 else cells[0]
-
-
-class Rotation(NamedTuple):
-    """The suspended rest of left ++ reversed(right) ++ acc, without their first cells."""
-
-    combine: Combine
-    left: Cell
-    right: Cell
-    acc: Cell
-
-    def forced(self) -> Cell:
-        """Return its first cell."""
-        return rotated(self.combine, self.left.tail, self.right.tail, self.acc)
+        self._tail = (combine, *cells) if len(cells) == 3 else cells[0]
 
 
 def rotated(combine: Combine, left: Cell | None, right: Cell | None, acc: Cell | None) -> Cell:
@@ -69,7 +59,7 @@ def rotated(combine: Combine, left: Cell | None, right: Cell | None, acc: Cell |
     if left is None:
         return moved
     whole = plus(combine, combine(left.agg, right.agg), aggregate_of(acc))
-    return Cell(left.state, whole, Rotation(combine, left, right, moved))
+    return Cell(left.state, whole, (combine, left, right, moved))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

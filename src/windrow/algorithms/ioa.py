@@ -102,7 +102,7 @@ class Ioa(Aggregator):
             return moved
         whole = self._plus(self._combine(left.agg, right.agg), aggregate_of(acc))
         cell = _Cell(left.state, whole, None)
-        cell.link(left, right, moved)
+        cell.suspended, cell.left, cell.right, cell.acc = True, left, right, moved
         return cell
 
     def _force(self, cell: _Cell) -> None:
