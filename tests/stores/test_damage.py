@@ -90,6 +90,7 @@ def test_damaged_files(tmp_path: Path, kind: str) -> None:
 def test_hundreds_of_damaged_files(
     tmp_path: Path, kind: str, record_property: Callable[[str, object], None]
 ) -> None:
+    """One file of a store is cut off, removed, or changed in places; it is opened and compared."""
     outcomes = outcomes_of_damage(tmp_path, kind, 360).outcomes
     record_property("damaged files", outcomes.total())
     record_property("told as an error", outcomes["told"])

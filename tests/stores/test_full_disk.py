@@ -27,6 +27,7 @@ def can_mount(folder: Path) -> bool:
 def test_a_full_disk(
     kind: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
+    """The disk of an open store is filled while a window is written, and has room again later."""
     if not can_mount(tmp_path):
         pytest.skip("a small disk cannot be mounted here: needs unshare and user namespaces")
     script = f"mount -t tmpfs -o size=32m tmpfs '{tmp_path}' && exec \"$@\""
