@@ -4,6 +4,7 @@
 # make bench   the benchmarks against other libraries; renews the figures in README.md and docs
 # make bench-papers  the papers' experiments
 # make test-all  the tests with the slow ones
+# make faults    the fault suite, up to 15 minutes: kills, damage, full disks; writes docs/reliability.md
 # make explore   the tests on examples that no run has drawn before
 
 PYTHON ?= python3
@@ -11,7 +12,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-all explore lint format clean java redis
+.PHONY: demo test test-all explore faults lint format clean java redis
 
 demo: $(READY) java
 	@$(BIN)/windrow demo --output build/demo
@@ -27,6 +28,10 @@ test-all: $(READY) java redis
 
 explore: $(READY) java redis
 	@HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n auto -m "not slow"
+
+faults: $(READY) java redis
+	@echo "windrow: running the fault suite, up to 15 minutes; writes docs/reliability.md"
+	@$(BIN)/python -m tests.faults
 
 lint: $(READY)
 	@$(BIN)/ruff check .
