@@ -48,6 +48,9 @@ class FaultSuite:
         self._end, self._case = time.monotonic() + whole, case
         self.cases: dict[str, Case] = {}
 
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items.sort(key=lambda item: "spark" in item.nodeid)  # what takes longest comes last
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
             self.cases[item.nodeid] = Case(name_of(item), first_line(getattr(item, "obj", None)))
