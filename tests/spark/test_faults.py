@@ -179,7 +179,7 @@ def same_as_a_table(spark: SparkSession, where: Path, rows: int, marks: dict[str
     register_events(spark)
     for name in marks:
         got = spark.read.parquet(str(where / name)).toArrow()
-        want = events(spark.read, rows).transform(QUERIES[name]).toArrow()
+        want = QUERIES[name](events(spark.read, rows).toArrow())
         mark = pa.scalar(dt.datetime.fromisoformat(marks[name]), pa.timestamp("us", "UTC"))
         final = want.filter(FINAL[name](want, mark))
         assert final.num_rows > 0.5 * want.num_rows
