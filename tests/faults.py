@@ -127,7 +127,8 @@ def report(cases: list[Case], seconds: float) -> str:
     return (
         f"{passed} of {len(cases)} cases passed, in {seconds / 60:.0f} minutes.\n\n"
         f"{as_markdown(rows)}\n\n"
-        f"<sub>{here['cpu']}, {here['cores']} cores, {here['system']}; {listed}; "
+        f"<sub>{here['cpu']}, {here['cores']} cores, {here['system']}, load "
+        f"{here['load_before'] or 0:.0f}; {listed}; "
         f"{here['when']}.</sub>\n"
     )
 
