@@ -24,7 +24,13 @@ ROOT = Path(__file__).parents[2]
 STORES: dict[str, Any] = {"rocks": RocksStore, "lmdb": LmdbStore}
 DONE = 3000
 WAYS = ["flip", "truncate", "zero", "noise", "remove"]
-NOTES = ("LOG", "LOCK", "lock.mdb", "window-")  # files that hold nothing of the windows
+NOTES = (
+    "LOG",
+    "LOCK",
+    "lock.mdb",
+    "window-",
+    "windrow-lock",
+)  # files that hold nothing of the windows
 
 
 def written_store(folder: Path, kind: str) -> None:

@@ -206,7 +206,8 @@ def _forget_stores() -> None:
     """
     for store in tuple(_stores):
         store.forked = True
-        store._forget()
+        if not store._closed:
+            store._forget()
 
 
 if hasattr(os, "register_at_fork"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -14,19 +13,7 @@ from typing import IO
 from windrow.errors import whole_number
 from windrow.stores.base import Pairs, Store, extra
 from windrow.stores.errors import CorruptValue, StoreError, WindowInUse
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: IO[str]) -> None:
-        file.seek(1 << 20)  # far behind the text: what is locked cannot be read there
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _lock(file: IO[str]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
+from windrow.stores.file_lock import FileLock
 
 _DATA = "data.mdb"  # LMDB's own name for it
 _WINDOW_LOCK = "window-{}.lock"
@@ -56,9 +43,12 @@ class LmdbStore(Store):
         self._locks: dict[str, FileLock] = {}
         try:
             os.makedirs(self.path, exist_ok=True)
-            self._check_there()
+        except OSError as error:
+            raise self._error("opened", error) from error
+        self._check_there()
+        try:
             self._env = self._lmdb.open(self.path, map_size=self.map_size, metasync=False)
-        except (self._lmdb.Error, PermissionError, NotADirectoryError) as error:
+        except self._lmdb.Error as error:
             raise self._error("opened", error) from error
         try:
             self._check_length()
@@ -163,38 +153,6 @@ class LmdbStore(Store):
 
     def __repr__(self) -> str:
         return f"LmdbStore({self.path!r})"
-
-
-class FileLock:
-    """A lock that the operating system takes back when its owner dies, however it dies.
-
-    It holds the file `path` until `release`; an error names `what` if another process has it.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     lock = FileLock(folder + "/lock", "the door")
-    ...     try: FileLock(folder + "/lock", "the door")
-    ...     except WindowInUse as error: print(str(error).split(":")[0])
-    ...     lock.release()
-    the door is in use
-    """
-
-    def __init__(self, path: str, what: str) -> None:
-        self._file = open(path, "a+", encoding="utf-8")  # noqa: SIM115  # held until release
-        try:
-            _lock(self._file)
-        except OSError:
-            self._file.seek(0)
-            owner = self._file.read().strip() or "unknown"
-            self._file.close()
-            raise WindowInUse(f"{what} is in use: process {owner} has it") from None
-        self._file.truncate(0)
-        self._file.write(f"{os.getpid()}\n")
-        self._file.flush()
-
-    def release(self) -> None:
-        """Let others hold it. The file stays: removing it would race with one who opens it."""
-        self._file.close()
 
 
 # -- the pages of a file that is too short -------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from windrow.stores.base import Pairs, Store, extra
 from windrow.stores.encoding import decode, encode
 from windrow.stores.errors import CorruptValue, StoreError, WindowInUse
+from windrow.stores.file_lock import FileLock
 
 Result = TypeVar("Result")
 
@@ -21,7 +22,7 @@ _MEMTABLE = 4 << 20
 _CACHE = 8 << 20
 _PAGE = 1024  # entries that a scan reads at once
 _MARGIN = 1 << 20  # what RocksDB writes beside its log when it is opened
-_CONFIRMED = "windrow-confirmed"  # a file beside those of RocksDB
+_CONFIRMED, _LOCK = "windrow-confirmed", "windrow-lock"  # files beside those of RocksDB
 
 
 class RocksStore(Store):
@@ -48,14 +49,18 @@ class RocksStore(Store):
         self._opening = threading.Lock()
         try:
             os.makedirs(self.path, exist_ok=True)
+            # RocksDB's own lock is free for a moment when the database is opened anew
+            self._lock_file = FileLock(os.path.join(self.path, _LOCK), repr(self))
             path = os.path.join(self.path, _CONFIRMED)
             self._confirmed = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
+        except StoreError:
+            raise
         except OSError as error:
-            raise self._error("opened", error) from error
+            raise StoreError(f"{self!r} cannot be opened: {error}") from error
         try:
             self._db = self._opened()
         except BaseException:
-            os.close(self._confirmed)
+            self._close_files()
             raise
 
     def _opened(self) -> Any:
@@ -222,11 +227,18 @@ class RocksStore(Store):
         except Exception as error:
             raise self._error("closed", error) from error
         finally:
-            os.close(self._confirmed)
+            self._close_files()
+
+    def _close_files(self) -> None:
+        os.close(self._confirmed)
+        self._lock_file.release()
 
     def _forget(self) -> None:
+        if not hasattr(self, "_db"):
+            return
+        self._close_files()  # those of this process: the parent still has the lock
         # RocksDB ends the process when it is closed without its threads: it is never freed
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(getattr(self, "_db", None)))
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._db))
 
     def __repr__(self) -> str:
         return f"RocksStore({self.path!r})"
