@@ -4,6 +4,7 @@
 # make bench   the benchmarks against other libraries; renews the figures in README.md and docs
 # make bench-papers  the papers' experiments
 # make test-all  the tests with the slow ones
+# make faults    the fault suite, up to 15 minutes: kills, damage, full disks; writes docs/reliability.md
 # make explore   the tests on examples that no run has drawn before
 # make test-pandas  the tests of frames with pandas 3 (the others run with pandas 2, as Spark asks)
 # make test-extras  each extra by itself, in an environment of its own
@@ -13,7 +14,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-all test-pandas test-extras explore lint format clean java redis
+.PHONY: demo test test-all test-pandas test-extras explore faults lint format clean java redis
 
 demo: $(READY) java
 	@$(BIN)/windrow demo --output build/demo
@@ -40,6 +41,10 @@ test-extras: $(READY) java redis
 
 explore: $(READY) java redis
 	@HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n auto -m "not slow"
+
+faults: $(READY) java redis
+	@echo "windrow: running the fault suite, up to 15 minutes; writes docs/reliability.md"
+	@$(BIN)/python -m tests.faults
 
 lint: $(READY)
 	@$(BIN)/ruff check .

@@ -1,8 +1,9 @@
 """A stream that writes files, made to be killed: ``python -m tests.spark.streaming_job DIR``.
 
-Every query of `QUERIES` runs over the same events with a checkpoint and a sink of its own under
-DIR. Lines on the standard output tell how far it is: ``running``, ``batch`` for each micro-batch,
-and with ``--end``, which reads to the last row and stops, ``done`` and each query's watermark.
+Every query of `QUERIES`, or the one given by ``--only``, runs over the same events with a
+checkpoint and a sink of its own under DIR. Lines on the standard output tell how far it is:
+``running``, ``batch`` for each micro-batch, and with ``--end``, which reads to the last row and
+stops, ``done`` and each query's watermark.
 """
 
 from __future__ import annotations
@@ -54,11 +55,13 @@ def main() -> None:
     parser.add_argument("--batch", type=int, required=True, help="rows in a micro-batch, at most")
     parser.add_argument("--tasks", type=int, default=1, help="of each query, at a time")
     parser.add_argument("--end", action="store_true")
+    parser.add_argument("--only", choices=QUERIES, help="one query in place of all")
     job = parser.parse_args()
     spark = session(job.master, job.tasks)
-    streams = [started(spark, name, job) for name in QUERIES]
+    names = [job.only] if job.only else list(QUERIES)
+    streams = [started(spark, name, job) for name in names]
     say("running")
-    batch = dict.fromkeys(QUERIES, -1)
+    batch = dict.fromkeys(names, -1)
     while any(stream.isActive for stream in streams):
         for stream in streams:
             news = stream.lastProgress

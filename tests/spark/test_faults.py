@@ -16,8 +16,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ ROOT = Path(__file__).parents[2]
 PROC = Path("/proc")
 MODULE = "tests.spark.streaming_job"
 PATIENCE = 300.0
+KILLING, MOST_KILLS = 60.0, 20  # as many kills as there are seconds for, and three at least
 KEYS = {"rows": ["id"], "hops": ["key", "window_start"]}  # what no two rows have in common
 FINAL = {  # by the watermark
     "rows": lambda table, mark: pc.less(table.column("ts"), mark),
@@ -130,14 +131,28 @@ def processes(session: int) -> list[int]:
     return found
 
 
-def executors(session: int) -> list[int]:
-    def command(pid: int) -> str:
-        try:
-            return (PROC / str(pid) / "cmdline").read_text()
-        except OSError:
-            return ""
+def command(pid: int) -> str:
+    try:
+        return (PROC / str(pid) / "cmdline").read_text()
+    except OSError:
+        return ""
 
+
+def executors(session: int) -> list[int]:
     return [pid for pid in processes(session) if "CoarseGrainedExecutorBackend" in command(pid)]
+
+
+def workers(session: int) -> list[int]:
+    """Python's processes that were forked from those that Java has started."""
+    daemons = [pid for pid in processes(session) if "pyspark.daemon" in command(pid)]
+    return [pid for pid in daemons if parent(pid) in daemons]
+
+
+def parent(pid: int) -> int:
+    try:
+        return int((PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def unfinished(where: Path) -> bool:
@@ -153,56 +168,80 @@ def newest(log: Path) -> int:
     return max(numbers, default=-1)
 
 
-def same_as_a_table(spark: SparkSession, where: Path, rows: int, marks: dict[str, str]) -> None:
-    """Every result that is final by the watermark is there once, no other is, and all are right."""
+def same_as_a_table(spark: SparkSession, where: Path, rows: int, marks: dict[str, str]) -> int:
+    """Every result that is final by the watermark is there once, no other is, and all are right.
+
+    Returns how many there are.
+    """
+    results = 0
     from tests.spark.streaming_job import QUERIES, events
 
     register_events(spark)
-    for name, keys in KEYS.items():
+    for name in marks:
         got = spark.read.parquet(str(where / name)).toArrow()
-        want = events(spark.read, rows).transform(QUERIES[name]).toArrow()
+        want = QUERIES[name](events(spark.read, rows).toArrow())
         mark = pa.scalar(dt.datetime.fromisoformat(marks[name]), pa.timestamp("us", "UTC"))
         final = want.filter(FINAL[name](want, mark))
         assert final.num_rows > 0.5 * want.num_rows
-        alike(got, final, keys)
+        alike(got, final, KEYS[name])
+        results += final.num_rows
+    return results
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [20])
+@pytest.mark.faults
 def test_a_driver_killed_at_random_loses_and_doubles_nothing(
-    kills: int, spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    rows = 3000 * kills  # more than are read before the last run
-    chance = random.Random(kills)
-    in_midst = 0
-    for _ in range(kills):
+    """A stream and its Java machine are killed by SIGKILL at any moment, and started again."""
+    rows = 3000 * MOST_KILLS  # more than are read before the last run
+    chance, begin = random.Random(MOST_KILLS), time.monotonic()
+    kills = in_midst = 0
+    while kills < MOST_KILLS and (kills < 3 or time.monotonic() < begin + KILLING):
         with job(tmp_path, "--rows", rows, "--batch", 500) as running:
             running.wait_for("running")
             running.wait_for("batch", times=chance.choice([0, 1, 1, 2, 2]))  # machines differ
             time.sleep(chance.uniform(0, 3))
+        kills += 1
         in_midst += unfinished(tmp_path)
     assert in_midst > 0  # else nothing was tried
     with job(tmp_path, "--rows", rows, "--batch", rows, "--end") as last:
         marks = json.loads(last.wait_for("done").removeprefix("done "))
-    same_as_a_table(spark, tmp_path, rows, marks)
+    results = same_as_a_table(spark, tmp_path, rows, marks)
+    record_property("drivers killed", kills)
+    record_property("of them in the midst of a micro-batch", in_midst)
+    record_property("results compared", results)
+    record_property("results lost, doubled or wrong", 0)  # else it has failed
 
 
 @pytest.mark.slow
-def test_an_executor_killed_in_mid_run_loses_and_doubles_nothing(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.faults
+def test_workers_and_an_executor_killed_in_mid_run_lose_and_double_nothing(
+    spark: SparkSession, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
+    """All Python workers of a stream, twice, and then an executor are killed by SIGKILL."""
     home = tmp_path / "spark"  # workers write beside what they run
     home.mkdir()
     for entry in Path(pyspark.__file__).parent.iterdir():
         (home / entry.name).symlink_to(entry)
-    cluster = ["--master", "local-cluster[2,1,1024]", "--tasks", 2]
-    rows = ["--rows", 8000, "--batch", 1000, "--end"]
+    cluster = ["--master", "local-cluster[2,1,1024]", "--tasks", 2, "--only", "rows"]
+    rows = ["--rows", 3000, "--batch", 500, "--end"]
+    killed = {"workers": 0, "executors": 0}
     with job(tmp_path, *cluster, *rows, SPARK_HOME=str(home)) as running:
-        running.wait_for("batch", times=3)
-        before = executors(running.process.pid)
-        assert len(before) == 2
-        os.kill(before[0], signal.SIGKILL)
+        session = running.process.pid
+        for batches, whom in enumerate(("workers", "workers", "executors"), start=1):
+            running.wait_for("batch", times=batches)
+            found = workers(session) if whom == "workers" else executors(session)[:1]
+            for pid in found:
+                with suppress(ProcessLookupError):  # it has just ended
+                    os.kill(pid, signal.SIGKILL)
+                    killed[whom] += 1
         marks = json.loads(running.wait_for("done").removeprefix("done "))
         after = len([line for line in running.said if line.startswith("batch")])
-    assert after > 3  # it was in mid-run
-    same_as_a_table(spark, tmp_path, 8000, marks)
+    assert killed["workers"] > 0 and killed["executors"] == 1
+    assert after > batches  # it was in mid-run
+    results = same_as_a_table(spark, tmp_path, 3000, marks)
+    record_property("workers killed", killed["workers"])
+    record_property("executors killed", killed["executors"])
+    record_property("results compared", results)
+    record_property("results lost, doubled or wrong", 0)  # else it has failed

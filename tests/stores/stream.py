@@ -3,7 +3,8 @@
     python -m tests.stores.stream KIND WHERE ALGORITHM START LOG
 
 opens the window, does the operations from START on without end, and notes in LOG how many were
-confirmed by `flush`. It is made to be killed.
+confirmed by `flush`. It is made to be killed; the next one has a window in Redis when the lease of
+the one before has run out.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from __future__ import annotations
 import os
 import random
 import sys
+import time
 from collections import deque
 
 from windrow import aggregation, aggregator
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms.stored import Stored
-from windrow.stores import LmdbStore, RocksStore, Store
+from windrow.stores import LmdbStore, RedisStore, RocksStore, Store, WindowInUse
 
 PRIME = 1_000_003
 
@@ -93,9 +95,20 @@ def open_window(store: Store, algorithm: str) -> Stored:
     return swag
 
 
+def open_store(kind: str, where: str) -> Store:
+    if kind == "redis":
+        return RedisStore(where, patience=1, lease=1.5)
+    return RocksStore(where) if kind == "rocks" else LmdbStore(where)
+
+
 def main(kind: str, where: str, algorithm: str, start: str, log: str) -> None:
-    store: Store = RocksStore(where) if kind == "rocks" else LmdbStore(where)
-    swag = open_window(store, algorithm)
+    store = open_store(kind, where)
+    while True:
+        try:
+            swag = open_window(store, algorithm)
+            break
+        except WindowInUse:
+            time.sleep(0.02)
     number = int(start)
     confirmed = os.open(log, os.O_WRONLY | os.O_APPEND)
     os.write(confirmed, b"ready\n")

@@ -224,6 +224,39 @@ def test_what_cannot_be_stored(value: Any, message: str) -> None:
             call(value)
 
 
+@pytest.mark.parametrize("tag", ["t", "l", "S", "Z", "m", "D", "q", "c", "y", "A", "a", "R"])
+@pytest.mark.parametrize("depth", [101, 5000, 200_000])
+def test_a_value_made_to_be_deep(tag: str, depth: int) -> None:
+    body = (tag.encode() + b"\x01") * depth + b"N"
+    data = bytes((MAGIC, VERSION)) + body
+    with pytest.raises(CorruptValue):
+        decode(data + zlib.crc32(data).to_bytes(4, "little"))
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1.5
+    for i in range(depth):
+        value = (value,) if i % 2 else [value]
+    return value
+
+
+def test_what_is_written_can_be_read_however_deep() -> None:
+    assert decode(encode(nested(100))) == nested(100)
+    for depth in (101, 5000):
+        with pytest.raises(InvalidValue, match="nested more than 100 deep"):
+            encode(nested(depth))
+        with pytest.raises(InvalidValue, match="nested more than 100 deep"):
+            check_storable(nested(depth))
+
+
+def test_a_fraction_made_to_take_for_ever() -> None:
+    made = bytearray(encode(("1e999999999", 1)))
+    made[2:4] = b"q\x02"
+    data = bytes(made[:-4])
+    with pytest.raises(CorruptValue, match="cannot be read"):
+        decode(data + zlib.crc32(data).to_bytes(4, "little"))
+
+
 def test_a_record_of_ones_own() -> None:
     class Pair(NamedTuple):
         left: int

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from windrow import Collect, Last, Sum, aggregation, aggregator
 from windrow.errors import InvalidArgument, InvalidValue
-from windrow.stores import MemoryStore, StoreError
+from windrow.stores import CorruptValue, MemoryStore, StoreError, keys
 from windrow.stores.base import Pairs
+from windrow.stores.encoding import decode, encode
 
 every_algorithm = pytest.mark.parametrize("algorithm", ["amta", "log_mta"])
 
@@ -207,3 +208,31 @@ def test_a_store_that_is_closed_before_its_window() -> None:
     store.close()
     with pytest.raises(StoreError, match="clos"):
         swag.close()
+
+
+def crafted_records() -> Iterator[Any]:
+    """Yield records of windows that windrow reads, and would never write."""
+    store = MemoryStore()
+    with aggregator(Sum(), "amta", store=store) as swag:
+        swag.extend(range(10))
+    whole = decode(dict(store.scan(keys.RECORD))[keys.RECORD + b"main"])
+    yield from (None, 7, (), whole[:2], whole[:-1], (*whole, 1))
+    for place in range(3, len(whole)):
+        for value in (None, -1, "x", ((),), ((1, 2),), {"a": 1}):
+            yield (*whole[:place], value, *whole[place + 1 :])
+
+
+def test_records_made_to_do_harm() -> None:
+    told = 0
+    for record in crafted_records():
+        store = MemoryStore()
+        store.put(keys.RECORD + b"main", encode(record))
+        try:
+            aggregator(Sum(), "amta", store=store).query()
+        except CorruptValue:
+            told += 1
+    assert told > 20
+    store = MemoryStore()
+    store.put(keys.GARBAGE + b"main", encode("x"))
+    with pytest.raises(CorruptValue, match="what was removed is no position"):
+        aggregator(Sum(), "amta", store=store)

@@ -74,13 +74,13 @@ def test_a_batch_for_a_window_that_is_not_held(make: Callable[[], Store]) -> Non
 def test_rocks_is_for_one_process(tmp_path: Path) -> None:
     other = owner("rocks", str(tmp_path), "w")
     try:
-        with pytest.raises(WindowInUse, match=r"RocksStore.* is open already, here or elsewhere"):
+        with pytest.raises(WindowInUse, match=r"RocksStore.* is in use: process \d+ has it"):
             RocksStore(tmp_path)
     finally:
         end(other)
     with RocksStore(tmp_path) as store, aggregator(Max(), "amta", store=store, window="w") as swag:
         assert swag.query() == 7
-        with pytest.raises(WindowInUse, match="is open already"):
+        with pytest.raises(WindowInUse, match="is in use: process"):
             RocksStore(tmp_path)
 
 
@@ -139,3 +139,13 @@ def test_who_lost_a_lease_writes_no_more(redis_server: RedisServer) -> None:
                     swag.flush()
             with aggregator(Max(), "amta", store=second, window="w") as taken:
                 assert (taken.query(), len(taken)) == (9, 2)
+
+
+def test_rocks_that_is_opened_anew_stays_this_processs_own(tmp_path: Path) -> None:
+    """RocksDB's own lock is free for a moment then."""
+    with RocksStore(tmp_path) as store:
+        store._db.close()  # as far as an attempt to open it anew may have come
+        with pytest.raises(WindowInUse, match="is in use: process"):
+            RocksStore(tmp_path)
+        store.put(b"a", b"1")
+        assert store.get(b"a") == b"1"

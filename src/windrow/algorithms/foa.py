@@ -10,6 +10,10 @@ from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.base import NOTHING, Aggregator, plus
 from windrow.errors import EmptyWindow
 
+Combine = Callable[[State, State], State]
+Rotation = tuple[Combine, "Cell", "Cell", "Cell"]  # the rest of left ++ reversed(right) ++ acc
+Packed = tuple[list[tuple[State, State, list[int]]], list[int]]
+
 
 class Cell:
     """A list of window states: its first state, the aggregate of it all, and its tail.
@@ -19,20 +23,43 @@ class Cell:
 
     __slots__ = ("_tail", "agg", "state")
 
-    def __init__(self, state: State, agg: State, tail: Cell | Callable[[], Cell] | None) -> None:
+    def __init__(self, state: State, agg: State, tail: Cell | Rotation | None) -> None:
         self.state, self.agg, self._tail = state, agg, tail
 
     @property
     def tail(self) -> Cell | None:
         """What follows; forces the suspension."""
-        if callable(self._tail):
-            self._tail = self._tail()
-        return self._tail
+        tail = self._tail
+        if isinstance(tail, tuple):
+            combine, left, right, acc = tail
+            tail = self._tail = rotated(combine, left.tail, right.tail, acc)
+        return tail
 
     @property
     def suspended(self) -> bool:
         """Whether the tail is still to be computed."""
-        return callable(self._tail)
+        return isinstance(self._tail, tuple)
+
+    @property
+    def linked(self) -> tuple[Cell, ...]:
+        """The cells that it points to: none, its tail, or the three of its suspended rotation."""
+        if isinstance(self._tail, tuple):
+            return self._tail[1:]
+        return () if self._tail is None else (self._tail,)
+
+    def link(self, combine: Combine, *cells: Cell) -> None:
+        """Let it point to the cells that `linked` returned."""
+        self._tail = (combine, *cells) if len(cells) == 3 else cells[0]
+
+
+def rotated(combine: Combine, left: Cell | None, right: Cell | None, acc: Cell | None) -> Cell:
+    """Return left ++ reversed(right) ++ acc, |right| = |left| + 1: one cell, then suspended."""
+    assert right is not None, "it is one longer than the left list"
+    moved = Cell(right.state, plus(combine, right.state, aggregate_of(acc)), acc)
+    if left is None:
+        return moved
+    whole = plus(combine, combine(left.agg, right.agg), aggregate_of(acc))
+    return Cell(left.state, whole, (combine, left, right, moved))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,20 +110,21 @@ class Version:
         """One step of the rotation, or the start of the next one when it is done."""
         if ahead is not None:
             return Version(self.aggregation, front, ahead.tail, back, size)
-        rotated = None if back is None else self._rotate(front, back, None)
-        return Version(self.aggregation, rotated, rotated, None, size)
+        front = None if back is None else rotated(self.aggregation.combine, front, back, None)
+        return Version(self.aggregation, front, front, None, size)
 
-    def _rotate(self, left: Cell | None, right: Cell | None, acc: Cell | None) -> Cell:
-        """Return left ++ reversed(right) ++ acc, |right| = |left| + 1: one cell, then suspended."""
-        assert right is not None, "it is one longer than the left list"
-        moved = Cell(right.state, self._plus(right.state, aggregate_of(acc)), acc)
-        if left is None:
-            return moved
-        whole = self._plus(self._plus(left.agg, right.agg), aggregate_of(acc))
-        return Cell(left.state, whole, lambda: self._rotate(left.tail, right.tail, moved))
+    def __reduce__(self) -> tuple[Any, ...]:
+        cells = packed(self.front, self.ahead, self.back)
+        return _version, (self.aggregation, cells, self.size)
 
     def _plus(self, a: State, b: State) -> State:
         return plus(self.aggregation.combine, a, b)
+
+
+def _version(aggregation: Aggregation, cells: Packed, size: int) -> Version:
+    """Return the version that `Version.__reduce__` took apart."""
+    front, ahead, back = unpacked(Cell, cells, aggregation.combine)
+    return Version(aggregation, front, ahead, back, size)
 
 
 class Foa(Aggregator):
@@ -148,6 +176,34 @@ class Foa(Aggregator):
 def aggregate_of(cells: Any) -> State:
     """Return the aggregate of a list of cells, which may be empty."""
     return NOTHING if cells is None else cells.agg
+
+
+def packed(*lists: Any) -> Packed:
+    """Return all cells of the lists in rows, with numbers for links; and the lists' own numbers.
+
+    They are copied and pickled so: from cell to cell, that would be as deep as the lists are long.
+    """
+    numbers: dict[Any, int] = {None: -1}
+    cells: list[Any] = []
+    waiting = [cell for cell in lists if cell is not None]
+    while waiting:
+        cell = waiting.pop()
+        if cell not in numbers:
+            numbers[cell] = len(cells)
+            cells.append(cell)
+            waiting += cell.linked
+    rows = [(c.state, c.agg, [numbers[other] for other in c.linked]) for c in cells]
+    return rows, [numbers[cell] for cell in lists]
+
+
+def unpacked(kind: Any, saved: Packed, *context: Any) -> list[Any]:
+    """Return the lists that `packed` was given, of new cells; `context` is for their `link`."""
+    rows, lists = saved
+    cells = [kind(state, agg, None) for state, agg, _ in rows]
+    for cell, (_, _, links) in zip(cells, rows, strict=True):
+        if links:
+            cell.link(*context, *(cells[number] for number in links))
+    return [None if number < 0 else cells[number] for number in lists]
 
 
 def check_lists(front: Any, ahead: Any, back: Any, size: int) -> None:

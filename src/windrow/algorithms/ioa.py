@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.base import Aggregator
-from windrow.algorithms.foa import aggregate_of, check_lists
+from windrow.algorithms.foa import aggregate_of, check_lists, packed, unpacked
 
 
 class _Cell:
@@ -18,6 +20,21 @@ class _Cell:
         self.left: _Cell | None = None
         self.right: _Cell | None = None
         self.acc: _Cell | None = None
+
+    @property
+    def linked(self) -> tuple[_Cell | None, ...]:
+        """The cells that it points to: none, its tail, or the three of its suspended rotation."""
+        if self.suspended:
+            return self.left, self.right, self.acc
+        return () if self.tail is None else (self.tail,)
+
+    def link(self, *cells: _Cell) -> None:
+        """Let it point to the cells that `linked` returned."""
+        self.suspended = len(cells) == 3
+        if self.suspended:
+            self.left, self.right, self.acc = cells
+        else:
+            (self.tail,) = cells
 
 
 _Lists = tuple[_Cell | None, _Cell | None, _Cell | None]  # front, ahead, back
@@ -98,6 +115,14 @@ class Ioa(Aggregator):
         cell.tail = self._rotate(left.tail, right.tail, cell.acc)
         cell.suspended = False
         cell.left = cell.right = cell.acc = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        lists = packed(self._front, self._ahead, self._back)
+        return {**vars(self), "_front": lists, "_ahead": None, "_back": None}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        vars(self).update(saved)
+        self._front, self._ahead, self._back = unpacked(_Cell, saved["_front"])
 
     def _check(self) -> None:
         check_lists(self._front, self._ahead, self._back, self._size)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
+from operator import index
 from typing import Any, NoReturn
 
 from windrow.aggregations.base import Aggregation, State
@@ -186,8 +187,11 @@ class Stored(LevelledTree, Closing):
         self._nodes.flush()
 
     def close(self) -> None:
-        """`flush`, and let others open the window. If that fails, it stays open."""
-        if not self._nodes.closed:
+        """`flush`, and let others open the window. If that fails, it stays open.
+
+        In a process that was forked since it was opened, this does nothing: it is the parent's.
+        """
+        if not self._nodes.closed and not self.store.forked:
             self.flush()
             self._nodes.close()
 
@@ -216,24 +220,31 @@ class Stored(LevelledTree, Closing):
     def _load(self, record: tuple[Any, ...]) -> None:
         try:
             algorithm, aggregation, families, head, end, levels, results = record
-        except (TypeError, ValueError):
-            raise CorruptValue(
-                f"window {self.window!r} of {self.store!r}: its record is not one of windrow's"
-            ) from None
+        except (TypeError, ValueError) as error:
+            raise self._foreign_record() from error
         wanted = self.algorithm, self._fingerprint
         if (algorithm, aggregation) != wanted:
             raise InvalidArgument(
                 f"window {self.window!r} of {self.store!r} holds {algorithm} of {aggregation}, so "
                 f"it cannot be opened as {wanted[0]} of {wanted[1]}"
             )
-        self._families, self._head, self._end = families, head, end
-        self._levels = []
-        for number, saved in enumerate(levels):
-            level = StoredLevel(self._nodes, number, 0)
-            level.load(saved)
-            self._levels.append(level)
-        self._load_results(results)
+        try:
+            if not 0 <= index(head) <= index(end):
+                raise ValueError("it ends before it begins")
+            self._families, self._head, self._end, self._levels = families, head, end, []
+            for number, saved in enumerate(levels):
+                level = StoredLevel(self._nodes, number, 0)
+                level.load(saved)
+                self._levels.append(level)
+            self._load_results(results)
+        except (TypeError, ValueError) as error:
+            raise self._foreign_record() from error
         self._nodes.resume(head)
+
+    def _foreign_record(self) -> CorruptValue:
+        return CorruptValue(
+            f"window {self.window!r} of {self.store!r}: its record is not one of windrow's"
+        )
 
     def _save_results(self) -> Iterator[Any]:
         """Yield what the algorithm keeps beside its levels."""

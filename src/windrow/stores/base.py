@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -54,6 +56,8 @@ class Store(Closing):
         self._guard = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
         self._closed = False
+        self.forked = False  # whether this process has it from its parent, and cannot use it
+        _stores.add(self)
 
     # -- what a store implements --------------------------------------------------------------
 
@@ -81,6 +85,9 @@ class Store(Closing):
 
     def _close(self) -> None:
         """Close what the store has open."""
+
+    def _forget(self) -> None:
+        """Let go of what the parent of this process has open, without closing it."""
 
     def _lock(self, window: str) -> None:
         """Keep other processes from `window`, or raise `WindowInUse`."""
@@ -138,6 +145,8 @@ class Store(Closing):
 
     def release(self, window: str) -> None:
         """Let others have `window`."""
+        if self.forked:
+            return  # it is the parent's
         with self._guard:
             if window in self._held:
                 self._held.discard(window)
@@ -145,6 +154,7 @@ class Store(Closing):
 
     def later(self, call: Callable[..., None], *arguments: Any) -> None:
         """Let the store's one background thread make a call, after those it was given before."""
+        self._check_open()
         with self._guard:
             self._check_open()
             if self._executor is None:
@@ -156,7 +166,7 @@ class Store(Closing):
 
     def close(self) -> None:
         """Close the store. Close its windows first, or they lose what was not flushed."""
-        if self._closed:
+        if self._closed or self.forked:
             return
         if self._executor is not None:
             self._executor.shutdown()
@@ -165,7 +175,16 @@ class Store(Closing):
         self._closed = True
         self._close()
 
+    def check_process(self) -> None:
+        """Raise if this process was forked from the one that opened the store."""
+        if self.forked:
+            raise StoreError(
+                f"{self!r} was opened before this process was forked, and belongs to its parent: "
+                f"open a store after the fork"
+            )
+
     def _check_open(self) -> None:
+        self.check_process()
         if self._closed:
             raise StoreError(f"{self!r} is closed")
 
@@ -176,6 +195,23 @@ class Store(Closing):
 
 
 _CHUNK = 4096  # keys that are deleted in one batch
+_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+def _forget_stores() -> None:
+    """Mark the stores that a forked process has from its parent.
+
+    Neither their threads nor their locks came along, so that a call would wait for ever, or write
+    into what the parent writes.
+    """
+    for store in tuple(_stores):
+        store.forked = True
+        if not store._closed:
+            store._forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_stores)
 
 
 def extra(package: str, name: str) -> Any:

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
+from pathlib import Path
 from typing import IO
 
 from windrow.errors import whole_number
 from windrow.stores.base import Pairs, Store, extra
-from windrow.stores.errors import StoreError, WindowInUse
+from windrow.stores.errors import CorruptValue, StoreError, WindowInUse
+from windrow.stores.file_lock import FileLock
 
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: IO[str]) -> None:
-        file.seek(1 << 20)  # far behind the text: what is locked cannot be read there
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _lock(file: IO[str]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+_DATA = "data.mdb"  # LMDB's own name for it
+_WINDOW_LOCK = "window-{}.lock"
 
 
 class LmdbStore(Store):
@@ -33,6 +26,8 @@ class LmdbStore(Store):
     frees when the process ends in any way. Every batch is on the disk when it returns but for the
     pointer to it, which `flush` writes as well: a crash of the machine may lose the last batch
     before a `flush`, and never damages the others. The file does not shrink; room is used again.
+    LMDB's pages have no checksums: what lies in them is checked entry by entry when it is read, and
+    that no page is missing when the store is opened.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as path, LmdbStore(path) as store:
@@ -46,24 +41,73 @@ class LmdbStore(Store):
         self.path = os.fspath(path)
         self.map_size = whole_number("map_size", map_size, least=1 << 16)
         self._locks: dict[str, FileLock] = {}
-        os.makedirs(self.path, exist_ok=True)
+        try:
+            os.makedirs(self.path, exist_ok=True)
+        except OSError as error:
+            raise self._error("opened", error) from error
+        self._check_there()
         try:
             self._env = self._lmdb.open(self.path, map_size=self.map_size, metasync=False)
         except self._lmdb.Error as error:
-            if "already open" in str(error):  # LMDB's rule: once in a process
-                raise WindowInUse(f"{self!r} is already open in this process") from None
-            raise StoreError(f"{self!r} cannot be opened: {error}") from error
+            raise self._error("opened", error) from error
+        try:
+            self._check_length()
+        except BaseException:
+            self._env.close()
+            raise
+
+    def _error(self, done: str, error: Exception) -> StoreError:
+        """Return what to raise for what LMDB has raised; `done` is what cannot be done."""
+        lmdb = self._lmdb
+        damages = lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.InvalidError, lmdb.PanicError
+        if isinstance(error, lmdb.MapFullError):
+            return StoreError(
+                f"{self!r} is full: open it with a map_size of more than {self.map_size} bytes"
+            )
+        if "already open" in str(error):  # LMDB's rule: once in a process
+            return WindowInUse(f"{self!r} is already open in this process")
+        damaged = isinstance(error, damages)
+        why = f"it is damaged: {error}" if damaged else str(error)
+        if "Input/output error" in why:  # what LMDB calls a write that was cut short
+            why += "; the disk may be full"
+        return (CorruptValue if damaged else StoreError)(f"{self!r} cannot be {done}: {why}")
+
+    def _check_there(self) -> None:
+        """Raise if the file is gone, or empty, of which LMDB would make a new one."""
+        file = Path(self.path, _DATA)
+        used = any(Path(self.path).glob(_WINDOW_LOCK.format("*")))
+        if used and not (file.exists() and file.stat().st_size):
+            raise CorruptValue(
+                f"{self!r} had windows, and its file {_DATA} is missing or empty: bring back a "
+                f"copy, or delete the lock files beside it to begin anew"
+            )
+
+    def _check_length(self) -> None:
+        """Raise if the file ends before its last page: to read what is missing ends the process."""
+        page_size, last = self._env.stat()["psize"], self._env.info()["last_pgno"]
+        with Path(self.path, _DATA).open("rb") as file:
+            there = file.seek(0, os.SEEK_END) // page_size
+            if there <= last and not _all_there(file, page_size, there):
+                raise CorruptValue(
+                    f"{self!r} is damaged: {_DATA} ends after {there} of {last + 1} pages"
+                )
 
     def get(self, key: bytes) -> bytes | None:
         self._check_open()
-        with self._env.begin() as reading:
-            found: bytes | None = reading.get(key)
+        try:
+            with self._env.begin() as reading:
+                found: bytes | None = reading.get(key)
+        except self._lmdb.Error as error:
+            raise self._error("read", error) from error
         return found
 
     def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:
         self._check_open()
-        with self._env.begin() as reading:
-            return [reading.get(key) for key in wanted]
+        try:
+            with self._env.begin() as reading:
+                return [reading.get(key) for key in wanted]
+        except self._lmdb.Error as error:
+            raise self._error("read", error) from error
 
     def batch(self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None) -> None:
         self._check_held(window)
@@ -73,26 +117,28 @@ class LmdbStore(Store):
                     writing.put(key, value)
                 for key in deletes:
                     writing.delete(key)
-        except self._lmdb.MapFullError:
-            raise StoreError(
-                f"{self!r} is full: open it with a map_size of more than {self.map_size} bytes"
-            ) from None
         except self._lmdb.Error as error:
-            raise StoreError(f"{self!r} cannot be written: {error}") from error
+            raise self._error("written", error) from error
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         self._check_open()
-        with self._env.begin() as reading, reading.cursor() as cursor:
-            if cursor.set_range(prefix):
-                yield from takewhile(lambda entry: entry[0].startswith(prefix), cursor)
+        try:
+            with self._env.begin() as reading, reading.cursor() as cursor:
+                if cursor.set_range(prefix):
+                    yield from takewhile(lambda entry: entry[0].startswith(prefix), cursor)
+        except self._lmdb.Error as error:
+            raise self._error("read", error) from error
 
     def flush(self) -> None:
         self._check_open()
-        self._env.sync(True)
+        try:
+            self._env.sync(True)
+        except self._lmdb.Error as error:
+            raise self._error("written", error) from error
 
     def _lock(self, window: str) -> None:
         name = hashlib.sha256(window.encode()).hexdigest()[:32]  # a file's name is short
-        path = os.path.join(self.path, f"window-{name}.lock")
+        path = os.path.join(self.path, _WINDOW_LOCK.format(name))
         self._locks[window] = FileLock(path, f"window {window!r} of {self!r}")
 
     def _unlock(self, window: str) -> None:
@@ -101,37 +147,50 @@ class LmdbStore(Store):
     def _close(self) -> None:
         self._env.close()
 
+    def _forget(self) -> None:
+        for lock in self._locks.values():
+            lock.release()  # of this process's copy: the parent still has it
+
     def __repr__(self) -> str:
         return f"LmdbStore({self.path!r})"
 
 
-class FileLock:
-    """A lock that the operating system takes back when its owner dies, however it dies.
+# -- the pages of a file that is too short -------------------------------------------------------
+#
+# A page that was taken and given back in one transaction is never written. So a file may end before
+# its last page and have all that it needs, which only a walk from its roots can tell.
 
-    It holds the file `path` until `release`; an error names `what` if another process has it.
+_PAGE = struct.Struct("<QHHHH")  # its number, …, its flags, the end of its pointers, …
+_NODE = struct.Struct("<HHHH")  # two parts of a size or of a page's number, flags, size of the key
+_ROOTS = struct.Struct("<40xQ40xQQQ")  # of the free pages, of the entries; last page, transaction
+_PAGE_NUMBER = struct.Struct("<Q")
+_META_HEADER = _PAGE.size + 24
+_BRANCH, _LEAF, _BIG = 1, 2, 1  # flags: of a page, of a page, of a node in a leaf
+_NO_PAGE = (1 << 64) - 1
 
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     lock = FileLock(folder + "/lock", "the door")
-    ...     try: FileLock(folder + "/lock", "the door")
-    ...     except WindowInUse as error: print(str(error).split(":")[0])
-    ...     lock.release()
-    the door is in use
-    """
 
-    def __init__(self, path: str, what: str) -> None:
-        self._file = open(path, "a+", encoding="utf-8")  # noqa: SIM115  # held until release
-        try:
-            _lock(self._file)
-        except OSError:
-            self._file.seek(0)
-            owner = self._file.read().strip() or "unknown"
-            self._file.close()
-            raise WindowInUse(f"{what} is in use: process {owner} has it") from None
-        self._file.truncate(0)
-        self._file.write(f"{os.getpid()}\n")
-        self._file.flush()
+def _all_there(file: IO[bytes], page_size: int, there: int) -> bool:
+    """Return whether all pages that are in use are among the first `there`. O(pages)."""
 
-    def release(self) -> None:
-        """Let others hold it. The file stays: removing it would race with one who opens it."""
-        self._file.close()
+    def page_of(number: int) -> bytes:
+        file.seek(number * page_size)
+        return file.read(page_size)
+
+    metas = [_ROOTS.unpack_from(page_of(number), _META_HEADER) for number in (0, 1)]
+    *roots, _, _ = max(metas, key=lambda meta: meta[-1])
+    waiting = [root for root in roots if root != _NO_PAGE]
+    while waiting:
+        number = waiting.pop()
+        if number >= there:
+            return False
+        page = page_of(number)
+        _, _, flags, end, _ = _PAGE.unpack_from(page)
+        for (at,) in struct.iter_unpack("<H", page[_PAGE.size : end]):
+            low, high, node_flags, key_size = _NODE.unpack_from(page, at)
+            if flags & _BRANCH:
+                waiting.append(low | high << 16 | node_flags << 32)
+            elif flags & _LEAF and node_flags & _BIG:
+                (first,) = _PAGE_NUMBER.unpack_from(page, at + _NODE.size + key_size)
+                if first + -(-(_PAGE.size + (low | high << 16)) // page_size) > there:
+                    return False
+    return True

@@ -71,6 +71,10 @@ class StoredNodes:
             store.finish_removing(window)
             self.record = self._read(self._record_key, "the record")
             swept = self._read(self._garbage_key, "the mark of what was removed")
+            if swept is not MISSING and (not isinstance(swept, int) or swept < 0):
+                raise CorruptValue(
+                    f"window {window!r} of {store!r}: the mark of what was removed is no position"
+                )
         except BaseException:
             store.release(window)
             raise
@@ -165,6 +169,8 @@ class StoredNodes:
 
     def check(self) -> None:
         """Raise what went wrong in the background, once."""
+        if self._store.forked:
+            self._store.check_process()
         if self.closed:
             raise StoreError(f"window {self.window!r} of {self._store!r} is closed")
         if self._failure is not None:

@@ -37,15 +37,18 @@ _RENEW = f"{_OWN} return redis.call('PEXPIRE', KEYS[1], ARGV[2])"
 _RELEASE = f"{_OWN} return redis.call('UNLINK', KEYS[1])"
 
 
+_TRY = 5.0  # seconds after which a connection that says nothing is made anew
+
+
 class RedisStore(Store):
     """The Redis server at `url`; every key begins with `prefix`, so that others can use it too.
 
-    When the server is away, operations wait up to `patience` seconds for it and then fail; the
-    window keeps what it was given, and a later `flush` writes it. A process holds a window by a
-    lease that it renews every `lease`/3 seconds; if it dies, others may have the window when the
-    lease has run out. A server that comes back with older data than it has confirmed is noticed by
-    the next write. What outlives the server itself depends on the server's settings: with
-    ``appendonly yes`` and ``appendfsync always`` it is all that `flush` has confirmed.
+    When the server is away or silent, operations wait up to `patience` seconds for it and then
+    fail; the window keeps what it was given, and a later `flush` writes it. A process holds a
+    window by a lease that it renews every `lease`/3 seconds; if it dies, others may have the window
+    when the lease has run out. A server that comes back with older data than it has confirmed is
+    noticed by the next write. What outlives the server itself depends on the server's settings:
+    with ``appendonly yes`` and ``appendfsync always`` it is all that `flush` has confirmed.
     """
 
     def __init__(
@@ -75,12 +78,15 @@ class RedisStore(Store):
         never = extra("redis.retry", "redis").Retry(
             extra("redis.backoff", "redis").NoBackoff(), 0
         )  # `patience` counts for all tries
+        self._deadline = Deadline(self.patience)
         try:
             self._client = self._redis.Redis.from_url(
-                url, retry=never, socket_timeout=5, socket_connect_timeout=5
+                url, retry=never, socket_timeout=_TRY, socket_connect_timeout=_TRY
             )
         except ValueError as error:
             raise InvalidArgument(f"url={url!r} is no address of a Redis server: {error}") from None
+        pool = self._client.connection_pool
+        pool.connection_class = _bounded(pool.connection_class, self._deadline)
         self._over = threading.Event()
         self._renewer: threading.Thread | None = None
         try:
@@ -137,8 +143,16 @@ class RedisStore(Store):
         pattern = b"".join(
             b"\\" + bytes((c,)) if c in b"*?[]^\\" else bytes((c,)) for c in beginning
         )
-        found = self._retrying(lambda: set(self._client.scan_iter(pattern + b"*", count=1000)))
-        short = [key[len(self._prefix) :] for key in found]  # a set: SCAN may name a key twice
+
+        def found() -> set[bytes]:  # a set: SCAN may name a key twice
+            names, cursor = set[bytes](), None
+            while cursor != 0:
+                self._deadline.begin()  # of this step
+                cursor, more = self._client.scan(cursor or 0, pattern + b"*", count=1000)
+                names.update(more)
+            return names
+
+        short = [key[len(self._prefix) :] for key in self._retrying(found)]
         for start in range(0, len(short), 512):
             part = short[start : start + 512]
             for key, value in zip(part, self.get_many(part), strict=True):
@@ -190,17 +204,24 @@ class RedisStore(Store):
         """Return what `call` returns; repeat it while the server is away, up to `patience`."""
         self._check_open()
         errors = self._redis.exceptions
-        deadline, pause = time.monotonic() + self.patience, 0.01
+        pause = 0.01
+        self._deadline.begin()
         while True:
             try:
                 return call()
+            except (errors.AuthenticationError, errors.AuthorizationError) as error:
+                raise StoreError(
+                    f"{self!r} refused the user or the password of its url: {error}"
+                ) from error
             except (errors.ConnectionError, errors.TimeoutError) as error:
-                if time.monotonic() + pause > deadline or self._over.is_set():
+                if pause > self._deadline.left or self._over.is_set():
                     raise StoreUnavailable(
                         f"{self!r} did not answer for {self.patience:g} s: {error}"
                     ) from error
             except errors.RedisError as error:
                 raise StoreError(f"{self!r} refused: {error}") from error
+            except (ValueError, LookupError, RecursionError) as error:  # of what reads the answer
+                raise StoreError(f"{self!r} does not answer as Redis does: {error}") from error
             time.sleep(pause)
             pause = min(2 * pause, 0.25)
 
@@ -214,3 +235,75 @@ class RedisStore(Store):
     def __repr__(self) -> str:
         parts = urlsplit(self.url)
         return f"RedisStore({parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path})"
+
+
+# -- the time that an answer may take ------------------------------------------------------------
+
+
+class Deadline(threading.local):
+    """When to stop waiting for the server, in each thread: `seconds` after the last `begin`."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.begin()
+
+    def begin(self) -> None:
+        """Wait for `seconds` from now on."""
+        self._end = time.monotonic() + self._seconds
+
+    @property
+    def left(self) -> float:
+        """Return the seconds that are left, 0 or less if there are none."""
+        return self._end - time.monotonic()
+
+    def limit(self, most: float | None) -> float:
+        """Return how long one step may take, of at most `most` seconds; raise if no time is left.
+
+        >>> Deadline(60).limit(5), Deadline(60).limit(0)
+        (5, 0)
+        """
+        left = self.left
+        if left <= 0:
+            raise TimeoutError("no time is left")
+        return left if most is None else min(left, most)
+
+
+class BoundedSocket:
+    """A socket none of whose steps outlasts a deadline, even if bytes keep coming, one by one."""
+
+    def __init__(self, line: Any, deadline: Deadline) -> None:
+        self._line, self._deadline = line, deadline
+        self._most: float | None = line.gettimeout()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._line, name)
+
+    def settimeout(self, seconds: float | None) -> None:
+        """Set the longest that one step may take."""
+        self._most = seconds
+
+    def recv(self, *arguments: Any) -> Any:
+        """Receive some bytes."""
+        self._line.settimeout(self._deadline.limit(self._most))
+        return self._line.recv(*arguments)
+
+    def recv_into(self, *arguments: Any) -> Any:
+        """Receive some bytes into a buffer."""
+        self._line.settimeout(self._deadline.limit(self._most))
+        return self._line.recv_into(*arguments)
+
+    def sendall(self, *arguments: Any) -> None:
+        """Send all bytes."""
+        self._line.settimeout(self._deadline.limit(self._most))
+        self._line.sendall(*arguments)
+
+
+def _bounded(connection_class: Any, deadline: Deadline) -> Any:
+    """Return a class of connections of redis-py that keep a deadline."""
+
+    class Bounded(connection_class):  # type: ignore[misc]
+        def _connect(self) -> BoundedSocket:
+            self.socket_connect_timeout = deadline.limit(_TRY)
+            return BoundedSocket(super()._connect(), deadline)
+
+    return Bounded

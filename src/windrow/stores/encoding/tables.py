@@ -35,7 +35,7 @@ def decode(data: bytes, schemas: Sequence[pa.Schema], what: str) -> list[pa.Tabl
     reader = pa.BufferReader(pa.py_buffer(data).slice(len(_START)))
     try:
         batches = [read_record_batch(read_message(reader), schema) for schema in schemas]
-    except (pa.ArrowInvalid, OSError, EOFError) as error:
+    except (pa.ArrowException, OSError, EOFError) as error:
         raise CorruptValue(f"{what} does not hold what this query keeps: {error}") from error
     if reader.tell() != len(data) - len(_START) - CHECKSUM_SIZE:
         raise CorruptValue(f"{what} does not hold what this query keeps: it holds more tables")

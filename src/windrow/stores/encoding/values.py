@@ -14,7 +14,8 @@ A value is a tag and what it needs; a size is seven bits a byte, the lowest firs
     R             a record: its registered name and its fields
 
 Reading never runs code: only the types of this list and the records that `register` was given are
-made.
+made. Values lie at most 100 deep in one another, so that one that was made to do harm cannot fill
+the stack of the process that reads it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
+from operator import index
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -35,8 +37,8 @@ from windrow.stores.encoding.frame import CHECKSUM_SIZE, HEADER, check_frame, jo
 from windrow.stores.errors import CorruptValue
 
 Record = TypeVar("Record", bound=type)
-Writer = Callable[[Any, bytearray], None]
-Reader = Callable[[bytes, int], tuple[Any, int]]
+Writer = Callable[[Any, bytearray, int], None]  # the value, to where, and how deep it lies
+Reader = Callable[[bytes, int, int], tuple[Any, int]]  # the bytes, where, and how deep that lies
 
 _WRITERS: dict[type, Writer] = {}
 _READERS: dict[int, Reader] = {}
@@ -44,6 +46,8 @@ _RECORDS: dict[str, Callable[[list[Any]], Any]] = {}
 _FLAT = frozenset({type(None), bool, int, float, str, bytes})
 _FLOAT = struct.Struct("<cd")  # its tag, and the float
 _SMALL = 0x80  # the tag of the integer 0
+_DEEPEST = 100
+_TOO_DEEP = f"a store holds no value that is nested more than {_DEEPEST} deep"
 
 
 def encode(value: Any) -> bytes:
@@ -53,7 +57,7 @@ def encode(value: Any) -> bytes:
     'f7 02 74 03 81 69 02 d4 fe 64 00 00 00 00 00 00 04 40 52 81 3d f6'
     """
     out = bytearray(HEADER)
-    _write(value, out)
+    _write(value, out, 0)
     return joined(out)
 
 
@@ -68,10 +72,10 @@ def decode(data: bytes, what: object = "the value") -> Any:
     """
     check_frame(data, what)
     try:
-        value, at = _read(data, len(HEADER))
+        value, at = _read(data, len(HEADER), 0)
     except CorruptValue:
         raise
-    except (LookupError, ValueError, TypeError, ArithmeticError, struct.error) as error:
+    except Exception as error:  # whatever makes a value of the items that it finds
         raise CorruptValue(f"{what} cannot be read: {error}") from error
     end = len(data) - CHECKSUM_SIZE
     if at != end:
@@ -88,7 +92,7 @@ def check_storable(state: Any) -> None:
     """
     kind = type(state)
     if kind not in _FLAT and not (kind is tuple and _FLAT.issuperset(map(type, state))):
-        _write(state, bytearray())
+        _write(state, bytearray(), 0)
 
 
 def register(record: Record, name: str | None = None) -> Record:
@@ -115,21 +119,21 @@ def register(record: Record, name: str | None = None) -> Record:
 # -- one value ---------------------------------------------------------------------------------
 
 
-def _write(value: Any, out: bytearray) -> None:
-    """Append `value`, or raise why it cannot be stored."""
+def _write(value: Any, out: bytearray, depth: int) -> None:
+    """Append `value`, which lies so deep in others, or raise why it cannot be stored."""
     writer = _WRITERS.get(type(value)) or _numpy_writer(value)
-    writer(value, out)
+    writer(value, out, depth)
 
 
-def _read(data: bytes, at: int) -> tuple[Any, int]:
-    """Return the value at `at`, and where the next one begins."""
+def _read(data: bytes, at: int, depth: int) -> tuple[Any, int]:
+    """Return the value at `at`, which lies so deep in others, and where the next one begins."""
     tag = data[at]
     if tag >= _SMALL:
         return tag & 0x7F, at + 1
     reader = _READERS.get(tag)
     if reader is None:
         raise CorruptValue(f"a stored value has the unknown tag {tag:#x}")
-    return reader(data, at + 1)
+    return reader(data, at + 1, depth)
 
 
 def _write_size(size: int, out: bytearray) -> None:
@@ -150,7 +154,7 @@ def _read_size(data: bytes, at: int) -> tuple[int, int]:
 # -- None, truth, numbers, text, bytes -----------------------------------------------------------
 
 
-def _write_int(value: int, out: bytearray) -> None:
+def _write_int(value: int, out: bytearray, depth: int) -> None:
     if 0 <= value < 0x80:
         out.append(_SMALL | value)
         return
@@ -160,42 +164,44 @@ def _write_int(value: int, out: bytearray) -> None:
     out += value.to_bytes(size, "little", signed=True)
 
 
-def _read_int(data: bytes, at: int) -> tuple[int, int]:
+def _read_int(data: bytes, at: int, depth: int) -> tuple[int, int]:
     size, at = _read_size(data, at)
     return int.from_bytes(data[at : at + size], "little", signed=True), at + size
 
 
-def _read_float(data: bytes, at: int) -> tuple[float, int]:
+def _read_float(data: bytes, at: int, depth: int) -> tuple[float, int]:
     _, value = _FLOAT.unpack_from(data, at - 1)
     return (value if value == value else math.nan), at + 8  # as a key, NaN is found by identity
 
 
-def _write_bytes(value: bytes, out: bytearray, tag: bytes = b"b") -> None:
+def _write_bytes(value: bytes, out: bytearray, depth: int, tag: bytes = b"b") -> None:
     out += tag
     _write_size(len(value), out)
     out += value
 
 
-def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
+def _read_bytes(data: bytes, at: int, depth: int) -> tuple[bytes, int]:
     size, at = _read_size(data, at)
     return data[at : at + size], at + size
 
 
-def _read_text(data: bytes, at: int) -> tuple[str, int]:
-    value, at = _read_bytes(data, at)
+def _read_text(data: bytes, at: int, depth: int) -> tuple[str, int]:
+    value, at = _read_bytes(data, at, depth)
     return value.decode("utf-8", "surrogatepass"), at
 
 
-_WRITERS[type(None)] = lambda value, out: out.append(0x4E)
-_WRITERS[bool] = lambda value, out: out.append(0x54 if value else 0x46)
+_WRITERS[type(None)] = lambda value, out, depth: out.append(0x4E)
+_WRITERS[bool] = lambda value, out, depth: out.append(0x54 if value else 0x46)
 _WRITERS[int] = _write_int
-_WRITERS[float] = lambda value, out: out.extend(_FLOAT.pack(b"d", value))
+_WRITERS[float] = lambda value, out, depth: out.extend(_FLOAT.pack(b"d", value))
 # half a surrogate pair, which is no UTF-8, is kept as it is
-_WRITERS[str] = lambda v, out: _write_bytes(v.encode("utf-8", "surrogatepass"), out, b"s")
+_WRITERS[str] = lambda v, out, depth: _write_bytes(
+    v.encode("utf-8", "surrogatepass"), out, depth, b"s"
+)
 _WRITERS[bytes] = _write_bytes
-_READERS[ord("N")] = lambda data, at: (None, at)
-_READERS[ord("T")] = lambda data, at: (True, at)
-_READERS[ord("F")] = lambda data, at: (False, at)
+_READERS[ord("N")] = lambda data, at, depth: (None, at)
+_READERS[ord("T")] = lambda data, at, depth: (True, at)
+_READERS[ord("F")] = lambda data, at, depth: (False, at)
 _READERS[ord("i")] = _read_int
 _READERS[ord("d")] = _read_float
 _READERS[ord("s")] = _read_text
@@ -208,12 +214,14 @@ def _sequence_writer(tag: str) -> Writer:
     """Return the writer of values that are sequences of their items."""
     code = ord(tag)
 
-    def write_items(values: Any, out: bytearray) -> None:
+    def write_items(values: Any, out: bytearray, depth: int) -> None:
+        if depth >= _DEEPEST:
+            raise InvalidValue(_TOO_DEEP)
         out.append(code)
         _write_size(len(values), out)
         for value in values:
             writer = _WRITERS.get(type(value)) or _numpy_writer(value)
-            writer(value, out)
+            writer(value, out, depth + 1)
 
     return write_items
 
@@ -221,17 +229,19 @@ def _sequence_writer(tag: str) -> Writer:
 def _items_writer(tag: str, items: Callable[[Any], Any]) -> Writer:
     """Return the writer of values that `items` takes apart."""
     write_items = _sequence_writer(tag)
-    return lambda value, out: write_items(items(value), out)
+    return lambda value, out, depth: write_items(items(value), out, depth)
 
 
 def _items_reader(make: Callable[[list[Any]], Any]) -> Reader:
     """Return the reader of values that `make` makes of a list of their items."""
 
-    def read_items(data: bytes, at: int) -> tuple[Any, int]:
+    def read_items(data: bytes, at: int, depth: int) -> tuple[Any, int]:
+        if depth >= _DEEPEST:
+            raise CorruptValue(_TOO_DEEP)
         size, at = _read_size(data, at)
         values = []
         for _ in range(size):
-            value, at = _read(data, at)
+            value, at = _read(data, at, depth + 1)
             values.append(value)
         return make(values), at
 
@@ -247,11 +257,13 @@ def _add(kind: type, tag: str, items: Any, make: Callable[..., Any]) -> None:
 def _set_writer(tag: str) -> Writer:
     """Return a writer that gives equal sets equal bytes, whatever order Python has them in."""
 
-    def write_set(values: Any, out: bytearray) -> None:
+    def write_set(values: Any, out: bytearray, depth: int) -> None:
+        if depth >= _DEEPEST:
+            raise InvalidValue(_TOO_DEEP)
         items = []
         for value in values:
             item = bytearray()
-            _write(value, item)
+            _write(value, item, depth + 1)
             items.append(bytes(item))
         out += tag.encode()
         _write_size(len(items), out)
@@ -268,7 +280,9 @@ _WRITERS[dict] = _items_writer("m", lambda pairs: list(chain.from_iterable(pairs
 _READERS[ord("m")] = _items_reader(lambda i: dict(zip(i[::2], i[1::2], strict=True)))
 
 _add(Decimal, "D", lambda value: (str(value),), Decimal)
-_add(Fraction, "q", lambda value: (value.numerator, value.denominator), Fraction)
+_add(
+    Fraction, "q", lambda v: (v.numerator, v.denominator), lambda n, d: Fraction(index(n), index(d))
+)
 _add(complex, "c", lambda value: (value.real, value.imag), complex)
 
 # -- dates and times -----------------------------------------------------------------------------
