@@ -130,8 +130,8 @@ def bind(query: Query, schema: pa.Schema) -> Bound:
         types[name] = _found_type(part, kinds) if made is None else made
     _check_names(query, schema)
     for argument, text in _conditions(query):
-        known = frame if argument != "having" else _Columns(_after(query, schema, types))
-        _, reads = known.read(argument, text)
+        there = frame if argument != "having" else _Columns(_after(query, schema, types))
+        _, reads = there.read(argument, text)
         needed += [read for read in reads if read in frame.names]
     if query.window.reads_rows:
         needed += schema.names  # the function may look at any of them
