@@ -14,8 +14,8 @@ What lies there is only a copy. A file that is missing or damaged is made anew, 
 can be written functions are compiled in every process, with one warning.
 
 LLVM's engine (MCJIT) frees nothing before it is freed itself, and Numba has one for the process. So
-each function is compiled in an engine of its own, in the form that leaves least behind. Of an
-aggregation of the user's own there stays
+whatever is compiled, and every loop of an aggregation, has an engine of its own, and is compiled in
+the form that leaves least behind. Of an aggregation of the user's own there stays
 
                                                        compiled here    loaded from disk
     at first                                                 22.8 MB              2.7 MB
@@ -105,12 +105,10 @@ def _compile(dispatcher: Any, original: Any, signature: Any) -> Any:
     copies, context = dispatcher._cache, dispatcher.targetctx
     with global_compiler_lock:
         try:
-            with own_engine():
-                entry = original(signature)
+            entry = original(signature)
         finally:
             copies.release()
-        with own_engine():
-            copy = copies.last_compiled(context)
+        copy = copies.last_compiled(context)
         if copy is None:
             return entry
         context.remove_user_function(entry)
@@ -154,7 +152,8 @@ def _built(name: str, text: str) -> Any:
     module.__file__ = f"<{name}>"
     sys.modules[name] = module
     try:
-        exec(compile(text, module.__file__, "exec"), vars(module))
+        with own_engine():
+            exec(compile(text, module.__file__, "exec"), vars(module))
         return module.run
     finally:
         del sys.modules[name]
@@ -174,16 +173,17 @@ class _Copies(NullCache):
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """What lies on disk, once no other process is just compiling it; None if nothing does."""
-        directory = cache_dir()
-        if directory is None:
-            return None
-        context.refresh()
-        path = self._path(directory, signature)
-        found = _rebuilt(path, context)
+        directory, found = cache_dir(), None
+        if directory is not None:
+            context.refresh()
+            path = self._path(directory, signature)
+            found = _rebuilt(path, context)
+            if found is None:
+                self._held.enter_context(_telling())
+                self._held.enter_context(_locked(path.with_suffix(".lock")))
+                found = _rebuilt(path, context)  # another process may have made it by now
         if found is None:
-            self._held.enter_context(_telling())
-            self._held.enter_context(_locked(path.with_suffix(".lock")))
-            found = _rebuilt(path, context)  # another process may have made it by now
+            self._held.enter_context(own_engine())
         return found
 
     def save_overload(self, signature: Any, made: Any) -> None:
@@ -202,7 +202,7 @@ class _Copies(NullCache):
         return _loaded(data, context) if data else None
 
     def release(self) -> None:
-        """Let other processes go on that wait for this one to compile."""
+        """Leave the engine, and let other processes go on that wait for this one to compile."""
         self._held.close()
 
     def _path(self, directory: Path, signature: Any) -> Path:
