@@ -146,6 +146,22 @@ def cold(rounds: int) -> None:
         click.echo(line)
 
 
+@bench.command()
+@click.option("--queries", type=click.IntRange(min=1), default=1000, show_default=True)
+def growth(queries: int) -> None:
+    """The memory of a process that compiles and answers one new query after the other."""
+    from bench.growth import memory_after
+
+    first = None
+    for done, megabytes in memory_after(queries):
+        click.echo(f"{done:6} queries {megabytes:8.1f} MB")
+        first = first or (done, megabytes)
+    assert first is not None
+    if done > first[0]:
+        each = (megabytes - first[1]) / (done - first[0])
+        click.echo(f"{each:.2f} MB more for each query after the first {first[0]}")
+
+
 def _measure(
     title: str,
     only: tuple[str, ...],

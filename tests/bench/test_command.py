@@ -156,3 +156,11 @@ def test_the_wheel_has_no_benchmarks() -> None:
     wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["only-include"] == ["src/windrow", "src/pyspark_windrow.py"]
     assert not (ROOT / "src" / "windrow" / "bench").exists()
+
+
+def test_growth_tells_the_memory_after_each_query() -> None:
+    status, told = call("growth", "--queries", "2")
+    lines = told.splitlines()
+    assert status == 0
+    assert [line.split()[:2] for line in lines[:2]] == [["1", "queries"], ["2", "queries"]]
+    assert lines[-1].endswith("MB more for each query after the first 1")

@@ -1,4 +1,4 @@
-"""The mean of decimals on Spark is the exact one of tables."""
+"""Means and signs of decimals on Spark are the exact ones of tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tests.spark.frames import frame_of
 from tests.tables.test_decimals import SO_FAR, expected, prices
-from windrow import Mean, sliding
+from windrow import Max, Mean, sliding
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,3 +39,17 @@ def test_spark_s_own_mean_rounds_alike_where_it_is_exact(spark: SparkSession) ->
     assert theirs is not None and ours is not None
     assert ours["mean"] == ours["short"] == theirs["longer"] == Decimal("13.152563")
     assert abs(ours["short"] - theirs["m"]) <= Decimal("0.000001")
+
+
+def test_a_sign_costs_no_digit(spark: SparkSession) -> None:
+    digits = "1234567890123456789012345678901234567"
+    values = [Decimal(f"{sign}{digits}{last}") for sign in ("", "-") for last in range(10)]
+    scales = (0, 6, 7, 10, 38)
+    columns = {f"s{scale}": pa.array([v.scaleb(-scale) for v in values] + [None, Decimal(0)],
+                                     pa.decimal128(38, scale)) for scale in scales}  # fmt: skip
+    rows = pa.table({"id": range(22), **columns})
+    asked = {f"n{s}": Max(f"- s{s}") for s in scales} | {f"a{s}": Max(f"ABS(s{s})") for s in scales}
+    query = sliding(order_by="id", rows=1, **asked)
+    made = frame_of(spark, rows).transform(query).toArrow().sort_by("id")
+    assert made.select(list(asked)) == query(rows).select(list(asked))
+    assert made["n10"].to_pylist()[:20] == [v.scaleb(-10).copy_negate() for v in values]

@@ -56,6 +56,11 @@ STRINGS = aggregation("name", lift=lambda s: s, combine=joined, lower=untyped)
         (InvalidArgument, {"rows": 3, "m": Max("load"), "having": "n > 3"}, "n"),
         (InvalidArgument, {"range": "1500 ns", "slide": "500 ns", "n": Count()}, "microseconds"),
         (InvalidValue, {"range": 5, "m": Max("load")}, "range=5 is a number"),
+        (
+            InvalidValue,
+            {"range": "999999999 days", "m": Max("load")},
+            "along 'ts'",
+        ),
         (InvalidValue, {"rows": 3, "m": Sum("name")}, "'name' is of type string"),
         (InvalidValue, {"rows": 3, "m": Max("tags")}, "a column with an order"),
         (InvalidValue, {"rows": 3, "m": Max("load"), "partition_by": "tags"}, "grouped by"),
@@ -130,6 +135,14 @@ def test_a_function_that_fails_in_the_interpreter_names_the_row(frame: DataFrame
     assert "RuntimeError: no such sum" in said
     assert "at the row {'plug': 2, " in said
     assert "'whole': 12}" in said
+
+
+def test_a_warning_names_what_was_written_and_the_line_of_the_user(frame: DataFrame) -> None:
+    own = aggregation("whole + 1", lift=str, combine=joined, lower=str)
+    query = sliding(partition_by="plug", order_by="ts", rows=3, m=own)
+    with pytest.warns(NotCompiledWarning, match=r"aggregation\('whole \+ 1'.* runs in") as warned:
+        frame.transform(query)
+    assert [(w.category, w.filename) for w in warned] == [(NotCompiledWarning, __file__)]
 
 
 def test_a_predicate_that_fails_names_the_row(frame: DataFrame) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import io
 import os
+import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -26,7 +28,7 @@ from pyspark.sql import Row
 from windrow.errors import InvalidArgument
 from windrow.spark.events import register_events
 from windrow.spark.progress import Progress, ProgressListener
-from windrow.spark.progress_metrics import COUNTERS, GAUGES, Metrics, prometheus_metrics
+from windrow.spark.progress_metrics import COUNTERS, GAUGES, READERS, Metrics, prometheus_metrics
 from windrow.spark.progress_terminal import HEADS, Lines, Table, progress_view, size
 
 if TYPE_CHECKING:
@@ -70,9 +72,11 @@ def test_what_spark_tells_is_added_up() -> None:
             stateOperators=[operator, operator],
             sink=SimpleNamespace(numOutputRows=8),
             observedMetrics={
-                "windrow": Row(late=4, partly_late=1),
-                "windrow_input": Row(ahead=3),
+                "windrow_1f": Row(late=3, partly_late=1),
+                "windrow_1f_2": Row(late=1, partly_late=0),
+                "windrow_1f_input": Row(ahead=3),
                 "other": Row(late=9),
+                "windrows": Row(late=9),
             },
             eventTime={"watermark": "2026-01-01T00:00:05.500Z"},
         )
@@ -159,6 +163,58 @@ def test_a_port_in_use_is_an_error() -> None:
             Metrics(first.port, "127.0.0.1")
     finally:
         first.close()
+
+
+def test_queries_that_have_ended_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    metrics, view = Metrics(0, "127.0.0.1"), Lines(io.StringIO())
+    listener = ProgressListener(metrics, view)
+
+    def run(query: str, ends: bool = True) -> None:
+        news = told(runId=query, name=query)
+        listener.onQueryProgress(SimpleNamespace(progress=news))
+        if ends:
+            event = SimpleNamespace(id="i", runId=query, exception=None)
+            listener.onQueryTerminated(event)
+
+    def known() -> set[str]:
+        on_page = {query for _, query in scraped(metrics.port)}
+        assert on_page == set(listener.latest) == set(view.rows)
+        return on_page
+
+    try:
+        for i in range(150):
+            run(f"q{i}")
+        assert known() == {f"q{i}" for i in range(50, 150)}
+        now += 599
+        run("q149", ends=False)
+        assert len(known()) == 100
+        now += 2
+        run("new")
+        assert known() == {"q149", "new"}
+    finally:
+        metrics.close()
+
+
+def test_the_page_has_few_threads() -> None:
+    metrics = Metrics(0, "127.0.0.1")
+    before = threading.active_count()
+    idle = []
+    try:
+        for _ in range(2 * READERS):
+            idle.append(socket.create_connection(("127.0.0.1", metrics.port)))
+            if len(idle) == READERS:
+                while threading.active_count() < before + READERS:
+                    time.sleep(0.01)
+        assert threading.active_count() <= before + READERS
+    finally:
+        for each in idle:
+            each.close()
+    while threading.active_count() > before:
+        time.sleep(0.01)
+    assert scraped(metrics.port) == {}
+    metrics.close()
 
 
 def scraped(port: int) -> dict[tuple[str, str], float]:

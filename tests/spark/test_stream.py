@@ -95,6 +95,13 @@ def fed(source: Source, rows: pa.Table, files: int = 3) -> None:
     source.close(rows)
 
 
+def counted(progress: list[dict[str, Any]], name: str) -> int:
+    """What windrow counted in some batches; the names of its metrics begin with its own."""
+    metrics = [each for p in progress for each in p["observedMetrics"].items()]
+    assert all(group.startswith("windrow_") for group, _ in metrics)
+    return sum(getattr(row, name, None) or 0 for _, row in metrics)
+
+
 ASKED: dict[str, Callable[[], Query]] = {
     "rows": lambda: sliding(
         partition_by="key", order_by="ts", rows=7, lateness="30 seconds",
@@ -129,7 +136,7 @@ def test_a_stream_answers_as_the_table_with_a_restart(source: Source, kind: str)
     made = source.result()
     assert made.column_names == query(rows).column_names
     assert told(made) == told(query(rows).select(made.column_names))
-    assert progress[-1]["observedMetrics"]["windrow"].late in (0, None)
+    assert counted(progress[-1:], "late") == 0
 
 
 def test_hopping_windows_are_sparks_own_late_rows_included(source: Source, spark: Any) -> None:
@@ -144,8 +151,7 @@ def test_hopping_windows_are_sparks_own_late_rows_included(source: Source, spark
         lateness="20 seconds", a=Max("x"), s=Sum("x"), n=Count(),
     )  # fmt: skip
     progress = source.run(query)
-    late = sum(p["observedMetrics"]["windrow"].late or 0 for p in progress)
-    partly = sum(p["observedMetrics"]["windrow"].partly_late or 0 for p in progress)
+    late, partly = counted(progress, "late"), counted(progress, "partly_late")
     assert late > 0 and partly > 0
     own = Source(spark, source.path / "own")
     for file in sorted((source.path / "in").glob("*.parquet")):
@@ -172,7 +178,7 @@ def test_late_rows_come_out_marked(source: Source) -> None:
     made = source.result()
     aside = made.filter(made.column("too_late"))
     assert sorted(aside.column("id").to_pylist()) == list(range(20))
-    assert sum(p["observedMetrics"]["windrow"].late or 0 for p in progress) == 20
+    assert counted(progress, "late") == 20
     rest = made.filter(pa.array(~np.array(made.column("too_late")))).drop_columns(["too_late"])
     assert told(rest) == told(query(rows.slice(20)).select(rest.column_names))
 
@@ -316,7 +322,7 @@ def test_rows_without_a_time_are_counted_by_hopping_windows(
         lateness="10 minutes", a=Max("x"), n=Count(),
     )  # fmt: skip
     progress = source.run(streaming(query, late=late))
-    assert sum(p["observedMetrics"]["windrow"].late or 0 for p in progress) == 60
+    assert counted(progress, "late") == 60
     made = source.result()
     if late is not None:
         marked = np.array(made.column(late))
@@ -386,3 +392,28 @@ def test_times_have_the_sessions_zone(source: Source) -> None:
     starts = {row["window_start"] for row in source.result().to_pylist() if row["key"] != "end"}
     first = datetime.datetime.fromtimestamp(10**9 // 3600 * 3600, datetime.UTC)
     assert starts == {first}
+
+
+def test_streams_of_one_frame_have_metrics_of_their_own(source: Source) -> None:
+    query = streaming(ASKED["rows"](), future="1 hour")
+    both = source.frame().transform(query).union(source.frame().transform(query))
+    assert both.union(source.frame().transform(query)).isStreaming
+
+
+@pytest.mark.slow
+def test_a_union_of_streams_counts_the_late_rows_of_both(source: Source, spark: Any) -> None:
+    other = Source(spark, source.path / "other")
+    rows = readings(200, 3, seed=9, spread=400)
+    late = rows.slice(0, 10)
+    for each in (source, other):
+        each.add(rows)
+        each.close(rows)
+        each.add(late)
+    query = ASKED["rows"]()
+    both = source.frame().transform(query).union(other.frame().transform(query))
+    writer = both.writeStream.format("memory").queryName("both").trigger(availableNow=True)
+    running = writer.option("checkpointLocation", str(source.path / "checkpoint")).start()
+    running.awaitTermination()
+    assert sum(Progress.of(p).late for p in running.recentProgress) == 2 * late.num_rows
+    alone = told(query(rows))
+    assert told(spark.table("both").toArrow()) == sorted(alone + alone)

@@ -11,8 +11,9 @@ import pytest
 from tests.streams.feeding import Store, Stream, plan_of
 from windrow import Max, sliding
 from windrow.errors import InvalidArgument
+from windrow.streams.bucket import Bucket
 from windrow.streams.header import Header, check_identity
-from windrow.streams.log import SEALED, Log
+from windrow.streams.log import DECODED, SEALED, Log, Recent, chunk_memory
 
 KEYS = pa.schema({"key": pa.string()})
 VALUES = pa.schema({"x": pa.int64()})
@@ -87,3 +88,53 @@ def test_a_head_is_read_as_it_was_written() -> None:
     stream.push(table([1, 2, 1]))
     header = stream.bucket.header
     assert Header.decode(header.encode()) == header
+
+
+def batch(i: int, rows: int = SEALED) -> pa.Table:
+    at = pa.array(np.arange(rows) + i * 10**6 + 10**15, pa.timestamp("us", "UTC"))
+    return pa.table({"key": ["k"] * rows, "ts": at, "x": np.arange(rows, dtype=float)})
+
+
+@pytest.mark.parametrize("window", [{"range": "3 seconds"}, {"rows": SEALED}, {"on": "x = 7"}])
+def test_decoded_chunks_go_with_the_chunks(window: dict[str, Any]) -> None:
+    DECODED.clear()
+    query = sliding(partition_by="key", order_by="ts", lateness="1 second", a=Max("x"), **window)
+    stream = Stream(plan_of(query, schema=batch(0).schema), 10**6)
+    sizes = []
+    for i in range(20):
+        stream.push(batch(i))
+        stamps = {chunk.stamp for log in stream.bucket.header.logs for chunk in log}
+        assert {max(stamp, ~stamp) for stamp in DECODED.stamps} <= stamps
+        sizes.append(DECODED.size)
+    assert max(sizes[10:]) <= max(sizes[:10]), "no longer than windows need them"
+    assert stream.late == 0
+
+
+def test_a_bucket_that_another_process_went_on_with_gives_its_chunks_back() -> None:
+    DECODED.clear()
+    schema = batch(0).schema
+    query = sliding(partition_by="key", order_by="ts", lateness="1 second", range="3 s", a=Max("x"))
+    here = Stream(plan_of(query, schema=schema), 10**6)
+    for i in range(5):
+        here.push(batch(i))
+    held = DECODED.stamps
+    there = Bucket(here.plan, here.store, Header.decode(here.bucket.header.encode()))
+    for i in range(5, 15):
+        there.step([batch(i).cast(here.plan.arrives)], i * 10**6 + 10**15)
+    here.bucket.give_way_to(there)
+    assert held and not DECODED.stamps & held
+
+
+def test_decoded_chunks_are_forgotten_beyond_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    recent = Recent(lambda: 100)
+    for stamp in (1, 2, 2):
+        recent.put(stamp, pa.table({"x": range(6)}))
+    assert (recent.stamps, recent.size) == ({1, 2}, 96)
+    assert recent.get(1) is not None
+    recent.put(3, pa.table({"x": range(6)}))
+    assert (recent.stamps, recent.size) == ({1, 3}, 96)
+    monkeypatch.setenv("WINDROW_CHUNK_MEMORY", "0.5")
+    assert chunk_memory() == 1 << 19
+    monkeypatch.setenv("WINDROW_CHUNK_MEMORY", "1 GB")
+    with pytest.raises(InvalidArgument, match=r"WINDROW_CHUNK_MEMORY='1 GB': .* MB"):
+        chunk_memory()

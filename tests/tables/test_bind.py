@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -18,9 +20,11 @@ from windrow import (
     StdDev,
     Sum,
     aggregation,
+    rolling,
     sliding,
 )  # fmt: skip
 from windrow.errors import InvalidArgument, InvalidValue, WindrowError
+from windrow.tables.bind import bind
 
 FRAME = pa.table(
     {
@@ -159,3 +163,68 @@ def test_a_query_is_a_value() -> None:
     with pytest.raises(AttributeError):
         query.emit = "istream"  # type: ignore[misc]
     assert isinstance(query, Query)
+
+
+@pytest.mark.parametrize("window", [{}, {"closed": "right"}, {"slide": "1 day"}])
+def test_a_size_beyond_64_bits_is_refused(window: dict[str, Any]) -> None:
+    given = {"order_by": "ts", "range": "999999999 days", "a": Max("load"), **window}
+    refused(InvalidValue, r"range='999999999 days' along 'ts': .*\"unbounded\"", **given)
+    given = {"order_by": "n", "range": 2**63, "a": Max("load")}
+    refused(InvalidValue, "range=9223372036854775808 along 'n': a size of", **given)
+    refused(
+        InvalidValue, "delta=1e[+]19 along 'n': a size of", order_by="n", delta=1e19, a=Max("n")
+    )
+    with pytest.raises(InvalidValue, match="a size of"):
+        rolling(np.array([1.0]), Max(), range="999999999 days", at=np.array([1], "M8[us]"))
+
+
+def test_an_offset_of_nothing_is_none() -> None:
+    given: dict[str, Any] = {"order_by": "ts", "range": "4 s", "slide": "2 s", "a": Max("load")}
+    assert sliding(**given, offset="0 s")(FRAME) == sliding(**given)(FRAME)
+    assert sliding(**given, offset=timedelta(0))(FRAME) == sliding(**given)(FRAME)
+
+
+class Counted(str):
+    """A name that counts how often it is compared."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+class CountedSchema:
+    """A schema of n columns of numbers that counts each name it gives."""
+
+    def __init__(self, n: int) -> None:
+        self._schema = pa.schema({f"c{i}": pa.float64() for i in range(n)})
+
+    @property
+    def names(self) -> list[Counted]:
+        Counted.compared += len(self._schema)
+        return [Counted(name) for name in self._schema.names]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._schema, name)
+
+    def __iter__(self) -> Any:
+        Counted.compared += len(self._schema)
+        return iter(self._schema)
+
+
+def comparisons(n: int) -> int:
+    """How many names are met when a query of n aggregations is bound to n columns."""
+    Counted.compared = 0
+    results = {Counted(f"r{i}"): Max(f"c{i}") for i in range(n - 1)}
+    expression = {"last": Sum("c0 + c1")}
+    bind(sliding(rows=2, where="c0 > c1", **results, **expression), CountedSchema(n))  # type: ignore[arg-type]
+    return Counted.compared
+
+
+def test_binding_is_linear_in_columns() -> None:
+    few, many = comparisons(100), comparisons(800)
+    assert few > 100 and many < 9 * few

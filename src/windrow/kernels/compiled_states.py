@@ -21,7 +21,7 @@ from numba.core.typing.templates import Signature
 
 from windrow.aggregations.algebra import Algebra, RowAlgebra, number_type
 from windrow.aggregations.base import Aggregation
-from windrow.compiled import INNER
+from windrow.compiled import INNER, own_engine
 from windrow.errors import Unsupported
 from windrow.kernels import checked, checked_arithmetic, checked_math, user_functions
 from windrow.kernels.checked_arithmetic import exact_float
@@ -131,7 +131,8 @@ def _own_monoid(aggregation: Aggregation, dtypes: tuple[str, ...]) -> Monoid:
 def _known(text: str, dtypes: tuple[str, ...], invertible: bool, unary: bool) -> Monoid | str:
     """The monoid of the functions that `text` defines, or why there is none."""
     try:
-        return _typed(text, dtypes, invertible, unary)
+        with own_engine():
+            return _typed(text, dtypes, invertible, unary)
     except NotCompilable as error:
         return str(error)
     except Exception as error:  # Numba raises what it likes on what it does not know

@@ -194,10 +194,10 @@ def compiled_or_warned(
 
 
 def warn_user(text: str, category: type[Warning]) -> None:
-    """Warn of what the line of the user's own does that called windrow."""
-    home = __name__.partition(".")[0]
+    """Warn of what the line of the user's own does that called windrow, itself or by Spark."""
+    homes = (__name__.partition(".")[0], "pyspark")
     level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(f"{home}."):
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in homes:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)
 

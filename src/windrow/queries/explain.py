@@ -34,6 +34,7 @@ def explain(plan: Plan) -> str:
     order      by ts
     slices     6 a window, 1 a slide (panes, since the range is a multiple of the slide)
     on Spark   Spark aggregates the slices, and only they are sorted and merged
+    columns    taken for floats; explain(frame) goes by the types that a frame has
     peak       Max('load')
                maxima, compiled: windows put together from blocks of 64 rows, by vector instructions
                ⊕: 3 or fewer a row
@@ -60,6 +61,8 @@ def entries(plan: Plan) -> dict[str, list[str]]:
         "slices": [_slices(plan)],
         "on Spark": [_SPARK.get(plan.spark) or _RANGES[bool(query.partition_by)]],
     }
+    if plan.assumed and any(part.columns for part in query.parts.values()):
+        found["columns"] = ["taken for floats; explain(frame) goes by the types that a frame has"]
     for name in ("where", "having"):
         if getattr(query, name) is not None:
             found[name] = [getattr(query, name)]

@@ -89,6 +89,7 @@ class Plan:
     results: tuple[ResultPlan, ...]
     spark: SparkPlan
     stream: Kept
+    assumed: bool = False  # whether the kinds of the columns were not known
 
     @property
     def slicing(self) -> Slicing | None:
@@ -117,7 +118,8 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
         )
         for name, part in query.aggregations
     )
-    return Plan(query, results, _on_spark(query, kinds, native), _on_a_stream(query, results))
+    spark, stream = _on_spark(query, kinds, native), _on_a_stream(query, results)
+    return Plan(query, results, spark, stream, assumed=kinds is None)
 
 
 def share(plans: Sequence[Plan]) -> list[Plan]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -60,8 +61,9 @@ class Query:
             if not part.columns and not part.column_optional:
                 call = "it" if part.functions is not None else type(part).__name__
                 raise InvalidArgument(f"{name}={part!r} names no column: write {call}('load')")
-        for name in {n for n in names if names.count(n) > 1}:
-            raise InvalidArgument(f"the name {name!r} is given to {names.count(name)} results")
+        for name, count in Counter(names).items():
+            if count > 1:
+                raise InvalidArgument(f"the name {name!r} is given to {count} results")
         for name in names:
             if name in self.partition_by:
                 raise InvalidArgument(f"the result {name!r} has the name of a partition column")

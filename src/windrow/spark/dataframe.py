@@ -92,18 +92,22 @@ def _prepared_all(asked: Query | Shared, frame: Any) -> tuple[list[Bound], list[
             "shared queries over a DataFrame run in one pass: give all the same where"
         )
     for query in queries:
-        bound, frame = _prepared(query, frame)
+        bound, frame = _prepared(query, frame, warns=True)
         bounds.append(bound)
-    warn_of_interpreted(bounds)
     return [replace(b, schema=bounds[-1].schema) for b in bounds], columns, frame
 
 
-def _prepared(query: Query, frame: Any) -> tuple[Bound, Any]:
-    """The query bound to the frame, which has `where` applied and expressions as columns."""
+def _prepared(query: Query, frame: Any, warns: bool = False) -> tuple[Bound, Any]:
+    """The query bound to the frame, which has `where` applied and expressions as columns.
+
+    With `warns`, functions that will run in the interpreter are told of, as they were written.
+    """
     query, frame = along_decimals(query, frame)
     bound = bound_to(query, frame)
     if not bound.query.order_by and not frame.isStreaming:
         raise InvalidArgument("rows of a DataFrame have no order of their own: give order_by=")
+    if warns:
+        warn_of_interpreted([bound])
     frame, query = _computed(bound, frame)
     bound = bound_to(query, frame)
     return replace(bound, native=slices_natively(bound)), frame

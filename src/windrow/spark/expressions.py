@@ -30,6 +30,7 @@ from windrow.windows.durations import nanoseconds
 
 _LARGEST = "9.223372036854775E18D"  # no double beyond it is a BIGINT
 _NEGATED = 34  # digits of a decimal that Spark keeps when it turns the sign
+_SCALE = 6  # digits behind the point that Spark keeps when a result could have more than 38
 _SYMBOLS = dict(
     zip(
         ("add", "sub", "mul", "eq", "neq", "lt", "lte", "gt", "gte", "and", "or", "dpipe"),
@@ -182,9 +183,13 @@ class _Writer:
         kind = self.type(node)
         if pt.is_integer(kind):
             return f"(0L - {operand})"
-        return (
-            f"CAST(0BD - {operand} AS {_spark_type(kind)})" if _is_long(kind) else f"(- {operand})"
-        )
+        if not _is_long(kind):
+            return f"(- {operand})"
+        if kind.precision == MOST_DIGITS and kind.scale > _SCALE:  # a difference has a digit less
+            other = f"REGEXP_REPLACE(CONCAT('-', CAST({operand} AS STRING)), '^--', '')"
+        else:
+            other = f"0BD - {operand}"
+        return f"CAST({other} AS {_spark_type(kind)})"
 
     def _abs(self, node: Any) -> str:
         (operand,) = self._as(OPERATORS["abs"].operands, [node.this])

@@ -4,24 +4,27 @@
                   Progress                  progress_metrics    Prometheus
 
 It works on classic sessions and on Connect, for any streaming query, windrow's own or not; what
-windrow counts itself is read from the observed metrics named `windrow` and `windrow_input`.
+windrow counts itself is read from the observed metrics whose names `observed_name` makes.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import math
+import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-OBSERVED = "windrow"  # the name under which a query's own counters are observed
-OBSERVED_INPUT = "windrow_input"  # the same of rows that are set aside before the watermark
 PATIENCE = 5.0  # seconds that the news of a query's end may take
+REMEMBERED, MOST_REMEMBERED = 600.0, 100  # seconds, and how many: queries that have ended
+_OBSERVED = "windrow"
+_named: Counter[str] = Counter()
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,54 @@ class Progress:
             state_rows=sum(operator.numRowsTotal for operator in operators),
             state_bytes=sum(operator.memoryUsedBytes for operator in operators),
             dropped=sum(operator.numRowsDroppedByWatermark for operator in operators),
-            late=_observed(told.observedMetrics, OBSERVED, "late"),
-            partly_late=_observed(told.observedMetrics, OBSERVED, "partly_late"),
-            ahead=_observed(told.observedMetrics, OBSERVED_INPUT, "ahead"),
+            late=_observed(told.observedMetrics, "late"),
+            partly_late=_observed(told.observedMetrics, "partly_late"),
+            ahead=_observed(told.observedMetrics, "ahead"),
             watermark=_instant((told.eventTime or {}).get("watermark")),
         )
+
+
+def observed_name(identity: bytes) -> str:
+    """A name for the counters of a query, which no other one of this process has.
+
+    Streams of one DataFrame must be told apart, also if they ask the same. A program that starts
+    again gives the same names in the same order.
+
+    >>> observed_name(b"plugs"), observed_name(b"plugs")
+    ('windrow_706c7567', 'windrow_706c7567_2')
+    """
+    name = f"{_OBSERVED}_{identity.hex()[:8]}"
+    _named[name] += 1
+    return name if _named[name] == 1 else f"{name}_{_named[name]}"
+
+
+class Ended:
+    """The queries that have ended: each is forgotten after ten minutes, or a hundred later ones."""
+
+    def __init__(self, forget: Callable[[str], object]) -> None:
+        self._forget, self._lock = forget, threading.Lock()
+        self._at: dict[str, float] = {}  # the oldest first
+
+    def add(self, query: str) -> None:
+        """A query has ended."""
+        with self._lock:
+            self._at.pop(query, None)
+            self._at[query] = time.monotonic()
+        self.expire()
+
+    def discard(self, query: str) -> None:
+        """It runs again."""
+        with self._lock:
+            self._at.pop(query, None)
+
+    def expire(self) -> None:
+        """Forget those whose time has come."""
+        with self._lock:
+            for query, at in list(self._at.items()):
+                if len(self._at) <= MOST_REMEMBERED and time.monotonic() - at < REMEMBERED:
+                    break
+                del self._at[query]
+                self._forget(query)
 
 
 class Feed(Protocol):
@@ -84,12 +130,16 @@ class Feed(Protocol):
 
 
 class ProgressListener(StreamingQueryListener):
-    """Keeps the newest progress of each query, and passes all of it on to the feeds."""
+    """Keeps the newest progress of each query, and passes all of it on to the feeds.
+
+    Queries that have ended are forgotten after a while.
+    """
 
     def __init__(self, *feeds: Feed) -> None:
         self.feeds = feeds
         self.latest: dict[str, Progress] = {}
         self.running: dict[str, str] = {}  # a run's id → what its query is called
+        self._ended = Ended(lambda query: self.latest.pop(query, None))
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         """Learn the query's name: its end will come with an id only."""
@@ -99,6 +149,7 @@ class ProgressListener(StreamingQueryListener):
         """Pass a batch's figures on."""
         news = Progress.of(event.progress)
         self.running.setdefault(str(event.progress.runId), news.query)  # it began before us
+        self._ended.discard(news.query)
         self.latest[news.query] = news
         for feed in self.feeds:
             feed.progress(news)
@@ -112,6 +163,7 @@ class ProgressListener(StreamingQueryListener):
         for feed in self.feeds:
             feed.ended(query, event.exception)
         self.running.pop(str(event.runId), None)
+        self._ended.add(query)
 
 
 @contextmanager
@@ -138,10 +190,10 @@ def _finite(number: float) -> float:
     return number if math.isfinite(number) else 0.0
 
 
-def _observed(metrics: Any, group: str, name: str) -> int:
+def _observed(metrics: Any, name: str) -> int:
     """A counter of windrow's; a batch in which nothing was counted has none, or null."""
-    row = (metrics or {}).get(group)
-    return int(getattr(row, name, None) or 0)
+    rows = [row for group, row in (metrics or {}).items() if group.partition("_")[0] == _OBSERVED]
+    return sum(int(getattr(row, name, None) or 0) for row in rows)
 
 
 def _instant(text: str | None) -> dt.datetime | None:

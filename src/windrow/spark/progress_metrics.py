@@ -6,12 +6,19 @@ with prometheus_metrics(spark, port=9108):
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from socketserver import ThreadingMixIn
 from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from windrow.errors import InvalidArgument, Unsupported
-from windrow.spark.progress import Progress, listening
+from windrow.spark.progress import Ended, Progress, listening
+
+READERS = 4  # are answered at a time; more have to come again
+SLOWEST = 5.0  # seconds that a reader may take to say what it wants
 
 # Each metric: what it is, and its value for a batch; None where Spark does not tell.
 Metric = tuple[str, Callable[[Progress], float | None]]
@@ -78,14 +85,25 @@ class Metrics:
         for kind, metrics in ((prometheus.Counter, COUNTERS), (prometheus.Gauge, GAUGES)):
             for name, (text, _) in metrics.items():
                 self._metrics[name] = kind(name, text, ["query"], registry=registry)
+        self._ended = Ended(self._forget)
+        page = prometheus.make_wsgi_app(registry)
+
+        def current_page(environment: Any, respond: Any) -> Any:
+            self._ended.expire()
+            return page(environment, respond)
+
         try:
-            self._server, self._thread = prometheus.start_http_server(port, address, registry)
+            self._server = _Server(address, port)
         except (OSError, OverflowError) as refused:
             raise InvalidArgument(f"cannot serve at {address}:{port}: {refused}") from refused
+        self._server.set_app(current_page)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
         self.port: int = self._server.server_port
 
     def progress(self, news: Progress) -> None:
         """Take a batch in."""
+        self._ended.discard(news.query)
         for name, (_, value) in {**COUNTERS, **GAUGES}.items():
             found = value(news)
             if found is not None:
@@ -93,11 +111,49 @@ class Metrics:
                 (metric.inc if name in COUNTERS else metric.set)(found)
 
     def ended(self, query: str, error: str | None) -> None:
-        """The last figures stay, for the next scrape to find."""
+        """The last figures stay for a while, for the next scrape to find."""
         self._metrics["windrow_query_running"].labels(query).set(0)
+        self._ended.add(query)
+
+    def _forget(self, query: str) -> None:
+        for metric in self._metrics.values():
+            with suppress(KeyError):  # some are told of only where Spark tells them
+                metric.remove(query)
 
     def close(self) -> None:
         """Give the port back."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class _Handler(WSGIRequestHandler):
+    """Answers one reader, and writes no log."""
+
+    timeout = SLOWEST
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """Answers a few readers at a time, and turns others away."""
+
+    daemon_threads = True
+
+    def __init__(self, address: str, port: int) -> None:
+        self._free = threading.BoundedSemaphore(READERS)
+        self.address_family = socket.getaddrinfo(address, None)[0][0]
+        super().__init__((address, port), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(timeout=0.2):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()

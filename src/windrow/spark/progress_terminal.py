@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from windrow.errors import Unsupported
-from windrow.spark.progress import Progress, ProgressListener, listening
+from windrow.spark.progress import Ended, Progress, ProgressListener, listening
 
 HEADS = (
     "query",
@@ -46,9 +46,19 @@ class Shown:
         self._late: Counter[str] = Counter()
         self._partly: Counter[str] = Counter()
         self._ahead: Counter[str] = Counter()
+        self._ended = Ended(self._forget)
+
+    def ended(self, query: str, error: str | None) -> None:
+        """The last figures stay for a while."""
+        self._ended.add(query)
+
+    def _forget(self, query: str) -> None:
+        for held in (self.rows, self._late, self._partly, self._ahead):
+            held.pop(query, None)
 
     def progress(self, news: Progress) -> None:
         """Take a batch in."""
+        self._ended.discard(news.query)
         self._late[news.query] += news.late + news.dropped
         self._partly[news.query] += news.partly_late
         self._ahead[news.query] += news.ahead
@@ -94,6 +104,7 @@ class Lines(Shown):
 
     def ended(self, query: str, error: str | None) -> None:
         """Write the end, with the first line of an error."""
+        super().ended(query, error)
         print(f"{query}: {_end(error)}", file=self.file, flush=True)
 
 
@@ -118,6 +129,7 @@ class Table(Shown):
 
     def ended(self, query: str, error: str | None) -> None:
         """Say it above the table, where it stays."""
+        super().ended(query, error)
         self.live.console.print(f"{query}: {_end(error)}", markup=False, highlight=False)
 
     def _drawn(self) -> Any:
@@ -126,6 +138,7 @@ class Table(Shown):
         grid = Grid()
         for head in HEADS:
             grid.add_column(head, justify="left" if head == "query" else "right")
+        self._ended.expire()
         for cells in list(self.rows.values()):
             grid.add_row(*cells)
         return grid

@@ -11,6 +11,7 @@ rows in a batch, and all that is done with the rows in them is vectorised.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -26,7 +27,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 from windrow.errors import InvalidArgument
 from windrow.queries.streaming import Streaming
 from windrow.spark.columns import as_number, column, unused
-from windrow.spark.progress import OBSERVED, OBSERVED_INPUT
+from windrow.spark.progress import observed_name
 from windrow.spark.schema import check_together, result_schema
 from windrow.spark.stream_processor import BUCKET, PLACE, RESULT, TIMELESS, WindowProcessor
 from windrow.spark.workers import Batches, arrow_result, in_arrow
@@ -52,8 +53,11 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
     _check(asked, bounds, frame)
     delay = _delay(bounds, frame)
     rows = pa.schema([bounds[0].schema.field(name) for name in columns])
+    text = identity_text(asked, rows, delay)
+    counters = observed_name(hashlib.sha256(text.encode()).digest())
     if delay is not None:
-        frame = _watermarked(_without_future(asked, bounds, frame), str(bounds[0].order), delay)
+        frame = _without_future(asked, bounds, frame, f"{counters}_input")
+        frame = _watermarked(frame, str(bounds[0].order), delay)
     idle = None if asked.idle is None else nanoseconds(asked.idle, "idle") // 1000
     plan = Plan(
         tuple(bounds),
@@ -62,7 +66,7 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
         update=asked.mode == "update",
         idle=idle,
         late=asked.late,
-        asked=identity_text(asked, rows, delay),
+        asked=text,
     )
     _use_rocksdb(frame.sparkSession)
     keys = [_hashed(name, frame) for name in plan.keys]
@@ -77,7 +81,7 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
         "EventTime" if plan.timed else "None",
     )
     counted = stepped.observe(
-        OBSERVED, *[sf.sum(name).alias(name) for name in ("late", "partly_late")]
+        counters, *[sf.sum(name).alias(name) for name in ("late", "partly_late")]
     ).where(sf.col(RESULT).isNotNull())
     schema = _schema(plan, frame)
     return counted.mapInArrow(Unpacked(plan, arrow_result(schema)), schema)
@@ -118,8 +122,8 @@ def _delay(bounds: Sequence[Bound], frame: Any) -> int | None:
     return delays.pop()
 
 
-def _without_future(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> Any:
-    """The frame without rows further ahead of the clock than `future`, which are counted.
+def _without_future(asked: Streaming, bounds: Sequence[Bound], frame: Any, counters: str) -> Any:
+    """The frame without rows further ahead of the clock than `future`, which `counters` counts.
 
     They must be gone before the watermark is told: it would follow them, and never come back.
     """
@@ -137,7 +141,7 @@ def _without_future(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> An
     limit = clock + sf.make_dt_interval(secs=sf.lit(seconds))
     ahead = unused("windrow_ahead", frame.columns)
     marked = frame.withColumn(ahead, sf.coalesce(column(name) > limit, sf.lit(False)))
-    counted = marked.observe(OBSERVED_INPUT, sf.count_if(column(ahead)).alias("ahead"))
+    counted = marked.observe(counters, sf.count_if(column(ahead)).alias("ahead"))
     return counted.where(~column(ahead)).drop(ahead)
 
 

@@ -145,7 +145,10 @@ class WindowProcessor(StatefulProcessor):
         if known is not None and known.header.stamp == header.stamp:
             known.attach(self._entries)
             return known
-        return self._remember(label, Bucket(self._plan, self._entries, header))
+        bucket = self._remember(label, Bucket(self._plan, self._entries, header))
+        if known is not None:
+            known.give_way_to(bucket)
+        return bucket
 
     def _remember(self, label: int, bucket: Bucket) -> Bucket:
         _REMEMBERED[self._identity, label] = bucket

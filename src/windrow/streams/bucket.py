@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from windrow.streams.family import passing
 from windrow.streams.header import Header
-from windrow.streams.log import Entries, Log
+from windrow.streams.log import DECODED, Entries, Log
 from windrow.streams.plan import Plan
 from windrow.streams.slices import SlicedWindows
 from windrow.streams.step import NEVER, NewResults, integers
@@ -61,6 +61,14 @@ class Bucket:
         self._waiting.entries = entries
         for log in self._logs:
             log.entries = entries
+
+    def give_way_to(self, newer: Bucket) -> None:
+        """Forget decoded chunks that are no longer there since another process had steps."""
+        there = {chunk.stamp for chunks in newer.header.logs for chunk in chunks}
+        for chunks in self.header.logs:
+            for chunk in chunks:
+                if chunk.stamp not in there:
+                    DECODED.drop(chunk.stamp)
 
     def step(self, arrived: list[pa.Table], now: int | None) -> StepResult:
         """Take rows in (or slices, if the plan wants them so), and answer what is due.

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -31,6 +31,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from windrow.errors import InvalidArgument
 from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.step import COUNT, integers, nullable, sort_by_key, states_by_key
 from windrow.tables.keys import codes
@@ -130,6 +131,7 @@ class Chunks:
     def write(self, chunk: Chunk, rows: pa.Table) -> None:
         """Write a chunk: each key once, with the number of its rows, and the rows by their keys."""
         chunk.rows = rows.num_rows
+        DECODED.drop(chunk.stamp)
         chunk.stamp = int.from_bytes(os.urandom(8)) >> 1
         DECODED.put(chunk.stamp, rows)
         values = rows.select(self.columns.names)
@@ -169,6 +171,7 @@ class Chunks:
         return chunk.number
 
     def _remove(self, chunk: Chunk) -> None:
+        DECODED.drop(chunk.stamp)
         self.entries.remove(self.log, self._entry(chunk))
 
 
@@ -281,11 +284,19 @@ class History(Chunks):
 
 
 class Recent:
-    """The chunks that this process met last, up to so many bytes."""
+    """The chunks and summaries that this process met last, up to so many bytes.
 
-    def __init__(self, most: int) -> None:
-        self._most, self._size = most, 0
+    A chunk is known by its stamp, and its summary by the stamp's complement.
+    """
+
+    def __init__(self, most: Callable[[], int]) -> None:
+        self._most, self.size = most, 0
         self._held: OrderedDict[int, pa.Table] = OrderedDict()
+
+    @property
+    def stamps(self) -> set[int]:
+        """Of what is here."""
+        return set(self._held)
 
     def get(self, stamp: int) -> pa.Table | None:
         """The rows of a chunk of this stamp, if they are here."""
@@ -296,16 +307,38 @@ class Recent:
 
     def put(self, stamp: int, rows: pa.Table) -> None:
         """Remember the rows of a chunk."""
+        self._pop(stamp)
         self._held[stamp] = rows
-        self._size += rows.nbytes
-        while self._size > self._most:
-            self._size -= self._held.popitem(last=False)[1].nbytes
+        self.size += rows.nbytes
+        while self.size > self._most():
+            self._pop(next(iter(self._held)))
+
+    def drop(self, stamp: int) -> None:
+        """Forget a chunk and its summary."""
+        self._pop(stamp)
+        self._pop(~stamp)
 
     def clear(self) -> None:
         """Forget all."""
         self._held.clear()
-        self._size = 0
+        self.size = 0
+
+    def _pop(self, stamp: int) -> None:
+        rows = self._held.pop(stamp, None)
+        self.size -= 0 if rows is None else rows.nbytes
 
 
+def chunk_memory() -> int:
+    """How many bytes of decoded chunks a process keeps: those of WINDROW_CHUNK_MEMORY, in MB."""
+    given = os.environ.get(LIMIT, "128")
+    try:
+        return max(0, int(float(given) * 2**20))
+    except (ValueError, OverflowError):
+        raise InvalidArgument(
+            f"{LIMIT}={given!r}: how many MB of decoded chunks a worker keeps, such as 128"
+        ) from None
+
+
+LIMIT = "WINDROW_CHUNK_MEMORY"
 # Spark hands a bucket from worker to worker: each then reads only what is new to it.
-DECODED = Recent(256 << 20)
+DECODED = Recent(chunk_memory)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import typing
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from types import NoneType
 from typing import Any
 
@@ -103,22 +105,21 @@ class Bound:
 
 def bind(query: Query, schema: pa.Schema) -> Bound:
     """`query` over a frame of this schema, or an error that names what does not fit."""
-    for name in schema.names:
-        if schema.names.count(name) > 1:
-            raise InvalidArgument(
-                f"the frame has {schema.names.count(name)} columns named {name!r}"
-            )
+    for name, count in Counter(schema.names).items():
+        if count > 1:
+            raise InvalidArgument(f"the frame has {count} columns named {name!r}")
     query = _with_order(query, schema)
+    frame = _Columns(schema)
     for argument in ("partition_by", "order_by"):
         for name in getattr(query, argument):
-            _check_column(argument, name, schema)
+            frame.check(argument, name)
     _check_key_types(query, schema)
     _check_order(query, schema)
     needed = [*query.partition_by, *query.order_by]
     types = {}
     read_kinds = {name: kind_of(schema.field(name).type) for name in query.order_by}
     for name, part in query.aggregations:
-        columns = [_column(name, text, schema) for text in part.columns]
+        columns = [frame.read(name, text) for text in part.columns]
         needed += [read for _, reads in columns for read in reads]
         kinds = [kind for kind, _ in columns]
         for text, kind in zip(part.columns, kinds, strict=True):
@@ -129,9 +130,9 @@ def bind(query: Query, schema: pa.Schema) -> Bound:
         types[name] = _found_type(part, kinds) if made is None else made
     _check_names(query, schema)
     for argument, text in _conditions(query):
-        known = schema if argument != "having" else _after(query, schema, types)
-        _, reads = _column(argument, text, known)
-        needed += [read for read in reads if read in schema.names]
+        there = frame if argument != "having" else _Columns(_after(query, schema, types))
+        _, reads = there.read(argument, text)
+        needed += [read for read in reads if read in frame.names]
     if query.window.reads_rows:
         needed += schema.names  # the function may look at any of them
     return Bound(query, schema, types, tuple(dict.fromkeys(needed)), read_kinds)
@@ -172,28 +173,49 @@ def _with_order(query: Query, schema: pa.Schema) -> Query:
     return query.replace(order_by=(times[0],))
 
 
-def _check_column(argument: str, name: str, schema: pa.Schema) -> None:
-    if name not in schema.names:
-        raise InvalidArgument(
-            f"{argument}={name!r}: the frame has no such column; {did_you_mean(name, schema.names)}"
-        )
+class _Columns:
+    """The columns that names and expressions may speak of."""
 
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self.names = set(schema.names)
 
-def _column(argument: str, text: str, schema: pa.Schema) -> tuple[pa.DataType, list[str]]:
-    """The type of a column or an expression, and the columns that it reads."""
-    if text in schema.names:
-        return schema.field(text).type, [text]
-    from windrow.queries.expressions import columns_of, is_expression
-    from windrow.tables.arithmetic import evaluate
+    def check(self, argument: str, name: str) -> None:
+        """Refuse a name that no column has."""
+        if name not in self.names:
+            raise InvalidArgument(
+                f"{argument}={name!r}: the frame has no such column; "
+                f"{did_you_mean(name, self._schema.names)}"
+            )
 
-    if not is_expression(text):
-        raise InvalidArgument(
-            f"{argument}: the frame has no column {text!r}; {did_you_mean(text, schema.names)}"
-        )
-    made = evaluate(text, schema.empty_table())
-    names = {name.lower(): name for name in schema.names}
-    reads = [n if n in schema.names else names[n.lower()] for n in columns_of(text)]
-    return made.type, reads
+    def read(self, argument: str, text: str) -> tuple[pa.DataType, list[str]]:
+        """The type of a column or an expression, and the columns that it reads."""
+        if text in self.names:
+            return self._schema.field(text).type, [text]
+        from windrow.queries.expressions import columns_of, is_expression
+        from windrow.tables.arithmetic import evaluate
+
+        if not is_expression(text):
+            raise InvalidArgument(
+                f"{argument}: the frame has no column {text!r}; "
+                f"{did_you_mean(text, self._schema.names)}"
+            )
+        # those that the expression may mean, and all if it means one that is not there
+        means = [self._in_any_case.get(name.lower(), []) for name in columns_of(text)]
+        few = pa.schema([self._schema.field(n) for n in dict.fromkeys(chain(*means))])
+        made = evaluate(text, (few if all(means) else self._schema).empty_table())
+        reads = [
+            n if n in self.names else own[0] for n, own in zip(columns_of(text), means, strict=True)
+        ]
+        return made.type, reads
+
+    @cached_property
+    def _in_any_case(self) -> dict[str, list[str]]:
+        """The columns that a name in lower case may mean."""
+        found: dict[str, list[str]] = {}
+        for name in self._schema.names:
+            found.setdefault(name.lower(), []).append(name)
+        return found
 
 
 def _check_key_types(query: Query, schema: pa.Schema) -> None:
@@ -232,7 +254,7 @@ def _measured_type(query: Query, name: str, schema: pa.Schema) -> pa.DataType:
 
 def _check_names(query: Query, schema: pa.Schema) -> None:
     own = query.window.columns
-    taken = (*query.partition_by, *own) if own else tuple(schema.names)
+    taken = {*query.partition_by, *own} if own else set(schema.names)
     for name, part in query.aggregations:
         if name in taken:
             raise InvalidArgument(

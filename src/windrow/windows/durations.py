@@ -33,7 +33,7 @@ _CALENDAR = re.compile(r"mon?|months?|y|yrs?|years?|quarters?")
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ]+)\s*")
 
 
-def nanoseconds(value: Any, name: str) -> int:
+def nanoseconds(value: Any, name: str, *, least: int = 1) -> int:
     """A duration in nanoseconds; `name` is the argument that errors speak of.
 
     >>> nanoseconds("1h 30min", "range") == nanoseconds("90 minutes", "range")
@@ -50,7 +50,7 @@ def nanoseconds(value: Any, name: str) -> int:
         raise InvalidArgument(
             f'{name}={value!r} is not a duration; write "1 hour", "90s" or a timedelta'
         )
-    if total <= 0:
+    if total < least:
         raise InvalidArgument(f"{name}={value!r}: a duration must be longer than nothing")
     return total
 

@@ -50,10 +50,15 @@ class Axis:
         if self.floating:
             return float(size), 0
         whole, rest = divmod(size, self.tick or 1)
+        if abs(whole) >= 2**63:
+            raise InvalidValue(
+                "a size of 2**63 units of the column or more is beyond what can be told; "
+                'range="unbounded" reaches back to the first row'
+            )
         return int(whole), rest
 
     def check(self, argument: str, size: Any) -> None:
-        """Refuse a duration along numbers, and a number along times."""
+        """Refuse a duration along numbers, a number along times, and what is beyond either."""
         if size in (None, UNBOUNDED, NOW):
             return
         if self.tick is not None and is_number(size):
@@ -66,6 +71,10 @@ class Axis:
                 f"{argument}={size!r} is a duration, and {self.name!r} is of type {self.type}; "
                 f"give a number in its unit"
             )
+        try:
+            self.units(signed(argument, size))
+        except InvalidValue as error:
+            raise InvalidValue(f"{argument}={size!r} along {self.name!r}: {error}") from None
 
 
 def is_number(value: Any) -> bool:
@@ -101,10 +110,10 @@ def signed(name: str, value: Any) -> int | float:
     if is_number(value):
         return value  # type: ignore[no-any-return]
     if isinstance(value, str) and value.lstrip().startswith("-"):
-        return -nanoseconds(value.lstrip()[1:], name)
+        return -nanoseconds(value.lstrip()[1:], name, least=0)
     if isinstance(value, datetime.timedelta) and value < datetime.timedelta(0):
         return -nanoseconds(-value, name)
-    return nanoseconds(value, name)
+    return nanoseconds(value, name, least=0)
 
 
 def in_cql(value: Any) -> str:

@@ -60,7 +60,7 @@ class Measured(Window):
                 f'{axis.type}; give range="1 hour" or the like'
             )
         for argument, value in self.arguments().items():
-            if argument in ("range", "slide", "offset"):
+            if argument in ("range", "delta", "slide", "offset"):
                 axis.check(argument, value)
 
 
