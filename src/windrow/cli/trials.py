@@ -144,7 +144,8 @@ def _batch() -> str:
 
 
 def _stream() -> str:
-    from windrow import Max, window
+    from windrow.aggregations.extrema import Max
+    from windrow.windows.push import window
 
     pushed = window(Max(), rows=2)
     _check([pushed.push(row["v"]) for row in _ROWS], _PEAKS)
@@ -171,7 +172,8 @@ def _spark_stream(spark: Any) -> str:
 
 
 def _query() -> Any:
-    from windrow import Max, sliding
+    from windrow.aggregations.extrema import Max
+    from windrow.queries.query import sliding
 
     return sliding(partition_by="k", order_by="ts", rows=2, lateness="1 second", peak=Max("v"))
 
