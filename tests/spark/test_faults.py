@@ -143,9 +143,10 @@ def executors(session: int) -> list[int]:
 
 
 def workers(session: int) -> list[int]:
-    """Python's processes that were forked from those that Java has started."""
-    daemons = [pid for pid in processes(session) if "pyspark.daemon" in command(pid)]
-    return [pid for pid in daemons if parent(pid) in daemons]
+    """Python's processes of the executors; the driver's, which read the source, end the stream."""
+    daemons = {pid: parent(pid) for pid in processes(session) if "pyspark.daemon" in command(pid)}
+    begun = [pid for pid, above in daemons.items() if above in executors(session)]
+    return [pid for pid, above in daemons.items() if above in begun]
 
 
 def parent(pid: int) -> int:
