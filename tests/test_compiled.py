@@ -14,6 +14,7 @@ import pytest
 from numba.core.errors import TypingError
 
 from windrow import Max, compiled, rolling
+from windrow.identity import digest_of
 
 PROGRAM = """
 import warnings, sys
@@ -83,6 +84,17 @@ def test_a_changed_function_is_another_one(warm: tuple[Path, str]) -> None:
     results, hits, _ = finish(start(warm[0], scale=5))
     assert sorted(hits) == [0, 1, 1]
     assert results != warm[1]
+
+
+def test_a_function_inside_that_is_compiled_otherwise_makes_another_one() -> None:
+    def double(x):
+        return x + x
+
+    digests = set()
+    for inside in compiled.inner(double), compiled.inner(double, apart=True):
+        digests.add(digest_of(lambda x, inside=inside: inside(x), into="windrow"))
+    assert len(digests) == 2
+    assert digest_of(compiled.inner(double)) == digest_of(double)
 
 
 def test_what_is_damaged_is_made_anew_and_told(warm: tuple[Path, str], tmp_path: Path) -> None:

@@ -88,7 +88,10 @@ class _Walk:
             self._say(f"known as {given}")
             return
         own = getattr(value, "py_func", None)  # a function that Numba compiles
-        value = own if isinstance(own, types.FunctionType) else value
+        if isinstance(own, types.FunctionType):
+            if self._into is not None:  # its machine code is asked for, not what it means
+                self._say(f"{sorted(value.targetoptions.items())} {value._compiler.pipeline_class}")
+            value = own
         for kinds, method in _KINDS:
             if isinstance(value, kinds):
                 method(self, value)
