@@ -38,6 +38,8 @@ from windrow.kernels.window_loop import (
 NO_BOUNDS = np.empty(0, np.int64)
 # Half of how many lcs may lie ready: with small chunks the threads then meet less often.
 _AHEAD = 1 << 16
+# Compiled, Two-Stacks lies in one ring, which is what its Lite form is.
+_SAME_LOOP = {"two_stacks_lite": "two_stacks"}
 
 
 @dataclass
@@ -71,7 +73,7 @@ def roller(
     if refusal:
         raise Unsupported(refusal)
     measured = columns[:1] if aggregation.takes == "ordered pair" else columns
-    name = algorithm
+    name = _SAME_LOOP.get(algorithm, algorithm)
     if algorithm == "slick_deque" and not aggregation.selective:
         name = "subtract_on_evict"
     known, compiled = numbers_of(aggregation, measured), None
