@@ -326,6 +326,40 @@ def test_flatfit_answers_all_ranges_in_n_minus_1(n: int) -> None:
         assert spent() == n - 1
 
 
+@pytest.mark.parametrize("algorithm", ["flatfit", "b_int"])
+@every_size
+def test_circles_are_as_long_as_the_window(algorithm: str, n: int) -> None:
+    """2n slots for states and pointers, or for all intervals, from the second round on."""
+    c = Counting()
+    swag: Any = aggregator(c.max, algorithm)
+    for i, _ in enumerate(slides(swag, c, n, 12 * n)):
+        assert swag._held() <= 2 * max(4, 3 * n // 2 if i < 2 * n else n)
+    for _ in range(4 * n):  # as a push does: one value more before one leaves
+        swag.insert(0.0)
+        swag.evict()
+    assert swag._held() <= 2 * max(4, n + 1)
+
+
+@pytest.mark.parametrize("algorithm", ["flatfit", "b_int"])
+def test_circles_move_a_constant_number_of_states_a_value(algorithm: str) -> None:
+    """Whatever the window does: lengths that change in every round, too."""
+    swag: Any = aggregator(Counting().max, algorithm)
+    moved, resize = 0, swag._resize
+
+    def counted(capacity: int) -> None:
+        nonlocal moved
+        moved += len(swag)
+        resize(capacity)
+
+    swag._resize = counted
+    source = random.Random(7)
+    for i in range(20_000):
+        swag.insert(float(i))
+        if len(swag) > 100 + 50 * math.sin(i / 300) + source.randint(0, 9):
+            swag.evict(min(len(swag), source.randint(1, 3)))
+    assert moved <= 3 * 20_000
+
+
 # -- SlickDeque, SBA, PBA --------------------------------------------------------------------
 
 
