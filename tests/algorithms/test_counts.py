@@ -450,6 +450,38 @@ def test_monoid_trees_are_logarithmic_at_worst(algorithm: str, n: int) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["log_mta", "amta"])
+def test_a_result_is_made_once(algorithm: str) -> None:
+    c = Counting()
+    swag = aggregator(c.max, algorithm)
+    swag.extend(range(100))
+    swag.evict(3)
+    swag.insert(7)
+    assert swag.query() == 99
+    with c.spent() as spent:
+        assert swag.query() == 99
+        assert swag.query() == 99
+    assert spent() == 0
+    swag.evict(96)
+    assert swag.query() == 99
+    swag.evict()
+    assert swag.query() == 7
+
+
+@pytest.mark.parametrize("algorithm", ["log_mta", "amta"])
+def test_any_range_costs_a_logarithm(algorithm: str) -> None:
+    n, c = 1 << 12, Counting()
+    swag = aggregator(c.max, algorithm)
+    swag.extend(range(5, -n, -1))
+    swag.evict(100)
+    swag.extend(range(-n, -n - 200, -1))
+    swag.evict(777)
+    for last in (1, 2, 3, 199, 200, 201, 1000, 2000, len(swag) - 1, len(swag)):
+        with c.spent() as spent:
+            assert swag.query(last) == last - 1 - n - 199
+        assert spent() <= 2 * 12
+
+
+@pytest.mark.parametrize("algorithm", ["log_mta", "amta"])
 def test_bulk_eviction_is_logarithmic_whatever_its_size(algorithm: str) -> None:
     n = 1 << 14
     for gone in (1, 2, 100, n // 3, n // 2, n - 77, n - 1, n):
