@@ -233,8 +233,8 @@ OWN_FUNCTIONS = Experiment(
 RATE = Figure("loops", "Max by each algorithm's own loop", "window", "million values a second")
 DRIFT = Figure("drift", "rate at the longest window by that at the shortest", "algorithm", "ratio")
 COMPILED = (
-    "recalculate", "subtract_on_evict", "two_stacks", "daba", "flatfat", "b_int", "flatfit",
-    "slick_deque", "sba", "pba", "log_mta", "amta",
+    "recalculate", "subtract_on_evict", "two_stacks", "daba", "daba_lite", "flatfat", "b_int",
+    "flatfit", "slick_deque", "sba", "pba", "log_mta", "amta",
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -109,35 +109,78 @@ def test_subtract_on_evict_refuses_what_has_no_inverse() -> None:
         aggregator(Counting().max, "subtract_on_evict")
 
 
+@pytest.mark.parametrize("algorithm", ["two_stacks", "two_stacks_lite"])
 @every_size
-def test_two_stacks_is_amortised_three(n: int) -> None:
+def test_two_stacks_is_amortised_three(algorithm: str, n: int) -> None:
     c = Counting()
-    costs = list(slides(aggregator(c.max, "two_stacks"), c, n, 10 * n))
+    costs = list(slides(aggregator(c.max, algorithm), c, n, 10 * n))
     assert sum(map(sum, costs)) <= 3 * len(costs)
     assert max(evict for evict, _, _ in costs) <= n  # the flip
     assert all(insert <= 1 and query <= 1 for _, insert, query in costs)
 
 
+@pytest.mark.parametrize(("algorithm", "evicts", "inserts"), [("daba", 3, 4), ("daba_lite", 2, 3)])
 @every_size
-def test_daba_is_worst_case_constant(n: int) -> None:
+def test_daba_is_worst_case_constant(algorithm: str, evicts: int, inserts: int, n: int) -> None:
     c = Counting()
-    for evict, insert, query in slides(aggregator(c.max, "daba"), c, n, 10 * n):
-        assert evict <= 3
-        assert insert <= 4
+    for evict, insert, query in slides(aggregator(c.max, algorithm), c, n, 10 * n):
+        assert evict <= evicts
+        assert insert <= inserts
         assert query <= 1
 
 
-def test_daba_averages_two_and_a_half_and_one_and_a_half() -> None:
+@pytest.mark.parametrize("algorithm", ["two_stacks_lite", "daba_lite"])
+def test_lite_holds_n_plus_2_at_any_time(algorithm: str) -> None:
+    """Between operations, and inside each ⊕, where a flip may be going on."""
+    held: list[int] = []
+
+    def combine(a: str, b: str) -> str:
+        held.append(swag._held() - len(swag))
+        return a + b
+
+    swag: Any = aggregator(aggregation(lift=str, combine=combine, lower=str), algorithm)
+    source = random.Random(5)
+    values: list[str] = []
+    for i in range(3000):
+        if source.random() < 0.5 + 0.1 * (i % 1000 < 500):
+            swag.insert(str(i))
+            values.append(str(i))
+        elif values:
+            k = 1 if source.random() < 0.95 else source.randint(1, len(values))
+            swag.evict(k)
+            del values[:k]
+        held.append(swag._held() - len(swag))
+        assert swag.query() == ("".join(values) or None)
+    assert max(held) <= 2
+
+
+@pytest.mark.parametrize("algorithm", ["two_stacks_lite", "daba_lite"])
+def test_lite_slides_with_one_state_a_value(algorithm: str) -> None:
+    """All that the structure refers to: no list, deque or undo beside the queue holds states."""
+    swag: Any = aggregator(Counting().max, algorithm)
+    for i in range(2000):
+        swag.insert(float(i))
+        if i >= 1000:
+            swag.evict()
+        lists = [v for v in vars(swag).values() if isinstance(v, list | dict | set | deque)]
+        assert sum(map(len, lists)) <= 2, "the two pointers of a flip"
+        assert swag._states.end - swag._states.head == len(swag)
+
+
+@pytest.mark.parametrize(("algorithm", "least"), [("daba", 1.5), ("daba_lite", 1)])
+def test_daba_averages_two_and_a_half_and_one_and_a_half(algorithm: str, least: float) -> None:
+    """The Lite form half a ⊕ less each."""
     c = Counting()
-    costs = list(slides(aggregator(c.max, "daba"), c, 2000, 20_000))
+    costs = list(slides(aggregator(c.max, algorithm), c, 2000, 20_000))
     evicts, inserts, _ = (sum(column) / len(costs) for column in zip(*costs, strict=True))
-    assert inserts == pytest.approx(2.5, abs=0.01)
-    assert evicts == pytest.approx(1.5, abs=0.01)
+    assert inserts == pytest.approx(least + 1, abs=0.01)
+    assert evicts == pytest.approx(least, abs=0.01)
 
 
-def test_daba_on_random_sequences_keeps_its_bounds_and_lemma_4_1() -> None:
+@pytest.mark.parametrize("algorithm", ["daba", "daba_lite"])
+def test_daba_on_random_sequences_keeps_its_bounds_and_lemma_4_1(algorithm: str) -> None:
     c = Counting()
-    swag = aggregator(c.max, "daba")
+    swag = aggregator(c.max, algorithm)
     source = random.Random(3)
     for _ in range(5000):
         before = c.n
@@ -283,6 +326,40 @@ def test_flatfit_answers_all_ranges_in_n_minus_1(n: int) -> None:
         assert spent() == n - 1
 
 
+@pytest.mark.parametrize("algorithm", ["flatfit", "b_int"])
+@every_size
+def test_circles_are_as_long_as_the_window(algorithm: str, n: int) -> None:
+    """2n slots for states and pointers, or for all intervals, from the second round on."""
+    c = Counting()
+    swag: Any = aggregator(c.max, algorithm)
+    for i, _ in enumerate(slides(swag, c, n, 12 * n)):
+        assert swag._held() <= 2 * max(4, 3 * n // 2 if i < 2 * n else n)
+    for _ in range(4 * n):  # as a push does: one value more before one leaves
+        swag.insert(0.0)
+        swag.evict()
+    assert swag._held() <= 2 * max(4, n + 1)
+
+
+@pytest.mark.parametrize("algorithm", ["flatfit", "b_int"])
+def test_circles_move_a_constant_number_of_states_a_value(algorithm: str) -> None:
+    """Whatever the window does: lengths that change in every round, too."""
+    swag: Any = aggregator(Counting().max, algorithm)
+    moved, resize = 0, swag._resize
+
+    def counted(capacity: int) -> None:
+        nonlocal moved
+        moved += len(swag)
+        resize(capacity)
+
+    swag._resize = counted
+    source = random.Random(7)
+    for i in range(20_000):
+        swag.insert(float(i))
+        if len(swag) > 100 + 50 * math.sin(i / 300) + source.randint(0, 9):
+            swag.evict(min(len(swag), source.randint(1, 3)))
+    assert moved <= 3 * 20_000
+
+
 # -- SlickDeque, SBA, PBA --------------------------------------------------------------------
 
 
@@ -370,6 +447,38 @@ def test_monoid_trees_are_logarithmic_at_worst(algorithm: str, n: int) -> None:
         assert all(query == 0 for _, _, query in costs)
     else:
         assert sum(map(sum, costs)) <= 4.1 * len(costs) + bound
+
+
+@pytest.mark.parametrize("algorithm", ["log_mta", "amta"])
+def test_a_result_is_made_once(algorithm: str) -> None:
+    c = Counting()
+    swag = aggregator(c.max, algorithm)
+    swag.extend(range(100))
+    swag.evict(3)
+    swag.insert(7)
+    assert swag.query() == 99
+    with c.spent() as spent:
+        assert swag.query() == 99
+        assert swag.query() == 99
+    assert spent() == 0
+    swag.evict(96)
+    assert swag.query() == 99
+    swag.evict()
+    assert swag.query() == 7
+
+
+@pytest.mark.parametrize("algorithm", ["log_mta", "amta"])
+def test_any_range_costs_a_logarithm(algorithm: str) -> None:
+    n, c = 1 << 12, Counting()
+    swag = aggregator(c.max, algorithm)
+    swag.extend(range(5, -n, -1))
+    swag.evict(100)
+    swag.extend(range(-n, -n - 200, -1))
+    swag.evict(777)
+    for last in (1, 2, 3, 199, 200, 201, 1000, 2000, len(swag) - 1, len(swag)):
+        with c.spent() as spent:
+            assert swag.query(last) == last - 1 - n - 199
+        assert spent() <= 2 * 12
 
 
 @pytest.mark.parametrize("algorithm", ["log_mta", "amta"])

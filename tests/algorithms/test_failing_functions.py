@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -143,6 +145,39 @@ def test_every_operation_is_tried() -> None:
         for algebra in algebras(algorithm):
             tried |= blow_everywhere(algorithm, algebra, (3, 1, 1), False)
     assert tried == public - OTHERS
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("seed", range(8))
+def test_failures_at_random_over_many_chunks(algorithm: str, seed: int) -> None:
+    """Inserts, evictions and queries as one, after other failures, across the queues' chunks."""
+    source, algebra = random.Random(seed), algebras(algorithm)[0]
+    fuse = Fuse()
+    swag = aggregator(fuse.aggregations()[algebra], algorithm)
+    values: Values = []
+
+    def slide(more: Values, k: int) -> None:
+        for value in more:
+            swag.insert(value)
+        swag.evict(k)
+        swag.query()
+
+    for _ in range(250):
+        more = [source.randrange(20) for _ in range(source.choice([0, 1, 1, 2, 9]))]
+        n = len(values) + len(more)
+        k = source.randint(0, n) if source.random() < 0.3 else min(n, len(more) // 2)
+        fuse.left = source.choice([math.inf, 1, 3, 9, 27])
+        try:
+            if source.random() < 0.6:
+                swag.whole(slide, more, k)
+                values = (values + more)[k:]
+            elif k <= len(values):
+                swag.evict(k)
+                values = values[k:]
+        except Blown:
+            pass
+        fuse.left = math.inf
+        check(swag, algebra, values)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -10,8 +10,10 @@ import pytest
 from tests.catalogue import CLASSES
 from windrow import (
     ArgMax,
+    HyperLogLog,
     LongestRun,
     Max,
+    RollingState,
     StdDev,
     Sum,
     aggregation,
@@ -20,7 +22,9 @@ from windrow import (
 )
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class
+from windrow.kernels.columns import column
 from windrow.kernels.rolling import COMPILED
+from windrow.kernels.stream_loop import Batch, roller
 
 # By time, and for sketches, pba runs as sba.
 pytestmark = pytest.mark.filterwarnings("ignore::windrow.kernels.routes.SubstitutedWarning")
@@ -136,3 +140,38 @@ def test_subtracting_leaves_no_trace_of_infinities(agg: Aggregation) -> None:
         np.testing.assert_array_equal(got, expected)
     else:  # a variance cannot be subtracted from once it is NaN, so it is not taken by `auto`
         np.testing.assert_array_equal(got[:1], expected[:1])
+
+
+GROWING = [(name, AFFINE if algorithm_class(name).supports(AFFINE) else Max()) for name in COMPILED]
+GROWING += [(name, HyperLogLog(precision=4)) for name in ("flatfat", "log_mta")]  # states are rows
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "agg"), GROWING, ids=[f"{a}-{type(b).__name__}" for a, b in GROWING]
+)
+def test_buffers_grow_with_the_window(algorithm: str, agg: Aggregation) -> None:
+    values = np.random.default_rng(2).integers(1, 1000, 200)
+    half = 400 - np.geomspace(400, 1, 70)  # ever denser, then ever thinner, and once more
+    at = np.concatenate([half, 800 - half[::-1], 1200 + half[:60]])
+    options: dict[str, Any] = {"aggregation": agg, "range": 90, "algorithm": algorithm}
+    whole = rolling(values, at=at, **options).tolist()
+    for step in (1, 7, 45):
+        state, got = RollingState(), []
+        for a in range(0, 200, step):
+            here = slice(a, a + step)
+            got += rolling(values[here], at=at[here], state=state, **options).tolist()
+        assert got + state.finish().tolist() == whole
+
+
+@pytest.mark.parametrize("n", [1, 5, 64, 100, 1025])
+def test_flatfit_and_b_int_are_as_large_as_paper_002_says(n: int) -> None:
+    """2n states and pointers, and 2^(⌈log₂ n⌉ + 1) states; beside them one more."""
+    values = np.arange(2.0 * n)
+    bounds = {"flatfit": 2 * n, "b_int": max(8, 2 << (n - 1).bit_length())}
+    for algorithm, bound in bounds.items():
+        came = column(values, None, "value")
+        loop: Any = roller(Max(), [came], [values], n, algorithm, False)
+        for base in range(0, 6 * n, 2 * n):
+            loop.roll(Batch([came], base, [values], False, base, base + 2 * n))
+        held = [a.size for b in loop.buffers for a in (b if isinstance(b, tuple) else (b,))]
+        assert sum(held) <= bound + 1, algorithm

@@ -329,15 +329,6 @@ def test_a_batch_may_be_filled_anew(algorithm: str, closed: str) -> None:
         assert got + state.finish().tolist() == whole
 
 
-@pytest.mark.parametrize("algorithm", ["recalculate", "sba", "subtract_on_evict"])
-def test_rings_grow_with_the_window(algorithm: str) -> None:
-    values = np.arange(1, 101)
-    at = 400 - np.geomspace(400, 1, 100)  # ever denser
-    whole = rolling(values, Sum(), range=90, at=at, algorithm=algorithm).tolist()
-    options = {"aggregation": Sum(), "range": 90, "algorithm": algorithm}
-    assert in_batches(values, [3, 10, 40, 90], at=at, **options) == whole
-
-
 @pytest.mark.parametrize("algorithm", ["auto", "pba", "daba"])
 @pytest.mark.parametrize("where", [1, 150, 299])
 def test_a_function_that_fails_ends_the_call(algorithm: str, where: int) -> None:

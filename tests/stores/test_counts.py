@@ -22,15 +22,17 @@ class CountingStore(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.waited = self.ahead = self.written = self.batches = 0
+        self.waited = self.ahead = self.written = self.batches = self.missed = 0
 
     def get(self, key: bytes) -> bytes | None:
         self.waited += 1
+        self.missed += key not in self._entries
         return super().get(key)
 
     def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:
         assert threading.current_thread() is not threading.main_thread()
         self.ahead += len(wanted)
+        self.missed += sum(key not in self._entries for key in wanted)
         return [self._entries.get(key) for key in wanted]
 
     def batch(self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None) -> None:
@@ -122,6 +124,25 @@ def test_one_by_one_the_nodes_are_read_ahead_and_once() -> None:
         store.idle()  # the background keeps pace
     assert store.ahead < slides + 512 * math.log2(slides)  # the last ones are for later
     assert store.waited < slides / 50
+    store.close()
+
+
+@every_algorithm
+@pytest.mark.parametrize("n", [100, 1000, 2**12])
+def test_nothing_is_asked_for_that_the_store_does_not_have(algorithm: str, n: int) -> None:
+    """Not the nodes that are still in this process, nor those that no value has completed yet."""
+    store = CountingStore()
+    for _ in range(2):  # and once more when it is opened again
+        with aggregator(Max(), algorithm, store=store) as swag:
+            store.missed = 0
+            swag.extend(range(n - len(swag)))
+            for i in range(3000):
+                swag.insert(i)
+                swag.evict(3 if i % 7 == 0 else 1)
+                if i % 7 == 1:
+                    swag.extend([i, i])
+            store.idle()
+    assert store.missed == 0
     store.close()
 
 

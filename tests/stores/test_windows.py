@@ -230,7 +230,7 @@ def test_a_window_is_not_copied() -> None:
         ({"buffer": 0}, "buffer must be 1 or more, got 0"),
         ({"cache": "big"}, "cache must be a whole number, got 'big'"),
         ({"chunk": 3}, "amta has no option 'chunk'"),
-        ({"several_ranges": True}, "has no several_ranges"),
+        ({"out_of_order": True}, "has no out_of_order"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], message: str) -> None:

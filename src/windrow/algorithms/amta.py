@@ -36,6 +36,7 @@ class Amta(LevelledTree):
         self._split = 0
         self._r0: State = NOTHING
         self._r1: State = NOTHING
+        self._both: State = NOTHING  # R0 ⊕ R1, where a query has made it
         self._stack: list[tuple[int, State]] = []  # (position, ⊕ from there to the split)
 
     def _insert(self, state: State) -> None:
@@ -50,7 +51,7 @@ class Amta(LevelledTree):
             nodes.append(self._combine(sibling, nodes[-1]))
         for level, node in enumerate(nodes):
             self._append(level, position >> level, node)
-        self._r1, self._end = r1, position + 1
+        self._r1, self._both, self._end = r1, NOTHING, position + 1
 
     def _evict(self, k: int) -> None:
         head = self._head + k
@@ -64,6 +65,7 @@ class Amta(LevelledTree):
             while kept and self._stack[kept - 1][0] < head:
                 kept -= 1
             self._restack(head, self._stack[:kept], self._split)
+        self._both = NOTHING
         self._drop(head)
 
     def _restack(self, head: int, stack: list[tuple[int, State]], split: int) -> None:
@@ -80,7 +82,22 @@ class Amta(LevelledTree):
         self._r0, self._stack = r0, stack
 
     def _query(self) -> State:
-        return self._plus(self._r0, self._r1)
+        if self._both is NOTHING:
+            self._both = self._plus(self._r0, self._r1)
+        return self._both
+
+    def _query_last(self, last: int) -> State:
+        """At most 2·log₂ n ⊕: what the stack and R1 have of it, and the nodes before that."""
+        start, limit, suffix = self._end - last, self._end, NOTHING
+        if start <= self._split:
+            limit, suffix = self._split, self._r1
+            for position, part in reversed(self._stack):  # the oldest that is not before `start`
+                if position >= start:
+                    limit, suffix = position, self._plus(part, suffix)
+                    break
+        for level, m in reversed(list(blocks(start, limit))):
+            suffix = self._plus(self._levels[level][m], suffix)
+        return suffix
 
     def _append(self, level: int, m: int, node: State) -> None:
         if level == len(self._levels) or self._levels[level].end != m:
@@ -110,6 +127,7 @@ class Amta(LevelledTree):
         assert positions == sorted(positions, reverse=True), positions
         assert all(head < p < split for p in positions), (head, positions, split)
         assert not positions or positions[-1] == head + 1, (head, positions)
+        assert self._both is NOTHING or head < end, (head, end)
         for level, queue in enumerate(self._levels):
             queue._check()
             whole = range(-(-head >> level), end >> level)

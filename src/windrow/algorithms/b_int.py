@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from windrow.aggregations.base import Aggregation, State
-from windrow.algorithms.base import NOTHING, SMALLEST, Aggregator, shrunk
+from windrow.algorithms.base import NOTHING, SMALLEST
+from windrow.algorithms.circle import Circle
 
 
-class BInt(Aggregator):
+class BInt(Circle):
     """Amortised 1 ⊕ an insert (log₂ n at worst), none an evict, at most 2·log₂ n a query.
 
     Level l holds the aggregates of the dyadic intervals [m·2^l, (m+1)·2^l) of positions, on a
-    circle: interval m lies in slot m mod (capacity / 2^l).
+    circle: interval m lies in slot m mod ⌊capacity / 2^l⌋.
 
         level 2   [   0 … 3   |   4 … 7   ]
         level 1   [ 0 1 | 2 3 | 4 5 | 6 7 ]
@@ -26,17 +27,10 @@ class BInt(Aggregator):
 
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
-        self._head = self._end = 0
         self._levels = _empty_levels(SMALLEST)
 
-    def __len__(self) -> int:
-        return self._end - self._head
-
-    @property
-    def _capacity(self) -> int:
-        return len(self._levels[0])
-
     def _insert(self, state: State) -> None:
+        self._make_room()
         position = self._end
         complete = [state]  # the intervals that end here, by level
         while len(complete) < len(self._levels):
@@ -45,18 +39,10 @@ class BInt(Aggregator):
                 break
             sibling = self._interval(level - 1, (position >> (level - 1)) - 1)
             complete.append(self._combine(sibling, complete[-1]))
-        if len(self) == self._capacity:
-            self._resize(2 * self._capacity)
         for level, aggregate in enumerate(complete):
             slots = self._levels[level]
             slots[(position >> level) % len(slots)] = aggregate
         self._end += 1
-
-    def _evict(self, k: int) -> None:
-        self._head += k
-        capacity = shrunk(self._capacity, len(self))
-        if capacity < self._capacity:
-            self._resize(capacity)
 
     def _query(self) -> State:
         return self._between(self._head, self._end)
@@ -81,13 +67,15 @@ class BInt(Aggregator):
         return slots[m % len(slots)]
 
     def _resize(self, capacity: int) -> None:
-        """Move every complete interval to its slot on a larger or smaller circle: no ⊕."""
         levels = _empty_levels(capacity)
         for level, slots in enumerate(levels[: len(self._levels)]):
             first = -(-self._head >> level)
             for m in range(first, self._end >> level):
                 slots[m % len(slots)] = self._interval(level, m)
         self._levels = levels
+
+    def _held(self) -> int:
+        return sum(map(len, self._levels))
 
     def _check(self) -> None:
         assert len(self) <= self._capacity, (self._head, self._end, self._capacity)

@@ -373,7 +373,7 @@ class Aggregator(ABC):
         if not self.several_ranges:
             raise Unsupported(
                 f"{self.algorithm} answers for the whole window only; take flatfit, flatfat, "
-                f"b_int or recalculate for other ranges"
+                f"b_int, amta, log_mta or recalculate for other ranges"
             )
         for r in ranges:
             if not 1 <= whole_number("query: last", r, least=1) <= len(self):

@@ -73,6 +73,8 @@ class ChunkedQueue:
 
     def _return(self, head: int, end: int, position: int | None, old: Any) -> None:
         self.head, self.end = head, end
+        for number in range((end >> _BITS) + 1, max(self._chunks, default=0) + 1):
+            self._chunks.pop(number, None)
         if position is not None:
             self[position] = old
 

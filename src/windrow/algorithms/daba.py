@@ -107,11 +107,7 @@ class Daba(Aggregator):
         """Note both ends of the queues, if this is the first step of `whole`."""
         if self._undo is not None and not self._undo:
             self._noted_end = self._vals.end
-            self._undo.append(partial(self._set_ends, self._vals.head, self._noted_end))
-
-    def _set_ends(self, head: int, end: int) -> None:
-        self._vals.head = self._aggs.head = head
-        self._vals.end = self._aggs.end = end
+            self._undo += self._vals.mark(), self._aggs.mark()
 
     def _check(self) -> None:
         """The order of the pointers and the size invariants of Lemma 4.1."""

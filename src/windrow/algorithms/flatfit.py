@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from windrow.aggregations.base import Aggregation, State
-from windrow.algorithms.base import NOTHING, SMALLEST, Aggregator, shrunk
+from windrow.algorithms.base import NOTHING, SMALLEST
+from windrow.algorithms.circle import Circle
 
 
-class FlatFit(Aggregator):
+class FlatFit(Circle):
     """A full query costs 3(n−1) ⊕ in a period of n+1 slides; ranges 1 … n together n−1 a slide.
 
     A partial at i covers the positions from i up to its pointer, where the next one begins. Two
@@ -18,7 +19,8 @@ class FlatFit(Aggregator):
                    └───┘    └───┘    └───┘    └───┘    └───┘
 
     A query follows the pointers from its start and, on the way back, makes every partial that it
-    passed, but its first, reach to the end: the next query jumps over what this one did.
+    passed, but its first, reach to the end: the next query jumps over what this one did. The way
+    back is found by the pointers themselves, which the query turns around on its way.
     """
 
     algorithm = "flatfit"
@@ -27,26 +29,14 @@ class FlatFit(Aggregator):
 
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
-        self._head = self._end = 0
         self._partials: list[State] = [NOTHING] * SMALLEST
         self._pointers: list[int] = [0] * SMALLEST
 
-    def __len__(self) -> int:
-        return self._end - self._head
-
     def _insert(self, state: State) -> None:
-        capacity = len(self._partials)
-        if len(self) == capacity:
-            self._resize(2 * capacity)
-        slot = self._end % len(self._partials)
+        self._make_room()
+        slot = self._end % self._capacity
         self._partials[slot], self._pointers[slot] = state, self._end + 1
         self._end += 1
-
-    def _evict(self, k: int) -> None:
-        self._head += k
-        capacity = shrunk(len(self._partials), len(self))
-        if capacity < len(self._partials):
-            self._resize(capacity)
 
     def _query(self) -> State:
         return self._from(self._head) if len(self) else NOTHING
@@ -58,22 +48,34 @@ class FlatFit(Aggregator):
         """⊕ over [start, end)."""
         partials, pointers, end = self._partials, self._pointers, self._end
         capacity = len(partials)
-        passed = []  # the paper's stack Positions
-        while start != end:
-            passed.append(start)
-            start = pointers[start % capacity]
-        answer = partials[passed.pop() % capacity]
-        if self._undo is not None and len(passed) > 1:
-            slots = [position % capacity for position in passed]
-            old = [(slot, partials[slot], pointers[slot]) for slot in slots]
+        position = pointers[start % capacity]
+        if position == end:
+            return partials[start % capacity]
+        old: list[tuple[int, State, int]] | None = None if self._undo is None else []
+        before, slot = start, position % capacity
+        while (after := pointers[slot]) != end:
+            if old is not None:
+                old.append((slot, partials[slot], after))
+            pointers[slot] = before
+            before, position = position, after
+            slot = position % capacity
+        answer = partials[slot]
+        if old:
             self._note(_write, partials, pointers, old)
-        while len(passed) > 1:
-            slot = passed.pop() % capacity
-            answer = self._combine(partials[slot], answer)
-            partials[slot], pointers[slot] = answer, end
+        try:
+            while before != start:
+                slot = before % capacity
+                answer = self._combine(partials[slot], answer)
+                position, before = before, pointers[slot]
+                partials[slot], pointers[slot] = answer, end
+        except BaseException:
+            while before != start:
+                slot = before % capacity
+                position, before, pointers[slot] = before, pointers[slot], position
+            raise
         # The first one stays short: with one query it leaves the window before its next use,
         # and the counts of the paper's examples follow from this rule.
-        return self._combine(partials[passed[0] % capacity], answer) if passed else answer
+        return self._combine(partials[start % capacity], answer)
 
     def _resize(self, capacity: int) -> None:
         partials: list[State] = [NOTHING] * capacity
@@ -83,6 +85,9 @@ class FlatFit(Aggregator):
             partials[position % capacity] = self._partials[position % old]
             pointers[position % capacity] = self._pointers[position % old]
         self._partials, self._pointers = partials, pointers
+
+    def _held(self) -> int:
+        return len(self._partials) + len(self._pointers)
 
     def _check(self) -> None:
         assert len(self) <= len(self._partials)

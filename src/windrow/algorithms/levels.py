@@ -17,6 +17,7 @@ class LevelledTree(Aggregator):
 
     bulk_evict = True
     prefix_search = True
+    several_ranges = True
 
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)

@@ -80,6 +80,17 @@ class LogMta(LevelledTree):
     def _query(self) -> State:
         return self._total
 
+    def _query_last(self, last: int) -> State:
+        """At most log₂ n ⊕: from the oldest value always the largest node that begins there."""
+        start, result = self._end - last, NOTHING
+        while start < self._end:
+            level = len(self._levels) - 1
+            if start:
+                level = min(level, (start & -start).bit_length() - 1)
+            result = self._plus(result, self._levels[level][start >> level])
+            start += 1 << level
+        return result
+
     def _join(self, level: int, m: int) -> State:
         """Node m of a level that does not exist yet, from the level below."""
         below = self._levels[level - 1]

@@ -34,22 +34,26 @@ class StoredLevel(ChunkedQueue):
          ↑ head                                                 ↑ end = 43
 
     The ends are in this process, because Log MTA changes them. A tail goes to the store when
-    another one takes its place, and is never changed again.
+    another one takes its place, and is never changed again. The one before the tail is remembered,
+    since Log MTA's inserts read it.
     """
 
-    __slots__ = ("_first", "_level", "_nodes", "_tail")
+    __slots__ = ("_before", "_first", "_level", "_nodes", "_tail")
 
     def __init__(self, nodes: StoredNodes, level: int, start: int) -> None:
         super().__init__(start)
         self._nodes, self._level = nodes, level
         self._first: State = NOTHING
         self._tail: State = NOTHING
+        self._before: State = NOTHING  # the node before the tail, if it is known
 
     def __getitem__(self, position: int) -> Any:
         if position == self.end - 1:
             return self._tail
         if position == self.head and self._first is not NOTHING:
             return self._first
+        if position == self.end - 2 and self._before is not NOTHING:
+            return self._before
         return self._nodes.get(self._level, position)
 
     def __setitem__(self, position: int, value: Any) -> None:
@@ -64,7 +68,7 @@ class StoredLevel(ChunkedQueue):
             if self.end - 1 == self.head:
                 self._first = self._tail
             self._nodes.put(self._level, self.end - 1, self._tail)
-        self._tail = value
+        self._before, self._tail = self._tail, value
         self.end += 1
 
     def drop(self, k: int) -> None:
@@ -75,10 +79,11 @@ class StoredLevel(ChunkedQueue):
 
     def mark(self, position: int | None = None) -> Callable[[], None]:
         """Return a function that sets the ends back; no node between them is ever changed."""
-        return partial(self._set, self.head, self.end, self._first, self._tail)
+        return partial(self._set, self.head, self.end, self._first, self._before, self._tail)
 
-    def _set(self, head: int, end: int, first: State, tail: State) -> None:
-        self.head, self.end, self._first, self._tail = head, end, first, tail
+    def _set(self, head: int, end: int, first: State, before: State, tail: State) -> None:
+        self.head, self.end = head, end
+        self._first, self._before, self._tail = first, before, tail
 
     def save(self) -> tuple[Any, ...]:
         """Return the ends, as a store can hold them."""
@@ -159,6 +164,10 @@ class Stored(LevelledTree, Closing):
         self._nodes.check()
         return super()._query()  # type: ignore[safe-super]
 
+    def _query_last(self, last: int) -> State:
+        self._nodes.check()
+        return super()._query_last(last)
+
     def _settle(self) -> None:
         """Raise what failed in the background, and commit if the buffer is full.
 
@@ -237,9 +246,10 @@ class Stored(LevelledTree, Closing):
                 level.load(saved)
                 self._levels.append(level)
             self._load_results(results)
+            ends = [level.end - 1 for level in self._levels]
         except (TypeError, ValueError) as error:
             raise self._foreign_record() from error
-        self._nodes.resume(head)
+        self._nodes.resume(head, ends)
 
     def _foreign_record(self) -> CorruptValue:
         return CorruptValue(

@@ -41,11 +41,13 @@ class Kernel:
     run: Any
     states: dict[str, tuple[int, int]]
     indices: dict[str, tuple[int, int]]
+    layout: dict[str, str]
+    rounded: bool
     monoid: Compiled
     nulls: bool
 
     def buffers(self, capacity: int) -> list[Any]:
-        """New buffers for windows of up to `capacity` values, a power of two."""
+        """New buffers for windows of up to `capacity` values, a power of two if it is `rounded`."""
         states = (self._states(times * capacity + plus) for times, plus in self.states.values())
         indices = (times * capacity + plus for times, plus in self.indices.values())
         return [*states, *(np.zeros(n, np.int64) for n in indices)]
@@ -147,7 +149,7 @@ def kernel(
             "",
         ]
     )
-    return Kernel(run_of(text), loop.STATES, loop.INDICES, monoid, nulls)
+    return Kernel(run_of(text), loop.STATES, loop.INDICES, loop.LAYOUT, loop.ROUNDED, monoid, nulls)
 
 
 def _tuple_type(items: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from windrow.errors import InvalidValue, Unsupported
 from windrow.kernels.columns import NO_NULLS, Column, any_null, joined
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import CURSORS, loop_of
+from windrow.kernels.growth import grown
 from windrow.kernels.interpreted import name_failure, objects, packed, without_columns
 from windrow.kernels.results import ResultArray, finished, with_arguments
 from windrow.kernels.routes import (
@@ -38,6 +39,8 @@ from windrow.kernels.window_loop import (
 NO_BOUNDS = np.empty(0, np.int64)
 # Half of how many lcs may lie ready: with small chunks the threads then meet less often.
 _AHEAD = 1 << 16
+# Compiled, Two-Stacks lies in one ring, which is what its Lite form is.
+_SAME_LOOP = {"two_stacks_lite": "two_stacks"}
 
 
 @dataclass
@@ -71,7 +74,7 @@ def roller(
     if refusal:
         raise Unsupported(refusal)
     measured = columns[:1] if aggregation.takes == "ordered pair" else columns
-    name = algorithm
+    name = _SAME_LOOP.get(algorithm, algorithm)
     if algorithm == "slick_deque" and not aggregation.selective:
         name = "subtract_on_evict"
     known, compiled = numbers_of(aggregation, measured), None
@@ -187,8 +190,6 @@ class Loop:
         dtypes = [str(c.data.dtype) for c in columns[: self.inputs]]
         bounds = "rows" if rows else "range"
         self.kernel = loop_of(algorithm, aggregation, compiled, dtypes, bounds, self.nulls)
-        # a ring by positions can be laid out anew in a larger one
-        self.grows = set(self.kernel.states) == {"ring", "spare"} and not self.kernel.indices
         self.cursors = np.zeros(CURSORS, np.int64)
         self.buffers: list[Any] = []
         self.waiting: list[
@@ -281,29 +282,20 @@ class Loop:
         return np.zeros(columns[0].data.size, np.uint8) if mask is None else mask
 
     def _make_room(self, batch: Batch, lo: Any, hi: Any) -> None:
-        """Buffers for the longest window; a ring of positions can grow on the way."""
-        if self.rows is None:
-            longest = int((hi - lo).max())
-        else:  # no longer than all that came, if that may grow
-            longest = min(self.rows, batch.stop) if batch.last or self.grows else self.rows
-        capacity = capacity_for(longest)
+        """Buffers for the longest window so far."""
+        longest = int((hi - lo).max()) if self.rows is None else min(self.rows, batch.stop)
         old = int(self.cursors[2])
-        if capacity <= old:
+        if longest <= old:
             return
-        if self.buffers and not self.grows:
-            raise Unsupported(
-                f"{self.algorithm} with range= and a state: the window has outgrown its buffers; "
-                f"take algorithm='auto', or rows="
-            )
-        buffers = self.kernel.buffers(capacity)
+        if self.kernel.rounded:
+            capacity = capacity_for(longest)
+        else:  # what grows, grows by a quarter at least; but no rows are ever more than `rows`
+            capacity = max(longest, min(old + old // 4, self.rows or 2 * longest))
         if self.buffers:
-            head, end = int(self.cursors[0]), int(self.cursors[1])
-            places = np.arange(head, end)
-            for new, was in zip(_arrays(buffers[0]), _arrays(self.buffers[0]), strict=True):
-                new[places & (capacity - 1)] = was[places & (old - 1)]
-            buffers[1] = self.buffers[1]
-        self.buffers = buffers
-        self.cursors[2] = capacity
+            grown(self.kernel, self.buffers, self.cursors, capacity)
+        else:
+            self.buffers = self.kernel.buffers(capacity)
+            self.cursors[2] = capacity
 
     def _check_sums(self, values: NDArray[Any], lo: Any, hi: Any) -> None:
         """An integer sum is exact: refuse one that int64 might not hold."""
@@ -359,11 +351,6 @@ class Pba(Loop):
             done = second.submit(enter, 1, others)
             enter(0, mine)
             done.result()
-
-
-def _arrays(buffer: Any) -> tuple[NDArray[Any], ...]:
-    """The arrays of a buffer: one a field, or one of rows."""
-    return buffer if isinstance(buffer, tuple) else (buffer,)
 
 
 def check_no_nulls(aggregation: Aggregation, columns: list[Column]) -> None:

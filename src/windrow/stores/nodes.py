@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -60,6 +60,7 @@ class StoredNodes:
         self.head = self._durable_head = 0
         self._evicted = 0  # since the last commit
         self._caches: dict[int, LevelCache] = {}
+        self._stored: dict[int, int] = {}  # by level, where the nodes in the store end
         self._arrived: deque[tuple[int, int, Any]] = deque()
         self._sealed: list[_Sealed] = []
         self._change = threading.Condition()  # of what follows, and of _sealed
@@ -96,7 +97,7 @@ class StoredNodes:
         state = cache.nodes.get(m, MISSING)
         if state is MISSING:
             state = self._find(level, m)
-        wanted = cache.follow(m)
+        wanted = cache.follow(m, self._stored.get(level, 0))
         if wanted:
             self._store.later(self._read_ahead, level, wanted)
         return state
@@ -119,13 +120,11 @@ class StoredNodes:
         self._caches[level].add(m, state, -(-self.head >> level))
 
     def _read_ahead(self, level: int, wanted: range) -> None:
-        """Read nodes into the cache, in the background.
-
-        A node that the store does not have is still in this process, or its read will fail.
-        """
+        """Read nodes into the cache, in the background, but for those that have left by now."""
+        left = [m for m in wanted if m << level >= self.head]
         try:
-            found = self._store.get_many([self._prefix + keys.node(level, m) for m in wanted])
-            for m, value in zip(wanted, found, strict=True):
+            found = self._store.get_many([self._prefix + keys.node(level, m) for m in left])
+            for m, value in zip(left, found, strict=True):
                 if value is not None:
                     self._arrived.append((level, m, decode(value)))
         except StoreError:
@@ -139,9 +138,10 @@ class StoredNodes:
 
     # -- commits ------------------------------------------------------------------------------
 
-    def resume(self, head: int) -> None:
-        """Set the position at which the window begins, as its record says."""
+    def resume(self, head: int, ends: Iterable[int]) -> None:
+        """Set where the window begins, and where each level's nodes end, as its record says."""
         self.head = self._durable_head = head
+        self._stored = dict(enumerate(ends))
 
     def evicted(self, head: int) -> None:
         """Note that the window begins at `head` now."""
@@ -261,6 +261,9 @@ class StoredNodes:
         if sealed:
             puts.append((self._record_key, encode(sealed[-1].record)))
         self._store.batch(puts, deletes, self.window)
+        for nodes, _, _ in sealed:
+            for level, m in nodes:
+                self._stored[level] = max(m + 1, self._stored.get(level, 0))
         self._swept, self._durable_head = swept, head
 
 
@@ -287,11 +290,12 @@ class LevelCache:
     When values leave one by one, the nodes of a level are read in order, each or every second one.
     Such a run reads ahead 2 more nodes, then 4, 8, … up to `capacity`, each time that half of the
     last ones are used up. A read elsewhere, as by an eviction of many, starts a new run and reads
-    nothing ahead. So a run costs one read a node, and a jump one read.
+    nothing ahead. So a run costs one read a node, and a jump one read. What is not in the store yet
+    is not asked for.
 
     >>> cache = LevelCache(512)
-    >>> [cache.follow(m) for m in (10, 11, 12, 13, 14)]
-    [range(0, 0), range(12, 14), range(0, 0), range(14, 18), range(0, 0)]
+    >>> [cache.follow(m, stored=17) for m in (10, 11, 12, 13, 14)]
+    [range(0, 0), range(12, 14), range(0, 0), range(14, 17), range(0, 0)]
     """
 
     __slots__ = ("_last", "_size", "_wanted", "capacity", "nodes")
@@ -303,8 +307,8 @@ class LevelCache:
         self._size = 1  # how many were wanted last
         self._wanted = 0  # up to which position they were
 
-    def follow(self, m: int) -> range:
-        """Note that position m is read; return the positions to read ahead now. O(1)."""
+    def follow(self, m: int, stored: int) -> range:
+        """Note that position m is read; return those before `stored` to read ahead now. O(1)."""
         step = m - self._last
         if not step:
             return range(0)
@@ -315,9 +319,12 @@ class LevelCache:
         if 2 * (self._wanted - m) > self._size * step:
             return range(0)
         start = max(self._wanted, m + step)
+        if start >= stored:
+            return range(0)
         self._size = min(self.capacity, 2 * self._size)
-        self._wanted = start + self._size * step
-        return range(start, self._wanted, step)
+        wanted = range(start, min(stored, start + self._size * step), step)
+        self._wanted = start + len(wanted) * step
+        return wanted
 
     def add(self, m: int, state: Any, first: int) -> None:
         """Keep a node; those before `first`, which left the window, make room. Amortised O(1)."""

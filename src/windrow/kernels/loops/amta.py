@@ -7,6 +7,7 @@ from windrow.kernels.loops.protocol import *
 
 STATES = {"nodes": (2, 0), "stack": (0, 160), "spare": (0, 3)}
 INDICES = {"positions": (0, 160), "blocks": (0, 320)}
+LAYOUT = {"nodes": "blocks"}
 
 
 def run(

@@ -3,6 +3,7 @@
 from windrow.kernels.loops.protocol import *
 
 STATES = {"intervals": (2, 0), "spare": (0, 1)}
+LAYOUT = {"intervals": "blocks"}
 
 
 def run(row, stop, base, w, lo, hi, columns, nulls, cursors, intervals, spare, out, valid):

@@ -7,16 +7,22 @@ from windrow.kernels.loops.protocol import *
 
 STATES = {"tree": (2, 0), "spare": (0, 2)}
 INDICES = {"held": (2, 0)}
+LAYOUT = {"tree": "leaves", "held": "leaves"}
 
 
 def run(row, stop, base, w, lo, hi, columns, nulls, cursors, tree, spare, held, out, valid):
     head, end = cursors[0], cursors[1]
     capacity = cursors[2]
     mask = capacity - 1
+    missing = end - head if cursors[7] else 0  # how many leaves came without their nodes above
+    cursors[7] = 0
     for r in range(row, stop):
         first, past = window(r, row, w, lo, hi)
-        while head < first or end < past:
-            if head < first:
+        while missing or head < first or end < past:
+            if missing:
+                node = capacity + ((end - missing) & mask)
+                missing -= 1
+            elif head < first:
                 node = capacity + (head & mask)
                 held[node] = 0
                 head += 1

@@ -1,42 +1,55 @@
-"""FlatFIT, compiled: 3 ⊕ a row on average, by pointers that jump over work done before."""
+"""FlatFIT, compiled: 3 ⊕ a row on average, by pointers that jump over work done before.
+
+Two rings as long as the longest window, and no stack: on the way to the newest value the pointers
+are turned around, so that they lead back. They are places in the ring: its length is no power of
+two, and places need no division.
+"""
 
 from windrow.kernels.loops.protocol import *
 
 STATES = {"partials": (1, 0), "spare": (0, 1)}
-INDICES = {"pointers": (1, 0), "passed": (1, 0)}
+INDICES = {"pointers": (1, 0)}
+LAYOUT = {"pointers": "links"}
+ROUNDED = False
 
 
-def run(
-    row, stop, base, w, lo, hi, columns, nulls, cursors, partials, spare, pointers, passed,
-    out, valid,
-):  # fmt: skip
+def run(row, stop, base, w, lo, hi, columns, nulls, cursors, partials, spare, pointers, out, valid):
     head, end = cursors[0], cursors[1]
-    mask = cursors[2] - 1
+    capacity = cursors[2]
+    front, back = head % capacity, end % capacity
     for r in range(row, stop):
         first, past = window(r, row, w, lo, hi)
+        front += first - head
+        if front >= capacity:
+            front -= capacity
         head = first
         while end < past:
-            place = end & mask
+            place = back
             keep(partials, place, lift(columns, nulls, end - base, end, slot(partials, place)))
             end += 1
-            pointers[place] = end
+            back += 1
+            if back == capacity:
+                back = 0
+            pointers[place] = back
         if head == end:
             emit_nothing(out, valid, r - row)
             continue
-        depth, p = 0, head
-        while p != end:
-            passed[depth] = p
-            depth += 1
-            p = pointers[p & mask]
-        depth -= 1
-        answer = load(partials, passed[depth] & mask)
-        while depth > 1:
-            depth -= 1
-            place = passed[depth] & mask
+        place = pointers[front]
+        if place == back:
+            emit(out, valid, r - row, load(partials, front))
+            continue
+        before, after = front, pointers[place]
+        while after != back:
+            pointers[place] = before
+            before, place = place, after
+            after = pointers[place]
+        answer = load(partials, place)
+        while before != front:
+            place = before
+            before = pointers[place]
             answer = combine(load(partials, place), answer, slot(partials, place))
             keep(partials, place, answer)
-            pointers[place] = end
-        if depth == 1:
-            answer = combine(load(partials, head & mask), answer, slot(spare, 0))
-        emit(out, valid, r - row, answer)
+            pointers[place] = back
+        # the oldest stays short: with one query it leaves the window before its next use
+        emit(out, valid, r - row, combine(load(partials, front), answer, slot(spare, 0)))
     cursors[0], cursors[1] = head, end

@@ -7,6 +7,7 @@ at either side of the window has what is there of its values.
 from windrow.kernels.loops.protocol import *
 
 STATES = {"nodes": (4, 0), "spare": (0, 1)}
+LAYOUT = {"nodes": "nodes"}
 
 
 def run(row, stop, base, w, lo, hi, columns, nulls, cursors, nodes, spare, out, valid):

@@ -18,7 +18,10 @@ from __future__ import annotations
 from typing import Any
 
 COMMUTATIVE: bool = False  # whether ⊕ is
-INDICES: dict[str, tuple[int, int]] = {}  # a loop that has indices to keep names its own
+# What a loop says of its buffers, where that is not so:
+INDICES: dict[str, tuple[int, int]] = {}  # none of them has indices
+LAYOUT: dict[str, str] = {}  # those that grow with the capacity are rings of positions
+ROUNDED = True  # the capacity is a power of two
 
 
 def window(r: int, row: int, w: int, lo: Any, hi: Any) -> Any:

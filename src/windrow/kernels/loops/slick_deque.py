@@ -4,6 +4,7 @@ from windrow.kernels.loops.protocol import *
 
 STATES = {"nodes": (1, 0), "spare": (0, 2)}
 INDICES = {"positions": (1, 0)}
+LAYOUT = {"nodes": "numbers", "positions": "numbers"}
 
 
 def run(row, stop, base, w, lo, hi, columns, nulls, cursors, nodes, spare, positions, out, valid):
