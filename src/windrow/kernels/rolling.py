@@ -30,7 +30,8 @@ from windrow.windows.sizes import Axis, is_number
 from windrow.windows.span import CLOSED
 
 Roller = Tail | Loop | Interpreted
-COMPILED = tuple(name for name in ALGORITHMS if name not in ("foa", "ioa"))
+INTERPRETED = ("foa", "ioa", "fiba")
+COMPILED = tuple(name for name in ALGORITHMS if name not in INTERPRETED)
 
 
 class RollingState:
@@ -313,9 +314,9 @@ def _check_choices(closed: str, algorithm: str, nan: str) -> None:
     ):
         if given not in known:
             raise InvalidArgument(f"{name}={given!r} is unknown; {did_you_mean(str(given), known)}")
-    if algorithm in ("foa", "ioa"):
+    if algorithm in INTERPRETED:
         raise Unsupported(
-            f"{algorithm} is a list of linked cells, which only the interpreter has: use "
+            f"{algorithm} is made of linked cells, which only the interpreter has: use "
             f"aggregator(…, algorithm={algorithm!r}), or daba here"
         )
 
