@@ -21,6 +21,11 @@ COMMUTATIVE: bool = False  # whether ⊕ is
 INDICES: dict[str, tuple[int, int]] = {}  # a loop that has indices to keep names its own
 
 
+def inner(function: Any) -> Any:
+    """Compile a function of a loop's own, which it calls."""
+    return function
+
+
 def window(r: int, row: int, w: int, lo: Any, hi: Any) -> Any:
     """The positions [first, past) of row r; `row` is the first row of this call."""
 
