@@ -1,4 +1,4 @@
-"""One window of smart-plug readings, fourteen algorithms: the same answers, different work.
+"""One window of smart-plug readings, all algorithms: the same answers, different work.
 
 Makes a day of readings, slides a window of the last 1,000 over it with each algorithm, checks
 that all agree, and prints how many ⊕ (combines) each needed.

@@ -254,6 +254,80 @@ def test_b_int_is_logarithmic(n: int) -> None:
     assert sum(insert for _, insert, _ in costs) <= len(costs) + n
 
 
+# -- FiBA ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [0, 1, 3, 10, 100, 1000, 4000])
+@pytest.mark.parametrize("from_the_oldest", [False, True])
+def test_fiba_costs_the_logarithm_of_the_distance(d: int, from_the_oldest: bool) -> None:
+    """2.5 ⊕ or less for each doubling of d, whatever n; one that climbed to the root made 27."""
+    source, n, c = random.Random(d), 1 << 13, Counting()
+    swag: Any = aggregator(c.max, "fiba")
+    swag.extend(range(n), at=range(n))
+    late = evicted = 0
+    rounds = 400
+    for now in range(n, n + rounds):
+        swag.insert(0, at=now)
+        distance = source.uniform(d / 2, 3 * d / 2)
+        at = swag.oldest_time + distance if from_the_oldest else now - distance
+        with c.spent() as spent:
+            swag.insert(0, at=at)
+        late += spent()
+        assert spent() <= 3 * math.log2(n)
+        with c.spent() as spent:
+            swag.evict(2)
+        evicted += spent()
+        with c.spent() as spent:
+            swag.query()
+        assert spent() <= 2
+    assert late <= rounds * (9 + 2.5 * math.log2(1 + d))
+    assert evicted <= rounds * 10
+
+
+@pytest.mark.parametrize("n", [10, 100, 1000, 1 << 13])
+def test_fiba_is_constant_in_order(n: int) -> None:
+    c = Counting()
+    costs = list(slides(aggregator(c.max, "fiba"), c, n, 1000))
+    assert sum(evict for evict, _, _ in costs) <= 8 * len(costs)
+    assert sum(insert for _, insert, _ in costs) <= 5 * len(costs)
+    assert all(query <= 2 for _, _, query in costs)
+
+
+@pytest.mark.parametrize("k", [1, 10, 1000, 60_000])
+def test_fiba_evicts_many_in_a_logarithm(k: int) -> None:
+    c = Counting()
+    swag: Any = aggregator(c.max, "fiba")
+    n = 1 << 16
+    swag.extend(range(n), at=range(n))
+    with c.spent() as spent:
+        swag.evict(k)
+    assert spent() <= 5 * math.log2(n)
+    with c.spent() as spent:
+        swag.query_between(k + (n - k) // 3, n - 5)
+    assert spent() <= 3 * math.log2(n)
+    swag._check()
+
+
+@pytest.mark.parametrize("algorithm", ["fiba", "flatfat"])
+@pytest.mark.parametrize("m", [1, 16, 256])
+def test_what_comes_and_goes_in_bulk_is_aggregated_once(algorithm: str, m: int) -> None:
+    """FlatFAT moves what lies behind the earliest, so that its bound is that of a new tree."""
+    source, n, c = random.Random(m), 1024, Counting()
+    swag: Any = aggregator(c.max, algorithm)
+    swag.extend(range(n), at=range(n))
+    times = [source.uniform(0, n) for _ in range(m)]
+    shares = m * (1 + math.ceil(math.log2(n / m)))
+    bound = 1.5 * shares + 10 if algorithm == "fiba" else n + m
+    with c.spent() as spent:
+        swag.extend(range(m), at=times)
+    assert spent() <= bound
+    with c.spent() as spent:
+        swag.evict(at=times)
+    assert spent() <= (bound if algorithm == "fiba" else shares + m)
+    assert len(swag) == n
+    swag._check()
+
+
 # -- FlatFIT ---------------------------------------------------------------------------------
 
 STREAM = (2, 4, 0, 3, 7, 6, 1, 8, 9, 5)

@@ -121,7 +121,7 @@ def test_capabilities_are_refused_by_name(algorithm: str) -> None:
     swag = aggregator(Collect() if algorithm != "slick_deque" else Max(), algorithm)
     swag.insert(1)
     if not cls.out_of_order:
-        with pytest.raises(Unsupported, match="take flatfat to insert by time"):
+        with pytest.raises(Unsupported, match="take fiba or flatfat to insert by time"):
             swag.insert(2, at=1)
         with pytest.raises(InvalidArgument, match=f"{algorithm} of .* has no out_of_order; take"):
             aggregator(Count() if cls.needs_inverse else Max(), algorithm, out_of_order=True)
@@ -148,7 +148,7 @@ def test_auto_says_why() -> None:
         "slick_deque": (Max(), {}),
         "recalculate": (Collect(), {}),
         "daba": (Mean(), {}),
-        "flatfat": (Mean(), {"out_of_order": True}),
+        "fiba": (Mean(), {"out_of_order": True}),
         "flatfit": (Mean(), {"several_ranges": True}),
     }
     for algorithm, (agg, wishes) in chosen.items():

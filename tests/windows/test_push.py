@@ -163,7 +163,7 @@ def test_late_values_go_to_their_place_and_later_ones_are_counted(
     closed: str, events: list[tuple[int, int]], size: int, lateness: int
 ) -> None:
     w = window(Collect(), range=f"{size} s", closed=closed, lateness=timedelta(seconds=lateness))
-    assert "flatfat" in repr(w)
+    assert "fiba" in repr(w)
     stream, front, dropped = Stream(), 0, 0
     for i, (step, back) in enumerate(events):
         front += step
@@ -180,12 +180,13 @@ def test_late_values_go_to_their_place_and_later_ones_are_counted(
 
 
 @every_closed
+@pytest.mark.parametrize("algorithm", ["flatfat", "fiba"])
 @given(events=disorder, size=st.integers(1, 9))
-@settings(max_examples=60)
-def test_flatfat_by_name_takes_any_lateness(
-    closed: str, events: list[tuple[int, int]], size: int
+@settings(max_examples=40)
+def test_those_that_keep_times_take_any_lateness_by_name(
+    algorithm: str, closed: str, events: list[tuple[int, int]], size: int
 ) -> None:
-    w = window(Concat(), delta=size, closed=closed, algorithm="flatfat")
+    w = window(Concat(), delta=size, closed=closed, algorithm=algorithm)
     stream, front, dropped = Stream(), 0, 0
     for i, (step, back) in enumerate(events):
         front += step

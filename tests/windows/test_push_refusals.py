@@ -208,7 +208,7 @@ def test_auto_says_what_runs_and_why() -> None:
 
     assert chosen(Max(), rows=3) == "slick_deque"
     assert chosen(Mean(), range=3) == "daba"
-    assert chosen(Mean(), range=3, lateness=1) == "flatfat"
+    assert chosen(Mean(), range=3, lateness=1) == "fiba"
     assert chosen(Mean(), until=lambda total, old: True) == "amta"
     assert chosen(Mean(), on=bool) == "two_stacks"
     assert chosen(Collect(), on=bool) == "recalculate"
@@ -219,16 +219,17 @@ def test_auto_says_what_runs_and_why() -> None:
 
     w = window(Max(), range="1 hour", closed="right", lateness="5 min")
     assert repr(w) == (
-        "<window of Max(), range='1 hour', closed='right', lateness='5 min', by flatfat: "
-        "0 value(s)>"
+        "<window of Max(), range='1 hour', closed='right', lateness='5 min', by fiba: 0 value(s)>"
     )
     assert w.explain().splitlines() == [
         "(t − 1 hour, t], an answer a row; late values go to their place, up to 5 min",
-        "flatfat: Reactive Aggregator on FlatFAT, the flat fixed-size aggregator",
+        "fiba: FiBA, the finger B-tree aggregator",
         "of Max(): commutative, selective, exact",
-        "because values may come and go in any order of time",
+        "because values may come late: O(log d) ⊕ for one that d newer ones came before",
     ]
-    assert "late values go to their place\n" in window(Max(), rows=3, algorithm="flatfat").explain()
+    for algorithm in ("fiba", "flatfat"):
+        w = window(Max(), rows=3, algorithm=algorithm)
+        assert "late values go to their place\n" in w.explain()
     assert "too_many, by amta: 0 value(s)>" in repr(window(Max(), until=too_many))
 
 
@@ -260,7 +261,7 @@ def test_auto_says_what_runs_and_why() -> None:
         ({"rows": 3, "algorithm": "dabba"}, "did you mean 'daba'"),
         (
             {"rows": 3, "lateness": 3, "algorithm": "daba"},
-            "algorithm='daba' does not go with lateness=; take flatfat or auto",
+            "algorithm='daba' does not go with lateness=; take flatfat, fiba or auto",
         ),
         (
             {"until": max, "algorithm": "daba"},

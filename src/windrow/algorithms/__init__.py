@@ -21,6 +21,7 @@ _HOMES = {
     "foa": ("foa", "Foa"),
     "ioa": ("ioa", "Ioa"),
     "flatfat": ("reactive", "ReactiveAggregator"),
+    "fiba": ("fiba", "Fiba"),
     "b_int": ("b_int", "BInt"),
     "flatfit": ("flatfit", "FlatFit"),
     "slick_deque": ("slick_deque", "SlickDeque"),
@@ -61,12 +62,12 @@ def choose(
 
     >>> from windrow import Count, Mean
     >>> choose(Count())[0], choose(Mean())[0], choose(Mean(), out_of_order=True)[0]
-    ('subtract_on_evict', 'daba', 'flatfat')
+    ('subtract_on_evict', 'daba', 'fiba')
     """
     if stored:
         return "amta", "its window lies in a store: a constant number of entries a value on average"
     if out_of_order:
-        return "flatfat", "values may come and go in any order of time"
+        return "fiba", "values may come late: O(log d) ⊕ for one that d newer ones came before"
     if several_ranges:
         return "flatfit", "several ranges are asked for, and each reuses the others' work"
     if not aggregation.bounded:

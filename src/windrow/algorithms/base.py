@@ -137,20 +137,18 @@ class Aggregator(ABC):
 
     def insert(self, value: Any, at: Any = None) -> None:
         """Add `value` as the newest; with `at`, at its place in time (out-of-order algorithms)."""
-        if at is not None:
-            raise Unsupported(
-                f"{self.algorithm} keeps values in the order of their arrival and has no use for "
-                f"at={at!r}; take flatfat to insert by time"
-            )
+        self._refuse_times(at)
         families = self._fitting(value, self._families if len(self) else None)
         self._insert(self.aggregation.lift(value))
         self._families = families
 
-    def extend(self, values: Iterable[Any]) -> None:
+    def extend(self, values: Iterable[Any], at: Iterable[Any] | None = None) -> None:
         """Insert all of `values`, in order; if one cannot be, none is.
 
-        They are in memory together, so give very many in parts.
+        With `at`, each at its place in time (out-of-order algorithms). They are in memory together,
+        so give very many in parts.
         """
+        self._refuse_times(at)
         states, families = self._lifted(values)
         self.whole(self._insert_each, states)
         self._families = families
@@ -301,6 +299,13 @@ class Aggregator(ABC):
         """
         if self._undo is not None and not self._undo:
             self._undo.append(partial(_cut, states, len(states)))
+
+    def _refuse_times(self, at: Any) -> None:
+        if at is not None:
+            raise Unsupported(
+                f"{self.algorithm} keeps values in the order of their arrival and has no use for "
+                f"at={at!r}; take fiba or flatfat to insert by time"
+            )
 
     def _lifted(self, values: Iterable[Any]) -> tuple[list[State], tuple[Hashable, ...] | None]:
         """Return the states of new values, and the families of a window with them in it."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, State
-from windrow.algorithms.base import NOTHING, SMALLEST, Aggregator, shrunk
+from windrow.algorithms.base import NOTHING, SMALLEST, shrunk
 from windrow.algorithms.flatfat import FlatFAT
-from windrow.errors import InvalidArgument, InvalidValue
+from windrow.algorithms.timed import TimedAggregator, no_such_time
 
 
-class ReactiveAggregator(Aggregator):
+class ReactiveAggregator(TimedAggregator):
     """O(log n) ⊕ an operation, O(m + m·log(n/m)) for m at once; values come and go anywhere.
 
     The slots of a FlatFAT are a circular buffer from `_front`, `_span` slots long; an evicted
@@ -41,8 +44,6 @@ class ReactiveAggregator(Aggregator):
 
     algorithm = "flatfat"
     full_name = "Reactive Aggregator on FlatFAT, the flat fixed-size aggregator"
-    out_of_order = True
-    several_ranges = True
     prefix_search = True
 
     def __init__(self, aggregation: Aggregation) -> None:
@@ -58,48 +59,49 @@ class ReactiveAggregator(Aggregator):
 
     # -- the data type ----------------------------------------------------------------------
 
-    def insert(self, value: Any, at: Any = None) -> None:
-        """Add `value` as the newest, or at the place that its time `at` gives it (after equals)."""
-        _check_time("insert", at)
-        families = self._fitting(value, self._families if self._size else None)
-        state = self.aggregation.lift(value)
-        newest = self._time(self._span - 1) if self._span else None
-        if at is None:
-            at = newest
-        elif self._span and newest is None:
-            raise InvalidValue(
-                f"insert: the window's values have no times, so at={at!r} has no place among them; "
-                f"give every value its at="
-            )
-        place = self._span if newest is None else self._after(at)
-        if place == self._span:
-            self._append([(state, at)])
-        else:
-            self._insert_before(place, state, at)
-        self._families = families
-
-    def extend(self, values: Iterable[Any]) -> None:
-        """Insert all of `values` as the newest, with one update of the tree."""
-        states, families = self._lifted(values)
-        newest = self._time(self._span - 1) if self._span else None
-        self._append([(state, newest) for state in states])
-        self._families = families
-
-    def evict(self, k: int = 1, *, at: Any = None) -> None:
-        """Remove the `k` oldest values; with `at`, the oldest value of that time."""
-        if at is None:
-            super().evict(k)
-            return
-        _check_time("evict", at)
-        self._clear([self._at(at)])
-
     @property
     def oldest_time(self) -> Any:
         """The time of the oldest value; None where values have no times."""
         return self._time(0) if self._span else None
 
-    def _insert(self, state: State) -> None:
-        self._append([(state, None)])
+    def times(self) -> Iterator[Any]:
+        """Yield the times of the values, oldest first; the window must not change meanwhile."""
+        return map(self._time, self._filled())
+
+    def _newest_time(self) -> Any:
+        return self._time(self._span - 1) if self._span else None
+
+    def _put(self, state: State, at: Any) -> None:
+        place = self._span if at is None else self._after(at)
+        if place == self._span:
+            self._append([(state, at)])
+        else:
+            self._insert_before(place, state, at)
+
+    def _put_all(self, entries: list[tuple[State, Any]]) -> None:
+        place = self._after(entries[0][1]) if entries and entries[0][1] is not None else self._span
+        if place == self._span:
+            self._append(entries)
+            return
+        later = self._entries(p for p in self._filled() if p >= place)
+        merged = list(heapq.merge(later, entries, key=itemgetter(1)))
+        if place + len(merged) > self._fat.size:
+            self._rebuild(self._entries(p for p in self._filled() if p < place) + merged)
+            return
+        holes = self._span - place - len(merged)
+        states = [*merged, *[(NOTHING, None)] * holes]
+        self._write([(self._slot(place + i), *entry) for i, entry in enumerate(states)])
+        self._span, self._size = place + len(merged), self._size + len(entries)
+
+    def _remove_all(self, times: list[Any]) -> None:
+        places: list[int] = []
+        for at, group in itertools.groupby(times):
+            wanted = sum(1 for _ in group)
+            found = list(itertools.islice(self._places_of(at), wanted))
+            if len(found) < wanted:
+                raise no_such_time(at)
+            places += found
+        self._clear(places)
 
     def _evict(self, k: int) -> None:
         self._clear(list(itertools.islice(self._filled(), k)))
@@ -127,7 +129,17 @@ class ReactiveAggregator(Aggregator):
             while left:
                 place -= 1
                 left -= self._fat[self._slot(place)] is not NOTHING
-        first, back = self._slot(place), self._slot(self._span - 1)
+        return self._between(place, self._span)
+
+    def _query_between(self, start: Any, end: Any) -> State:
+        first = 0 if start is None else self._from(start)
+        return self._between(first, self._span if end is None else self._after(end))
+
+    def _between(self, place: int, past: int) -> State:
+        """The ⊕ of the places [place, past)."""
+        if place >= past:
+            return NOTHING
+        first, back = self._slot(place), self._slot(past - 1)
         if first <= back:
             return self._fat.between(first, back)
         return self._plus(self._fat.suffix(first), self._fat.prefix(back))
@@ -222,28 +234,19 @@ class ReactiveAggregator(Aggregator):
 
     def _after(self, at: Any) -> int:
         """The place behind all values whose time is at most `at`: binary search."""
-        low, high = 0, self._span
-        while low < high:
-            middle = (low + high) // 2
-            if at < self._time(middle):
-                high = middle
-            else:
-                low = middle + 1
-        return low
+        return bisect_right(range(self._span), at, key=self._time)
 
-    def _at(self, at: Any) -> int:
-        """The place of the oldest value whose time is `at`."""
-        if self._span and self._time(self._span - 1) is None:
-            raise InvalidArgument(f"evict: the window's values have no times, so none is at {at!r}")
-        place = self._after(at) - 1
-        found = -1
-        while place >= 0 and self._time(place) == at:
+    def _from(self, at: Any) -> int:
+        """The place before all values whose time is at least `at`: binary search."""
+        return bisect_left(range(self._span), at, key=self._time)
+
+    def _places_of(self, at: Any) -> Iterator[int]:
+        """Yield the places of the values whose time is `at`, oldest first."""
+        place = self._from(at)
+        while place < self._span and self._time(place) == at:
             if self._fat[self._slot(place)] is not NOTHING:
-                found = place
-            place -= 1
-        if found < 0:
-            raise InvalidArgument(f"evict: no value in the window has the time {at!r}")
-        return found
+                yield place
+            place += 1
 
     def _check(self) -> None:
         values = [self._fat[self._slot(p)] is not NOTHING for p in range(self._span)]
@@ -258,12 +261,6 @@ class ReactiveAggregator(Aggregator):
             assert all(not b < a for a, b in itertools.pairwise(times)), times
         if self.aggregation.exact:
             self._fat._check(_same)
-
-
-def _check_time(operation: str, at: Any) -> None:
-    """Raise if a time has no place among others, as NaN and NaT have none."""
-    if at != at:
-        raise InvalidValue(f"{operation}: at={at!r} is no time: it has no place among others")
 
 
 def _same(a: Any, b: Any) -> bool:

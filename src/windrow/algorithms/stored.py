@@ -134,7 +134,7 @@ class Stored(LevelledTree, Closing):
         check_storable(state)
         super()._insert(state)  # type: ignore[safe-super]  # the algorithm stands behind
 
-    def extend(self, values: Iterable[Any]) -> None:
+    def extend(self, values: Iterable[Any], at: Iterable[Any] | None = None) -> None:
         """Insert all of `values`, in order, and write them together; if one cannot be, none is."""
         together = list(itertools.islice(values, _MOST + 1))
         if len(together) > _MOST:
@@ -142,7 +142,7 @@ class Stored(LevelledTree, Closing):
                 f"extend: window {self.window!r} lies in {self.store!r} and takes at most {_MOST} "
                 f"values in one operation; give them in parts"
             )
-        super().extend(together)
+        super().extend(together, at)
 
     def _evict(self, k: int) -> None:
         self._settle()

@@ -25,7 +25,7 @@ from windrow.kernels.compiled_states import Compiled, Monoid
 from windrow.kernels.functions import first_line
 from windrow.kernels.loops import protocol
 
-CURSORS = 8
+CURSORS = 16
 
 _IMPORT = f"from {protocol.__name__} import *\n"
 _BOUNDS = {

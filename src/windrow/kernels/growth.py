@@ -27,7 +27,7 @@ def grown(kernel: Kernel, buffers: list[Any], cursors: NDArray[np.int64], capaci
         layout = kernel.layout.get(name, "positions")
         if sizes[name][0]:  # it grows with the capacity
             was, now = (_LAYOUTS[layout](cursors, size, old) for size in (old, capacity))
-        for new, had in zip(_arrays(larger), _arrays(buffers[i]), strict=True):
+        for new, had in zip(arrays_of(larger), arrays_of(buffers[i]), strict=True):
             new[now] = had[was]
         if layout == "links":
             larger[now] = (now + 1 + (larger[now] - was - 1) % old) % capacity
@@ -84,6 +84,6 @@ _LAYOUTS: dict[str, Callable[[Places, int, int], Places]] = {
 }
 
 
-def _arrays(buffer: Any) -> tuple[NDArray[Any], ...]:
+def arrays_of(buffer: Any) -> tuple[NDArray[Any], ...]:
     """The arrays of a buffer: one a field, or one of rows, or one of indices."""
     return buffer if isinstance(buffer, tuple) else (buffer,)

@@ -18,19 +18,25 @@ from windrow.errors import (
     did_you_mean,
     whole_number,
 )
+from windrow.kernels.arrival import Arrival
 from windrow.kernels.columns import as_array, column
 from windrow.kernels.results import merged
+from windrow.kernels.routes import warn_user
 from windrow.kernels.stream_loop import Batch, Interpreted, Loop, roller
 from windrow.kernels.tail import Tail
 from windrow.windows.arrays import ordinary
 from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
 from windrow.windows.positions import SortedRows
-from windrow.windows.sizes import Axis, is_number
+from windrow.windows.sizes import Axis, is_number, measure
 from windrow.windows.span import CLOSED
 
 Roller = Tail | Loop | Interpreted
 COMPILED = tuple(name for name in ALGORITHMS if name not in ("foa", "ioa"))
+
+
+class LateWarning(UserWarning):
+    """Values came later than `lateness` allows, or before the window, and were dropped."""
 
 
 class RollingState:
@@ -53,6 +59,11 @@ class RollingState:
         self._stream: _Stream | None = None
         self._broken = False
 
+    @property
+    def late(self) -> int:
+        """How many values came too late and were dropped."""
+        return 0 if self._stream is None else self._stream.late
+
     def finish(self) -> Any:
         """The results that waited for more rows of the same time; then the stream is over."""
         if self._stream is None:
@@ -70,6 +81,7 @@ def rolling(
     range: Any = None,
     at: Any = None,
     closed: str = "both",
+    lateness: Any = None,
     algorithm: str = "auto",
     threads: int = 1,
     nulls: Any = None,
@@ -87,6 +99,11 @@ def rolling(
     nulls. `nulls` marks further ones, ``nan="null"`` every NaN. A window of nulls only has NaN or
     NaT for a result, or is masked where the type has neither.
 
+    With `lateness` the values are in the order of their arrival, and their times may go back. Each
+    result is that of the window as it then was, which ends at the newest time so far: what
+    `windrow.window` answers when they are pushed. A value later than that, or before the window, is
+    dropped; `state.late` counts them, and without a state they are warned of.
+
     `algorithm="auto"` takes what is fastest; a name runs that algorithm's own loop. `threads` cuts
     a long array into pieces. `state` goes on where the call before stopped.
 
@@ -97,13 +114,23 @@ def rolling(
     >>> at = np.array(["2026-01-01T10:00", "2026-01-01T10:40", "2026-01-01T11:30"], "M8[s]")
     >>> rolling(np.array([1.0, 2.0, 6.0]), Mean(), range="1 hour", at=at)
     array([1. , 1.5, 4. ])
+    >>> rolling(np.array([5, 1, 2]), Max(), range=3, at=np.array([0, 4, 2]), lateness=2)
+    array([5, 1, 2])
     """
     arrays = list(values) if isinstance(values, tuple) else [values]
-    stream = _Stream(aggregation, rows, range, closed, algorithm, threads, nulls is not None, nan)
+    asked = nulls is not None
+    stream = _Stream(aggregation, rows, range, closed, algorithm, threads, asked, nan, lateness)
     if state is not None:
         stream = _continued(state, stream)
     try:
-        return stream.feed(arrays, at, nulls=nulls, last=state is None)
+        results = stream.feed(arrays, at, nulls=nulls, last=state is None)
+        if state is None and stream.late:
+            warn_user(
+                f"rolling: {stream.late} of {stream.position} values came too late and were "
+                f"dropped; state= counts them (state.late)",
+                LateWarning,
+            )
+        return results
     except BaseException:
         if state is not None:
             state._broken = stream.touched
@@ -136,6 +163,7 @@ class _Stream:
         threads: Any,
         has_nulls: bool,
         nan: str,
+        lateness: Any = None,
     ) -> None:
         self.parts = _parts(aggregation)
         self.many = (
@@ -147,6 +175,9 @@ class _Stream:
         self.rows = None if rows is None else whole_number("rows", rows, least=1)
         self.range, self.closed, self.algorithm, self.nan = plain(range_), closed, algorithm, nan
         self.window = window_of("rolling", rows=self.rows, range=self.range, closed=closed)
+        self.lateness = plain(lateness)
+        self.arrival = None if lateness is None else self._arrival()
+        self.late = 0  # values that came too late
         self.threads = whole_number("threads", threads, least=1)
         self.has_nulls = has_nulls
         self.rollers: list[Roller] | None = None
@@ -158,12 +189,28 @@ class _Stream:
         self.touched = False
         self.nothing: tuple[list[Any], Any] = ([], None)  # a batch without rows, of the same types
 
+    def _arrival(self) -> Arrival:
+        """What finds the windows of late values; raise unless they can be."""
+        if self.rows is not None or self.closed not in ("both", "right"):
+            raise InvalidArgument(
+                f"lateness={self.lateness!r} goes with range= and closed='both' or 'right'"
+            )
+        if self.algorithm not in ("auto", "fiba"):
+            raise InvalidArgument(
+                f"algorithm={self.algorithm!r} does not go with lateness=; take fiba or auto"
+            )
+        window: Any = self.window
+        window.check_like("lateness", self.lateness)
+        return Arrival(window.measure(), measure("lateness", self.lateness), self.closed == "both")
+
     @property
     def question(self) -> str:
         """What is asked, in words that are the same for the same thing."""
         window = (
             f"rows={self.rows}" if self.rows else f"range={self.range!r}, closed={self.closed!r}"
         )
+        if self.lateness is not None:
+            window += f", lateness={self.lateness!r}"
         return (
             f"{self.parts}, {window}, algorithm={self.algorithm!r}, nan={self.nan!r}, "
             f"nulls={self.has_nulls}"
@@ -186,7 +233,12 @@ class _Stream:
         batch = Batch(columns, self.position, arrays, last)
         self.position += n
         self.touched = True
-        if self.rows is None:
+        if self.arrival is not None:
+            batch.late, batch.row, batch.stop = True, self.answered, self.position
+            batch.lo, batch.hi, late = self.arrival.bounds(instant)
+            self.late += late
+            self.answered = self.position
+        elif self.rows is None:
             batch = self._by_time(batch, instant, last)
         else:
             batch.row, batch.stop = self.answered, self.position
@@ -198,6 +250,8 @@ class _Stream:
     def _roller(self, part: Aggregation, columns: list[Any], arrays: list[Any]) -> Roller:
         """The driver of tables behind a carried tail, or the named algorithm's own loop."""
         nulls = self.has_nulls or self.nan == "null"
+        if self.arrival is not None:
+            return roller(part, columns, arrays, None, "fiba", nulls, late=True)
         if self.algorithm == "auto":
             return Tail(part, columns, self.rows, self.threads, nulls)
         return roller(part, columns, arrays, self.rows, self.algorithm, nulls)
@@ -212,7 +266,8 @@ class _Stream:
         instant = _instants(at)
         if instant.size != n:
             raise InvalidArgument(f"at has {instant.size} times for {n} values")
-        _check_order(instant, self.times[-1] if self.times.size else None)
+        if self.arrival is None:
+            _check_order(instant, self.times[-1] if self.times.size else None)
         is_time = at.dtype.kind in "mM"
         if not is_time and not is_number(self.range):
             raise InvalidArgument(
@@ -320,4 +375,4 @@ def _check_choices(closed: str, algorithm: str, nan: str) -> None:
         )
 
 
-__all__ = ["COMPILED", "RollingState", "rolling"]
+__all__ = ["COMPILED", "LateWarning", "RollingState", "rolling"]

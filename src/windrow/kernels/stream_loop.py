@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ from windrow.errors import InvalidValue, Unsupported
 from windrow.kernels.columns import NO_NULLS, Column, any_null, joined
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import CURSORS, loop_of
-from windrow.kernels.growth import grown
+from windrow.kernels.growth import arrays_of, grown
 from windrow.kernels.interpreted import name_failure, objects, packed, without_columns
+from windrow.kernels.loops import fiba
 from windrow.kernels.results import ResultArray, finished, with_arguments
 from windrow.kernels.routes import (
     SubstitutedWarning,
@@ -41,6 +43,7 @@ NO_BOUNDS = np.empty(0, np.int64)
 _AHEAD = 1 << 16
 # Compiled, Two-Stacks lies in one ring, which is what its Lite form is.
 _SAME_LOOP = {"two_stacks_lite": "two_stacks"}
+_FEW = 1024  # rows that a window of late ones has room for at first
 
 
 @dataclass
@@ -48,7 +51,8 @@ class Batch:
     """Values that came, and the rows that are to be answered now.
 
     `base` is the position in the stream of the first value; rows `row` … `stop` − 1 are asked for,
-    and by time, row r has the window [lo, hi) of positions. Nothing comes after the `last` batch.
+    and by time, row r has the window [lo, hi) of positions. If the rows come `late`, the time of
+    row r is hi, and what is before lo leaves with it. Nothing comes after the `last` batch.
     """
 
     columns: list[Column | None]
@@ -59,6 +63,7 @@ class Batch:
     stop: int = 0
     lo: NDArray[np.int64] | None = None
     hi: NDArray[np.int64] | None = None
+    late: bool = False
 
 
 def roller(
@@ -68,8 +73,12 @@ def roller(
     rows: int | None,
     algorithm: str,
     nulls: bool,
+    late: bool = False,
 ) -> Loop | Interpreted:
-    """What runs `algorithm` over batches of such columns; None stands for one of objects."""
+    """What runs `algorithm` over batches of such columns; None stands for one of objects.
+
+    With `late`, rows come in any order of time.
+    """
     refusal = algorithm_class(algorithm).refuses(aggregation)
     if refusal:
         raise Unsupported(refusal)
@@ -84,7 +93,7 @@ def roller(
     if known is None or compiled is None:
         return Interpreted(aggregation, rows, algorithm)
     nulls = nulls or any(c.nulls is not None for c in known)
-    kind: type[Loop] = Loop
+    kind: type[Loop] = Late if late else Loop
     if algorithm == "pba":
         sketch = isinstance(compiled, RowAlgebra)
         kind, name = (Loop, "sba") if sketch or rows is None else (Pba, name)
@@ -110,6 +119,9 @@ class Interpreted:
         nulls = [None if c is None else c.nulls for c in batch.columns]
         self.waiting.extend(objects(batch.arrays, nulls))
         answers = []
+        if batch.late and batch.lo is not None and batch.hi is not None:
+            rows = zip(batch.lo.tolist(), batch.hi.tolist(), strict=True)
+            return packed(self.aggregation, [self._late(*row) for row in rows])
         for row in range(batch.row, batch.stop):
             if batch.lo is None or batch.hi is None:
                 first, past = max(0, row + 1 - (self.rows or 0)), row + 1
@@ -128,6 +140,15 @@ class Interpreted:
                 error.add_note(f"in {self.aggregation!r}, at row {min(newest, past - 1)}")
                 raise
         return packed(self.aggregation, answers)
+
+    def _late(self, first: int, at: int) -> Any:
+        """Insert the next value at its time, evict what is before `first`; return the result."""
+        swag: Any = self.swag
+        value = self.waiting.popleft()
+        if at >= first:
+            swag.insert(value, at=at)
+        swag.evict(sum(1 for _ in itertools.takewhile(lambda t: t < first, swag.times())))
+        return swag.query()
 
 
 class Arguments:
@@ -204,7 +225,7 @@ class Loop:
         columns = self._columns(batch)
         lo, hi = batch.lo, batch.hi
         extras = None
-        if lo is not None and hi is not None and self.algorithm != "two_stacks":
+        if lo is not None and hi is not None and self.algorithm != "two_stacks" and not batch.late:
             lo, hi, extras = without_gaps(lo, hi, int(self.cursors[1]))
         n = batch.stop - batch.row if lo is None else lo.size
         out, valid = result_arrays(self.kernel.monoid, n), np.ones(n, np.uint8)
@@ -264,12 +285,16 @@ class Loop:
             bounds = (NO_BOUNDS, NO_BOUNDS) if self.rows else (lo[here], hi[here])
             results = tuple(o[here] for o in out)
             into = results if sketch is None else output_arrays(sketch, here.stop - start)
-            self.kernel.run(
-                batch.row + start, batch.row + here.stop, self.waiting_from, self.rows or 0,
-                *bounds, data, nulls, self.cursors, *self.buffers, into, valid[here],
-            )  # fmt: skip
+            self._enter(batch.row + start, bounds, data, nulls, into, valid[here])
             if sketch is not None:
                 row_results(self.aggregation, sketch, into[0], results, valid[here])
+
+    def _enter(self, row: int, bounds: Any, data: Any, nulls: Any, into: Any, valid: Any) -> None:
+        """Run the loop for the rows from `row` on, one for each of `valid`."""
+        self.kernel.run(
+            row, row + valid.size, self.waiting_from, self.rows or 0,
+            *bounds, data, nulls, self.cursors, *self.buffers, into, valid,
+        )  # fmt: skip
 
     def _nulls(self, columns: list[Column]) -> NDArray[np.uint8]:
         """Which values are null; nothing where the loop does not ask."""
@@ -308,6 +333,44 @@ class Loop:
                 f"{self.aggregation!r}: {longest} values of up to {largest} may exceed int64; "
                 f"convert them to float64"
             )
+
+
+class Late(Loop):
+    """FiBA's loop over rows that come in any order of time; its nodes may grow in number."""
+
+    def _wanted(self, columns: list[Column]) -> tuple[int, int]:
+        return self.waiting_from + columns[0].data.size, 0
+
+    def _make_room(self, batch: Batch, lo: Any, hi: Any) -> None:
+        if not self.buffers:
+            self.cursors[fiba.KEYED] = 1
+            self._grow(capacity_for(min(hi.size, _FEW)))
+
+    def _grow(self, capacity: int) -> None:
+        """Copy the nodes into larger buffers: they keep their numbers."""
+        was, self.buffers = self.buffers, self.kernel.buffers(capacity)
+        for old, new in zip(was, self.buffers, strict=bool(was)):
+            for a, b in zip(arrays_of(old), arrays_of(new), strict=True):
+                b[: len(a)] = a
+        self.cursors[2] = capacity
+
+    def _enter(self, row: int, bounds: Any, data: Any, nulls: Any, into: Any, valid: Any) -> None:
+        done = 0
+        while done < valid.size:
+            rest = slice(done, None)
+            outputs = tuple(o[rest] for o in into)
+            ends = tuple(b[rest] for b in bounds)
+            super()._enter(row + done, ends, data, nulls, outputs, valid[rest])
+            done = int(self.cursors[fiba.REACHED]) - row
+            if done < valid.size:
+                self._grow(2 * int(self.cursors[2]))
+
+    def _check_sums(self, values: NDArray[Any], lo: Any, hi: Any) -> None:
+        everything = self.waiting_from + values.size
+        super()._check_sums(values, np.zeros(1, np.int64), np.array([everything]))
+
+    def _name_failure(self, error: Exception, batch: Batch, columns: list[Column]) -> None:
+        error.add_note(f"in {self.aggregation!r}, at a row from {batch.base} on")
 
 
 class Pba(Loop):

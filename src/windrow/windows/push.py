@@ -20,6 +20,7 @@ from windrow.aggregations.ordering import plain
 from windrow.aggregations.together import Together
 from windrow.algorithms import ALGORITHMS, aggregator, algorithm_class, choose
 from windrow.algorithms.base import Aggregator
+from windrow.algorithms.timed import TimedAggregator
 from windrow.errors import InvalidArgument, InvalidValue, whole_number
 from windrow.windows import base
 from windrow.windows.durations import NANOSECONDS
@@ -63,9 +64,9 @@ def window(
 
     A value is late if its `at` is before the newest; an equal one is not. `lateness=` says how late
     it may be: within that it goes to its place in time, and beyond it is dropped. Without it a late
-    value is an error, except with ``algorithm="flatfat"``, which takes them all. A late value moves
-    no window: where the current one does not reach back to it, it is dropped, too. Every value that
-    is dropped is counted in `late`.
+    value is an error, except with ``algorithm="fiba"`` or "flatfat", which take them all. A late
+    value moves no window: where the current one does not reach back to it, it is dropped, too.
+    Every value that is dropped is counted in `late`.
 
     >>> from datetime import datetime
     >>> from windrow import Max, Sum
@@ -245,7 +246,7 @@ class _LastRows(Window):
             raise InvalidValue(
                 f"push: at={at!r} is before the newest time, {self._newest_at!r}, and "
                 f"{self._swag.algorithm} keeps values in the order of their arrival; give "
-                f"lateness= (how late a value may be) or algorithm='flatfat'"
+                f"lateness= (how late a value may be) or algorithm='fiba'"
             )
         elif _distance(t, self._newest, self._tolerance) > 0 or self._has_no_place(t):
             result = self.query()
@@ -324,7 +325,7 @@ class _WithinSpan(_LastRows):
             extent.check_like("lateness", lateness)
         self._from_start = extent.closed in ("both", "left")
         self._to_end = extent.includes_now
-        self._times: deque[Any] = deque()  # of the values in the structure
+        self._times: deque[Any] = deque()  # of the values in the structure, unless it has them
         self._waiting: deque[Any] = deque()
         self._waiting_swag = self._no_values()  # refuses what does not go with them
 
@@ -334,10 +335,9 @@ class _WithinSpan(_LastRows):
     def _append(self, value: Any, t: Any) -> Any:
         if not self._to_end:
             return self._wait(value, t)
-        gone = self._leaving(self._times, t)
+        gone = self._leaving(self._held_times(), t)
         result = self._swag.whole(self._slide, [value], t, gone)
-        self._times.append(t)
-        self._forget(gone)
+        self._keep_times([t], gone)
         return result
 
     def _wait(self, value: Any, t: Any) -> Any:
@@ -350,7 +350,7 @@ class _WithinSpan(_LastRows):
         else:
             waiting = self._no_values()
         times = [self._newest] * len(entering)
-        gone = self._leaving(itertools.chain(self._times, times), t)
+        gone = self._leaving(itertools.chain(self._held_times(), times), t)
 
         def slide_and_wait() -> Any:
             result = self._slide(list(entering), self._newest, gone)
@@ -358,8 +358,7 @@ class _WithinSpan(_LastRows):
             return result
 
         result = self._swag.whole(slide_and_wait)
-        self._times.extend(times)
-        self._forget(gone)
+        self._keep_times(times, gone)
         if waiting is not self._waiting_swag:
             self._waiting, self._waiting_swag = deque(), waiting
         self._waiting.append(value)
@@ -367,20 +366,22 @@ class _WithinSpan(_LastRows):
 
     def _insert_late(self, value: Any, t: Any) -> Any:
         self._waiting_swag.admit(value)
-        result = self._swag.whole(self._slide, [value], t, 0)
-        place = len(self._times)
-        while place and t < self._times[place - 1]:
-            place -= 1
-        self._times.insert(place, t)
-        return result
+        return self._swag.whole(self._slide, [value], t, 0)
+
+    def _held_times(self) -> Iterable[Any]:
+        """Return the times of the values in the structure, oldest first."""
+        return self._swag.times() if isinstance(self._swag, TimedAggregator) else self._times
+
+    def _keep_times(self, times: list[Any], gone: int) -> None:
+        """Keep the newest times and forget the `gone` oldest, unless the structure has them."""
+        if not self._swag.out_of_order:
+            self._times.extend(times)
+            for _ in range(gone):
+                self._times.popleft()
 
     def _leaving(self, times: Iterable[Any], newest: Any) -> int:
         """Return how many of the first times are before a window that ends at `newest`."""
         return sum(1 for _ in itertools.takewhile(lambda t: self._is_before(t, newest), times))
-
-    def _forget(self, gone: int) -> None:
-        for _ in range(gone):
-            self._times.popleft()
 
     def _has_no_place(self, t: Any) -> bool:
         return self._is_before(t, self._newest)
@@ -392,7 +393,7 @@ class _WithinSpan(_LastRows):
 
     def _check(self) -> None:
         super()._check()
-        times = list(self._times)
+        times = list(self._held_times())
         assert len(times) == len(self._swag), (times, len(self._swag))
         assert times == sorted(times), times
         assert not self._leaving(times, self._newest), times

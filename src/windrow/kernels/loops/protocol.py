@@ -24,6 +24,11 @@ LAYOUT: dict[str, str] = {}  # those that grow with the capacity are rings of po
 ROUNDED = True  # the capacity is a power of two
 
 
+def inner(function: Any) -> Any:
+    """Compile a function of a loop's own, which it calls."""
+    return function
+
+
 def window(r: int, row: int, w: int, lo: Any, hi: Any) -> Any:
     """The positions [first, past) of row r; `row` is the first row of this call."""
 
