@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import Any
 
@@ -43,7 +44,7 @@ def test_results_are_those_of_pushes(
     cuts = [0, 1, 700, 700, 2500]
     got = [
         rolling(values[a:b], agg, at=at[a:b], state=state, **arguments)
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True)
+        for a, b in itertools.pairwise(cuts)
     ]
     assert np.concatenate(got).tolist() == expected
     assert state.late == late > 0
