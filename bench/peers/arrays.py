@@ -306,7 +306,7 @@ LATE_VALUES = Experiment(
     "ones, in a window of a million.",
     (LATE,),
     late,
-    rules=(grows(LATE, FIBA, "logarithmic", since=10),),
+    rules=(grows(LATE, FIBA, "flat", since=10),),
     weight=0.5,
 )
 
