@@ -30,12 +30,13 @@ from bench.measure import (
     latencies,
     measure,
     rounds,
+    timed,
     turns,
 )
 from bench.peers.libraries import COMPARISONS, PEERS, Data
 from bench.points import Figure, Place, Point, Points
 from bench.results import OURS
-from bench.rules import ahead, at_most
+from bench.rules import ahead, at_most, grows
 from bench.windows import Compiled
 from windrow import Bloom, Max, RollingState, StdDev, aggregation, rolling
 
@@ -261,6 +262,55 @@ LOOPS = Experiment(
 )
 
 
+# -- late values -----------------------------------------------------------------------------------
+
+LATE = Figure("late", "Max where every second value is late", "values late", RATE.unit)
+FIBA = "fiba"
+
+
+class Late:
+    """A stream through FiBA's compiled loop: every second value comes d values late."""
+
+    least, most = 1 << 12, 1 << 24
+
+    def __init__(self, values: NDArray[Any], w: int, d: int, seconds: float) -> None:
+        self.values = values
+        self.at = 2 * np.arange(values.size)
+        self.at[1::2] -= 2 * d + 1
+        self.roll = partial(
+            rolling, aggregation=Max(), range=2 * w, lateness=2 * d + 4, state=RollingState()
+        )
+        self.first = timed(lambda: self.run(2))[0]
+        self.run(2 * w)
+
+    def run(self, events: int) -> Any:
+        for start in range(0, events, self.values.size):
+            n = min(self.values.size, events - start)
+            self.roll(self.values[:n], at=self.at[:n])
+            self.at += 2 * n
+
+
+def late(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """Values up to 100,000 late in a window of 2^20."""
+    values = settings.values(1 << 16)
+    w = settings.size(1 << 20, 1 << 17)
+    distances = [d for d in (1, 10, 100, 1000, 10_000, 100_000) if 2 * d <= w]
+    contenders = {FIBA: partial(Late, values, w)}
+    yield from curve(LATE, distances, contenders, settings, clock)
+
+
+LATE_VALUES = Experiment(
+    "arrays late",
+    "values that come late",
+    "`rolling(…, lateness=…)` of Max over doubles: every second value comes behind so many newer "
+    "ones, in a window of a million.",
+    (LATE,),
+    late,
+    rules=(grows(LATE, FIBA, "flat", since=10),),
+    weight=0.5,
+)
+
+
 # -- latency ---------------------------------------------------------------------------------------
 
 ONE_VALUE = Figure("latency", "one value a call, Bloom(bits=16384)", "statistic", EVENT)
@@ -407,4 +457,4 @@ FIRST_CALL = Experiment(
 )
 
 
-EXPERIMENTS = (LIBRARIES, ACCURACY, OWN_FUNCTIONS, LOOPS, LATENCY, THREADS, FIRST_CALL)
+EXPERIMENTS = (LIBRARIES, ACCURACY, OWN_FUNCTIONS, LOOPS, LATE_VALUES, LATENCY, THREADS, FIRST_CALL)

@@ -260,7 +260,7 @@ def test_b_int_is_logarithmic(n: int) -> None:
 @pytest.mark.parametrize("d", [0, 1, 3, 10, 100, 1000, 4000])
 @pytest.mark.parametrize("from_the_oldest", [False, True])
 def test_fiba_costs_the_logarithm_of_the_distance(d: int, from_the_oldest: bool) -> None:
-    """2.5 ⊕ or less for each doubling of d, whatever n; one that climbed to the root made 27."""
+    """2.5 ⊕ or less for each doubling of d, whatever n; all the way up to the root it is 26."""
     source, n, c = random.Random(d), 1 << 13, Counting()
     swag: Any = aggregator(c.max, "fiba")
     swag.extend(range(n), at=range(n))

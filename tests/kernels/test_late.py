@@ -50,6 +50,14 @@ def test_results_are_those_of_pushes(
     assert state.late == late > 0
 
 
+@pytest.mark.parametrize("agg", [AFFINE, Max()], ids=["affine", "max"])
+def test_a_tree_of_several_levels(agg: Aggregation) -> None:
+    source = np.random.default_rng(7)
+    values, at = source.integers(0, 50, 18_000), arrivals(source, 18_000, 9000, 0.5)
+    expected, _ = pushed(agg, values, at, range=12_000, lateness=9000)
+    assert rolling(values, agg, at=at, range=12_000, lateness=9000).tolist() == expected
+
+
 def test_times_of_every_kind() -> None:
     source = np.random.default_rng(3)
     values = source.normal(size=400)
