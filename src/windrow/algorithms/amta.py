@@ -67,6 +67,7 @@ class Amta(LevelledTree):
             self._restack(head, self._stack[:kept], self._split)
         self._both = NOTHING
         self._drop(head)
+        self._drop_times(k)
 
     def _restack(self, head: int, stack: list[tuple[int, State]], split: int) -> None:
         """Set R0 and the stack for a window that begins at `head`; `stack` has what remains."""

@@ -90,6 +90,7 @@ class Aggregator(ABC):
     needs_inverse: ClassVar[bool] = False
     needs_selective: ClassVar[bool] = False
     out_of_order: ClassVar[bool] = False
+    keeps_times: ClassVar[bool] = False
     bulk_evict: ClassVar[bool] = False
     several_ranges: ClassVar[bool] = False
     prefix_search: ClassVar[bool] = False
@@ -136,11 +137,14 @@ class Aggregator(ABC):
     # -- the data type ----------------------------------------------------------------------
 
     def insert(self, value: Any, at: Any = None) -> None:
-        """Add `value` as the newest; with `at`, at its place in time (out-of-order algorithms)."""
-        if at is not None:
+        """Add `value` as the newest; `at` is its time, for algorithms with `keeps_times`.
+
+        With `out_of_order` a late value goes to its place in time, else `at` must be the newest.
+        """
+        if at is not None and not self.keeps_times:
             raise Unsupported(
                 f"{self.algorithm} keeps values in the order of their arrival and has no use for "
-                f"at={at!r}; take flatfat to insert by time"
+                f"at={at!r}; take flatfat to insert by time, amta or log_mta if times are in order"
             )
         families = self._fitting(value, self._families if len(self) else None)
         self._insert(self.aggregation.lift(value))
@@ -241,6 +245,14 @@ class Aggregator(ABC):
             raise
         finally:
             self._undo = None
+
+    def count_older(self, goes: Callable[[Any], object]) -> int:
+        """Return how many of the oldest values have times that satisfy `goes`: no ⊕.
+
+        `goes` must be monotone: where it is true of a time, it is true of every earlier one. For
+        algorithms with `keeps_times`.
+        """
+        raise Unsupported(f"{self.algorithm} keeps no times; take amta, log_mta or flatfat")
 
     @property
     def oldest_time(self) -> Any:

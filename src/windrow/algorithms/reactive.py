@@ -42,6 +42,7 @@ class ReactiveAggregator(Aggregator):
     algorithm = "flatfat"
     full_name = "Reactive Aggregator on FlatFAT, the flat fixed-size aggregator"
     out_of_order = True
+    keeps_times = True
     several_ranges = True
     prefix_search = True
 
@@ -97,6 +98,11 @@ class ReactiveAggregator(Aggregator):
     def oldest_time(self) -> Any:
         """The time of the oldest value; None where values have no times."""
         return self._time(0) if self._span else None
+
+    def count_older(self, goes: Callable[[Any], object]) -> int:
+        """Return how many of the oldest values have times that satisfy `goes`: one look at each."""
+        leave = itertools.takewhile(lambda place: goes(self._time(place)), self._filled())
+        return sum(1 for _ in leave)
 
     def _insert(self, state: State) -> None:
         self._append([(state, None)])

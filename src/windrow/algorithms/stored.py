@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.amta import Amta
@@ -18,7 +18,7 @@ from windrow.errors import InvalidArgument, Unsupported
 from windrow.stores.base import Closing, Store
 from windrow.stores.encoding import check_storable
 from windrow.stores.errors import CorruptValue, StoreError
-from windrow.stores.nodes import MISSING, StoredNodes
+from windrow.stores.nodes import MISSING, TIMES, StoredNodes
 
 _MOST = 1 << 16  # values of one `extend`: they and the nodes above them are one batch of the store
 
@@ -128,6 +128,11 @@ class Stored(LevelledTree, Closing):
 
     # -- operations ---------------------------------------------------------------------------
 
+    def insert(self, value: Any, at: Any = None) -> None:
+        """Add `value` as the newest; `at` is its time, which lies in the store as well."""
+        check_storable(at)
+        super().insert(value, at)
+
     def _insert(self, state: State) -> None:
         self._settle()
         check_storable(state)
@@ -185,8 +190,16 @@ class Stored(LevelledTree, Closing):
             with suppress(StoreError):  # the store is being closed; the next operation tells
                 self._nodes.commit(self._save())
 
+    def count_older(self, goes: Callable[[Any], object]) -> int:
+        """Return how many of the oldest values have times that satisfy `goes`: O(log k) reads."""
+        self._nodes.check()
+        return super().count_older(goes)
+
     def _queue(self, level: int, start: int) -> ChunkedQueue:
         return StoredLevel(self._nodes, level, start)
+
+    def _times_queue(self, start: int) -> ChunkedQueue:
+        return StoredLevel(self._nodes, TIMES, start)
 
     def flush(self) -> None:
         """Return when the window, as it is now, is safe in its store; raise if it cannot be."""
@@ -220,11 +233,12 @@ class Stored(LevelledTree, Closing):
         """Return the window without its nodes: O(log n) states, as a store can hold them."""
         levels = tuple(level.save() for level in self._levels if isinstance(level, StoredLevel))
         about = self.algorithm, self._fingerprint, self._families
-        return *about, self._head, self._end, levels, tuple(self._save_results())
+        times = None if self._times is None else cast(StoredLevel, self._times).save()
+        return *about, self._head, self._end, levels, tuple(self._save_results()), times
 
     def _load(self, record: tuple[Any, ...]) -> None:
         try:
-            algorithm, aggregation, families, head, end, levels, results = record
+            algorithm, aggregation, families, head, end, levels, results, *more = record
         except (TypeError, ValueError):
             raise CorruptValue(
                 f"window {self.window!r} of {self.store!r}: its record is not one of windrow's"
@@ -236,13 +250,18 @@ class Stored(LevelledTree, Closing):
                 f"it cannot be opened as {wanted[0]} of {wanted[1]}"
             )
         self._families, self._head, self._end = families, head, end
-        self._levels = []
-        for number, saved in enumerate(levels):
-            level = StoredLevel(self._nodes, number, 0)
-            level.load(saved)
-            self._levels.append(level)
+        self._levels = [self._loaded(number, saved) for number, saved in enumerate(levels)]
+        stored = {number: level.end - 1 for number, level in enumerate(self._levels)}
+        if more and more[0] is not None:
+            self._times = self._loaded(TIMES, more[0])
+            stored[TIMES] = self._times.end - 1
         self._load_results(results)
-        self._nodes.resume(head, (level.end - 1 for level in self._levels))
+        self._nodes.resume(head, stored)
+
+    def _loaded(self, number: int, saved: tuple[Any, ...]) -> ChunkedQueue:
+        level = StoredLevel(self._nodes, number, 0)
+        level.load(saved)
+        return level
 
     def _save_results(self) -> Iterator[Any]:
         """Yield what the algorithm keeps beside its levels."""
