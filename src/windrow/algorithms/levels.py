@@ -34,7 +34,8 @@ class LevelledTree(Aggregator):
 
     def insert(self, value: Any, at: Any = None) -> None:
         """Add `value` as the newest; `at` is its time, which must not be before the last one."""
-        self._check_time(at)
+        if at is not None or self._times is not None:
+            self._check_time(at)
         super().insert(value)
         if at is not None:
             if self._times is None:
