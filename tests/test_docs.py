@@ -135,7 +135,15 @@ def test_the_comparison_agrees_with_the_classes(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "flag", ["needs_inverse", "needs_selective", "out_of_order", "bulk_evict", "several_ranges"]
+    "flag",
+    [
+        "needs_inverse",
+        "needs_selective",
+        "out_of_order",
+        "keeps_times",
+        "bulk_evict",
+        "several_ranges",
+    ],
 )
 def test_the_capability_words_are_explained(flag: str) -> None:
     assert f"- `{flag}`: " in (CARDS / "README.md").read_text("utf-8")

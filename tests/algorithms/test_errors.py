@@ -120,9 +120,15 @@ def test_capabilities_are_refused_by_name(algorithm: str) -> None:
     cls = algorithm_class(algorithm)
     swag = aggregator(Collect() if algorithm != "slick_deque" else Max(), algorithm)
     swag.insert(1)
-    if not cls.out_of_order:
+    if not cls.keeps_times:
         with pytest.raises(Unsupported, match="take fiba or flatfat to insert by time"):
             swag.insert(2, at=1)
+        with pytest.raises(Unsupported, match=f"{algorithm} keeps no times; take amta"):
+            swag.count_older(bool)
+    else:
+        with pytest.raises(InvalidValue, match="values have no times, so at=1 has no place"):
+            swag.insert(2, at=1)
+    if not cls.out_of_order:
         with pytest.raises(InvalidArgument, match=f"{algorithm} of .* has no out_of_order; take"):
             aggregator(Count() if cls.needs_inverse else Max(), algorithm, out_of_order=True)
     if cls.several_ranges:

@@ -222,6 +222,32 @@ def test_a_window_is_not_copied() -> None:
                 call(swag)
 
 
+@pytest.mark.parametrize("algorithm", ["amta", "log_mta"])
+def test_times_lie_in_the_store(algorithm: str) -> None:
+    store, n = MemoryStore(), 3000
+    with aggregator(Sum(), algorithm, store=store, buffer=64, cache=8) as swag:
+        for i in range(n):
+            swag.insert(1, at=2 * i)
+        assert swag.count_older(lambda t: t < 2000) == 1000
+        swag.evict(swag.count_older(lambda t: t < 2000))
+    with aggregator(Sum(), algorithm, store=store, buffer=64, cache=8) as swag:
+        assert (len(swag), swag.oldest_time) == (2000, 2000)
+        with pytest.raises(InvalidValue, match="at=5 is before the newest time, 5998"):
+            swag.insert(1, at=5)
+        with pytest.raises(InvalidValue, match="values have times; give this one its at="):
+            swag.insert(1)
+        with pytest.raises(InvalidValue, match="values have times"):
+            swag.extend([1])
+        swag.insert(1, at=6000)
+        for t in range(2000, 5990, 10):  # a run, so that times are read ahead
+            gone = swag.count_older(lambda each, t=t: each < t)
+            swag.evict(gone)
+            assert swag.oldest_time == t
+        assert swag.query() == len(swag) == 11
+    assert len(store._entries) < 200, "the times of what has left are removed"
+    aggregator(Sum(), algorithm, store=store).close()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

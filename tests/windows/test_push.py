@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -142,6 +143,31 @@ def test_a_range_with_fractions_over_whole_times() -> None:
     huge = 1 << 62
     w = window(Count(), range=2.0)
     assert [w.push(0, at=huge + t) for t in (0, 1, 2, 3)] == [1, 2, 3, 3], "no rounding to floats"
+
+
+@pytest.mark.parametrize("closed", ["both", "left"])
+@pytest.mark.parametrize("algorithm", ["amta", "log_mta"])
+def test_what_leaves_a_range_is_searched_for(algorithm: str, closed: Any) -> None:
+    """One value or thousands: a logarithm of them is looked at, in the tree itself."""
+    n = 5000
+    for gap in (1, 7, 900, n - 2, n - 1, n, 10 * n):
+        w = window(Count(), range=n, closed=closed, algorithm=algorithm)
+        for t in range(n):
+            w.push(1, at=t)
+        looks, is_before = 0, w._is_before  # type: ignore[attr-defined]
+
+        def counted(t: Any, newest: Any, is_before: Any = is_before) -> bool:
+            nonlocal looks
+            looks += 1
+            return bool(is_before(t, newest))
+
+        w._is_before = counted  # type: ignore[attr-defined]
+        newest = n - 1 + gap
+        expected = sum(newest - n <= t < newest + (closed == "both") for t in [*range(n), newest])
+        assert w.push(1, at=newest) == expected
+        assert looks <= 2 * math.log2(n) + 4
+        assert not w._times, "no queue of times beside the tree"  # type: ignore[attr-defined]
+        w._check()
 
 
 def test_all_so_far_and_now() -> None:

@@ -40,7 +40,7 @@ class Amta(LevelledTree):
         self._stack: list[tuple[int, State]] = []  # (position, ⊕ from there to the split)
 
     def _insert(self, state: State) -> None:
-        r1 = self._plus(self._r1, state)
+        r1 = state if self._r1 is NOTHING else self._combine(self._r1, state)
         position = self._end
         nodes = [state]  # the nodes that this value completes, by level
         while not position + 1 & (1 << len(nodes)) - 1:
@@ -67,6 +67,7 @@ class Amta(LevelledTree):
             self._restack(head, self._stack[:kept], self._split)
         self._both = NOTHING
         self._drop(head)
+        self._drop_times(k)
 
     def _restack(self, head: int, stack: list[tuple[int, State]], split: int) -> None:
         """Set R0 and the stack for a window that begins at `head`; `stack` has what remains."""
@@ -74,11 +75,14 @@ class Amta(LevelledTree):
         if stack and stack[-1][0] == head:
             r0 = stack.pop()[1]
         limit, suffix = stack[-1] if stack else (split, NOTHING)
-        for level, m in reversed(list(blocks(head + 1, limit))):
-            suffix = self._plus(self._levels[level][m], suffix)
-            stack.append((m << level, suffix))
+        if head + 1 < limit:
+            for level, m in reversed(list(blocks(head + 1, limit))):
+                suffix = self._plus(self._levels[level][m], suffix)
+                stack.append((m << level, suffix))
         if r0 is NOTHING:
-            r0 = self._plus(self._levels[0][head], suffix)
+            r0 = self._levels[0][head]
+            if suffix is not NOTHING:
+                r0 = self._combine(r0, suffix)
         self._r0, self._stack = r0, stack
 
     def _query(self) -> State:

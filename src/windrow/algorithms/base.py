@@ -90,6 +90,7 @@ class Aggregator(ABC):
     needs_inverse: ClassVar[bool] = False
     needs_selective: ClassVar[bool] = False
     out_of_order: ClassVar[bool] = False
+    keeps_times: ClassVar[bool] = False
     bulk_evict: ClassVar[bool] = False
     several_ranges: ClassVar[bool] = False
     prefix_search: ClassVar[bool] = False
@@ -136,7 +137,10 @@ class Aggregator(ABC):
     # -- the data type ----------------------------------------------------------------------
 
     def insert(self, value: Any, at: Any = None) -> None:
-        """Add `value` as the newest; with `at`, at its place in time (out-of-order algorithms)."""
+        """Add `value` as the newest; `at` is its time, for algorithms with `keeps_times`.
+
+        With `out_of_order` a late value goes to its place in time, else `at` must be the newest.
+        """
         self._refuse_times(at)
         families = self._fitting(value, self._families if len(self) else None)
         self._insert(self.aggregation.lift(value))
@@ -240,6 +244,14 @@ class Aggregator(ABC):
         finally:
             self._undo = None
 
+    def count_older(self, goes: Callable[[Any], object]) -> int:
+        """Return how many of the oldest values have times that satisfy `goes`: no ⊕.
+
+        `goes` must be monotone: where it is true of a time, it is true of every earlier one. For
+        algorithms with `keeps_times`.
+        """
+        raise Unsupported(f"{self.algorithm} keeps no times; take amta, log_mta, fiba or flatfat")
+
     @property
     def oldest_time(self) -> Any:
         """The time of the oldest value; None where values have no times."""
@@ -301,10 +313,11 @@ class Aggregator(ABC):
             self._undo.append(partial(_cut, states, len(states)))
 
     def _refuse_times(self, at: Any) -> None:
-        if at is not None:
+        if at is not None and not self.keeps_times:
             raise Unsupported(
                 f"{self.algorithm} keeps values in the order of their arrival and has no use for "
-                f"at={at!r}; take fiba or flatfat to insert by time"
+                f"at={at!r}; take fiba or flatfat to insert by time, amta or log_mta if times are "
+                f"in order"
             )
 
     def _lifted(self, values: Iterable[Any]) -> tuple[list[State], tuple[Hashable, ...] | None]:

@@ -63,6 +63,11 @@ class ChunkedQueue:
         self._free(1)
         self.head += k
 
+    def release(self) -> bool:
+        """Free one chunk that `drop` left behind; return whether there are more of them. O(1)."""
+        self._free(1)
+        return self._freed < self.head >> _BITS
+
     def mark(self, position: int | None = None) -> Callable[[], None]:
         """Return a function that sets the ends, and what lies at `position`, back to what they are.
 

@@ -28,6 +28,7 @@ class LogMta(LevelledTree):
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         self._total: State = NOTHING
+        self._gone: list[ChunkedQueue] = []  # levels that fell away, to be freed little by little
 
     def _insert(self, state: State) -> None:
         head, position = self._head, self._end
@@ -50,12 +51,16 @@ class LogMta(LevelledTree):
         for level, node in enumerate(side):
             self._put(self._levels[level], position >> level, node)
         self._end, self._total = position + 1, total
+        if self._gone and not self._gone[-1].release():
+            self._gone.pop()
 
     def _evict(self, k: int) -> None:
         head, end = self._head + k, self._end
         if head == end:
+            self._remove_levels(0)
             self._levels, self._total = [self._queue(0, end)], NOTHING
             self._head = end
+            self._drop_times(k)
             return
         top = _height(head, end)
         side = [self._levels[0][head]]  # the left side of the tree, by level
@@ -68,7 +73,7 @@ class LogMta(LevelledTree):
         if head >> top != (end - 1) >> top:
             other = self._levels[top][(end - 1) >> top]
         self._total = self._plus(side[-1], other)
-        self._levels = self._levels[: top + 1]
+        self._remove_levels(top + 1)
         for level, node in enumerate(side):
             queue = self._levels[level]
             if self._undo is not None:  # also behind inserts: it is another node that changes
@@ -76,6 +81,16 @@ class LogMta(LevelledTree):
             queue.drop((head >> level) - queue.head)
             queue[head >> level] = node
         self._head = head
+        self._drop_times(k)
+
+    def _remove_levels(self, first: int) -> None:
+        """Remove the levels from `first` on; what they hold is freed by later inserts."""
+        gone = self._levels[first:]
+        for queue in gone:
+            self._mark(queue)
+            queue.drop(len(queue))
+        self._gone = [*self._gone, *gone]
+        self._levels = self._levels[:first]
 
     def _query(self) -> State:
         return self._total

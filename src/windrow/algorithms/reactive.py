@@ -16,7 +16,7 @@ from windrow.algorithms.timed import TimedAggregator, no_such_time
 
 
 class ReactiveAggregator(TimedAggregator):
-    """O(log n) ⊕ an operation, O(m + m·log(n/m)) for m at once; values come and go anywhere.
+    """O(log n) ⊕ an operation, at most n + m for m at once; values come and go anywhere.
 
     The slots of a FlatFAT are a circular buffer from `_front`, `_span` slots long; an evicted
     value leaves a hole (⊥). Read in the order of the window:

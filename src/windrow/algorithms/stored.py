@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from operator import index
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.amta import Amta
@@ -19,7 +19,7 @@ from windrow.errors import InvalidArgument, Unsupported
 from windrow.stores.base import Closing, Store
 from windrow.stores.encoding import check_storable
 from windrow.stores.errors import CorruptValue, StoreError
-from windrow.stores.nodes import MISSING, StoredNodes
+from windrow.stores.nodes import MISSING, TIMES, StoredNodes
 
 _MOST = 1 << 16  # values of one `extend`: they and the nodes above them are one batch of the store
 
@@ -129,6 +129,11 @@ class Stored(LevelledTree, Closing):
 
     # -- operations ---------------------------------------------------------------------------
 
+    def insert(self, value: Any, at: Any = None) -> None:
+        """Add `value` as the newest; `at` is its time, which lies in the store as well."""
+        check_storable(at)
+        super().insert(value, at)
+
     def _insert(self, state: State) -> None:
         self._settle()
         check_storable(state)
@@ -186,8 +191,16 @@ class Stored(LevelledTree, Closing):
             with suppress(StoreError):  # the store is being closed; the next operation tells
                 self._nodes.commit(self._save())
 
+    def count_older(self, goes: Callable[[Any], object]) -> int:
+        """Return how many of the oldest values have times that satisfy `goes`: O(log k) reads."""
+        self._nodes.check()
+        return super().count_older(goes)
+
     def _queue(self, level: int, start: int) -> ChunkedQueue:
         return StoredLevel(self._nodes, level, start)
+
+    def _times_queue(self, start: int) -> ChunkedQueue:
+        return StoredLevel(self._nodes, TIMES, start)
 
     def flush(self) -> None:
         """Return when the window, as it is now, is safe in its store; raise if it cannot be."""
@@ -224,11 +237,12 @@ class Stored(LevelledTree, Closing):
         """Return the window without its nodes: O(log n) states, as a store can hold them."""
         levels = tuple(level.save() for level in self._levels if isinstance(level, StoredLevel))
         about = self.algorithm, self._fingerprint, self._families
-        return *about, self._head, self._end, levels, tuple(self._save_results())
+        times = None if self._times is None else cast(StoredLevel, self._times).save()
+        return *about, self._head, self._end, levels, tuple(self._save_results()), times
 
     def _load(self, record: tuple[Any, ...]) -> None:
         try:
-            algorithm, aggregation, families, head, end, levels, results = record
+            algorithm, aggregation, families, head, end, levels, results, *more = record
         except (TypeError, ValueError) as error:
             raise self._foreign_record() from error
         wanted = self.algorithm, self._fingerprint
@@ -240,16 +254,21 @@ class Stored(LevelledTree, Closing):
         try:
             if not 0 <= index(head) <= index(end):
                 raise ValueError("it ends before it begins")
-            self._families, self._head, self._end, self._levels = families, head, end, []
-            for number, saved in enumerate(levels):
-                level = StoredLevel(self._nodes, number, 0)
-                level.load(saved)
-                self._levels.append(level)
+            self._families, self._head, self._end = families, head, end
+            self._levels = [self._loaded(number, saved) for number, saved in enumerate(levels)]
+            stored = {number: level.end - 1 for number, level in enumerate(self._levels)}
+            if more and more[0] is not None:
+                self._times = self._loaded(TIMES, more[0])
+                stored[TIMES] = self._times.end - 1
             self._load_results(results)
-            ends = [level.end - 1 for level in self._levels]
         except (TypeError, ValueError) as error:
             raise self._foreign_record() from error
-        self._nodes.resume(head, ends)
+        self._nodes.resume(head, stored)
+
+    def _loaded(self, number: int, saved: tuple[Any, ...]) -> ChunkedQueue:
+        level = StoredLevel(self._nodes, number, 0)
+        level.load(saved)
+        return level
 
     def _foreign_record(self) -> CorruptValue:
         return CorruptValue(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from windrow.aggregations.base import State
@@ -15,6 +16,7 @@ class TimedAggregator(Aggregator):
     """A window in the order of its values' times; those of equal time in that of their arrival."""
 
     out_of_order = True
+    keeps_times = True
     several_ranges = True
 
     def insert(self, value: Any, at: Any = None) -> None:
@@ -31,7 +33,8 @@ class TimedAggregator(Aggregator):
     def extend(self, values: Iterable[Any], at: Iterable[Any] | None = None) -> None:
         """Insert all of `values`; with `at`, a time for each, at their places, whatever the order.
 
-        O(m + m·log(n/m)) ⊕ for m values: what changes is aggregated once.
+        What changes is aggregated once: with fiba O(m + m·log(n/m)) ⊕ for m values, with flatfat at
+        most n + m, as its slots must move.
         """
         states, families = self._lifted(values)
         if at is None:
@@ -77,6 +80,10 @@ class TimedAggregator(Aggregator):
                 self._check_time("query_between", limit)
         state = self._query_between(start, end)
         return self.aggregation.lower(self.aggregation.identity if state is NOTHING else state)
+
+    def count_older(self, goes: Callable[[Any], object]) -> int:
+        """Return how many of the oldest values have times that satisfy `goes`: one look at each."""
+        return sum(1 for _ in itertools.takewhile(goes, self.times()))
 
     def _check_time(self, operation: str, at: Any) -> None:
         """Raise if a time has no place among those of the window."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -147,7 +146,7 @@ class Interpreted:
         value = self.waiting.popleft()
         if at >= first:
             swag.insert(value, at=at)
-        swag.evict(sum(1 for _ in itertools.takewhile(lambda t: t < first, swag.times())))
+        swag.evict(swag.count_older(lambda t: t < first))
         return swag.query()
 
 

@@ -4,7 +4,8 @@
     g name                        the position before which its nodes were removed
     r name                        the window is being removed, and its nodes are nobody's
     l name                        who has the window (only where a store needs it)
-    n length name level position  a node: level one byte, position eight, so nodes lie in order
+    n length name level position  a node: level one byte, position eight, so nodes lie in order;
+                                  level 255 has the times of the values
 
 A name is at most 255 bytes of UTF-8 and follows its length, so the keys of two windows' nodes
 never begin alike.

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ MISSING: Any = object()
 Node = tuple[int, int]  # level, m
 _AHEAD = 8  # buffers that may wait for the store; then the window waits
 _LEVELS = 64
+TIMES = 255  # a level of its own, of the values' times: its node m is that of position m
 _BATCH = 1 << 17  # nodes that may be written in one batch; a server takes no commands of any size
 _SWEEP = 2048  # positions whose nodes are removed in one batch
 
@@ -117,11 +118,11 @@ class StoredNodes:
         return state
 
     def _keep(self, level: int, m: int, state: Any) -> None:
-        self._caches[level].add(m, state, -(-self.head >> level))
+        self._caches[level].add(m, state, -(-self.head >> _height(level)))
 
     def _read_ahead(self, level: int, wanted: range) -> None:
         """Read nodes into the cache, in the background, but for those that have left by now."""
-        left = [m for m in wanted if m << level >= self.head]
+        left = [m for m in wanted if m << _height(level) >= self.head]
         try:
             found = self._store.get_many([self._prefix + keys.node(level, m) for m in left])
             for m, value in zip(left, found, strict=True):
@@ -138,10 +139,10 @@ class StoredNodes:
 
     # -- commits ------------------------------------------------------------------------------
 
-    def resume(self, head: int, ends: Iterable[int]) -> None:
+    def resume(self, head: int, stored: dict[int, int]) -> None:
         """Set where the window begins, and where each level's nodes end, as its record says."""
         self.head = self._durable_head = head
-        self._stored = dict(enumerate(ends))
+        self._stored = stored
 
     def evicted(self, head: int) -> None:
         """Note that the window begins at `head` now."""
@@ -251,12 +252,15 @@ class StoredNodes:
             (self._prefix + keys.node(level, m), encode(state))
             for nodes, _, _ in sealed
             for (level, m), state in nodes.items()
-            if m << level >= head
+            if m << _height(level) >= head
         ]
         swept = min(head, self._swept + max(_SWEEP, len(puts)))
         deletes = []
         if swept > self._swept:
-            deletes = [self._prefix + keys.node(*node) for node in between(self._swept, swept)]
+            gone = between(self._swept, swept)
+            if TIMES in self._stored:
+                gone += [(TIMES, m) for m in range(self._swept, swept)]
+            deletes = [self._prefix + keys.node(*node) for node in gone]
             puts.append((self._garbage_key, encode(swept)))
         if sealed:
             puts.append((self._record_key, encode(sealed[-1].record)))
@@ -265,6 +269,11 @@ class StoredNodes:
             for level, m in nodes:
                 self._stored[level] = max(m + 1, self._stored.get(level, 0))
         self._swept, self._durable_head = swept, head
+
+
+def _height(level: int) -> int:
+    """Return the level of the tree on which nodes are as long as those of `level`."""
+    return 0 if level == TIMES else level
 
 
 def between(start: int, end: int) -> list[Node]:

@@ -12,7 +12,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, check_aggregation, is_null
@@ -20,7 +20,6 @@ from windrow.aggregations.ordering import plain
 from windrow.aggregations.together import Together
 from windrow.algorithms import ALGORITHMS, aggregator, algorithm_class, choose
 from windrow.algorithms.base import Aggregator
-from windrow.algorithms.timed import TimedAggregator
 from windrow.errors import InvalidArgument, InvalidValue, whole_number
 from windrow.windows import base
 from windrow.windows.durations import NANOSECONDS
@@ -232,6 +231,7 @@ class _LastRows(Window):
         }
         rows = extent.rows if isinstance(extent, Rows) else None
         self._rows = rows or 0  # how many there may be, where that is the window
+        self._timed = swag.out_of_order  # whether the structure is told the times
         self._kind: str | None = None  # of the times so far
         self._newest: Any = None
         self._newest_at: Any = None  # the same as it was given
@@ -279,7 +279,7 @@ class _LastRows(Window):
 
     def _slide(self, values: list[Any], t: Any, gone: int) -> Any:
         """Insert values of one time, evict the `gone` oldest, and return the result."""
-        at = t if self._swag.out_of_order else None  # the others have no use for it
+        at = t if self._timed else None
         for value in values:
             self._swag.insert(value, at=at)
         self._swag.evict(gone)
@@ -312,7 +312,9 @@ class _WithinSpan(_LastRows):
     wait outside of it until a newer one comes:
 
         times      t − r ……………………… t₁  t₂ │ t   t   t
-                  [ the structure, `_times` ) │ `_waiting`
+                  [      the structure      ) │ `_waiting`
+
+    The times lie in the structure where it keeps them, else in the queue `_times` beside it.
     """
 
     extent: Span
@@ -325,7 +327,8 @@ class _WithinSpan(_LastRows):
             extent.check_like("lateness", lateness)
         self._from_start = extent.closed in ("both", "left")
         self._to_end = extent.includes_now
-        self._times: deque[Any] = deque()  # of the values in the structure, unless it has them
+        self._timed = swag.keeps_times
+        self._times: deque[Any] = deque()
         self._waiting: deque[Any] = deque()
         self._waiting_swag = self._no_values()  # refuses what does not go with them
 
@@ -335,9 +338,9 @@ class _WithinSpan(_LastRows):
     def _append(self, value: Any, t: Any) -> Any:
         if not self._to_end:
             return self._wait(value, t)
-        gone = self._leaving(self._held_times(), t)
+        gone = self._leaving(t)
         result = self._swag.whole(self._slide, [value], t, gone)
-        self._keep_times([t], gone)
+        self._note_times(t, 1, gone)
         return result
 
     def _wait(self, value: Any, t: Any) -> Any:
@@ -349,8 +352,9 @@ class _WithinSpan(_LastRows):
             entering = deque()
         else:
             waiting = self._no_values()
-        times = [self._newest] * len(entering)
-        gone = self._leaving(itertools.chain(self._held_times(), times), t)
+        gone = self._leaving(t)
+        if gone == len(self._swag) and entering and self._is_before(self._newest, t):
+            gone += len(entering)
 
         def slide_and_wait() -> Any:
             result = self._slide(list(entering), self._newest, gone)
@@ -358,7 +362,7 @@ class _WithinSpan(_LastRows):
             return result
 
         result = self._swag.whole(slide_and_wait)
-        self._keep_times(times, gone)
+        self._note_times(self._newest, len(entering), gone)
         if waiting is not self._waiting_swag:
             self._waiting, self._waiting_swag = deque(), waiting
         self._waiting.append(value)
@@ -368,20 +372,22 @@ class _WithinSpan(_LastRows):
         self._waiting_swag.admit(value)
         return self._swag.whole(self._slide, [value], t, 0)
 
-    def _held_times(self) -> Iterable[Any]:
-        """Return the times of the values in the structure, oldest first."""
-        return self._swag.times() if isinstance(self._swag, TimedAggregator) else self._times
+    def _leaving(self, newest: Any) -> int:
+        """Return how many of the oldest values are before a window that ends at `newest`."""
 
-    def _keep_times(self, times: list[Any], gone: int) -> None:
-        """Keep the newest times and forget the `gone` oldest, unless the structure has them."""
-        if not self._swag.out_of_order:
-            self._times.extend(times)
+        def goes(t: Any) -> bool:
+            return self._is_before(t, newest)
+
+        if self._timed:
+            return self._swag.count_older(goes)
+        return sum(1 for _ in itertools.takewhile(goes, self._times))
+
+    def _note_times(self, t: Any, came: int, gone: int) -> None:
+        """Note that so many values of time t came, and so many left, if the structure does not."""
+        if not self._timed:
+            self._times.extend([t] * came)
             for _ in range(gone):
                 self._times.popleft()
-
-    def _leaving(self, times: Iterable[Any], newest: Any) -> int:
-        """Return how many of the first times are before a window that ends at `newest`."""
-        return sum(1 for _ in itertools.takewhile(lambda t: self._is_before(t, newest), times))
 
     def _has_no_place(self, t: Any) -> bool:
         return self._is_before(t, self._newest)
@@ -393,10 +399,10 @@ class _WithinSpan(_LastRows):
 
     def _check(self) -> None:
         super()._check()
-        times = list(self._held_times())
-        assert len(times) == len(self._swag), (times, len(self._swag))
+        times = list(self._times)
+        assert len(times) == (0 if self._timed else len(self._swag)), (times, len(self._swag))
         assert times == sorted(times), times
-        assert not self._leaving(times, self._newest), times
+        assert not self._leaving(self._newest), self._swag.oldest_time
         assert len(self._waiting) == len(self._waiting_swag), self._waiting
         assert bool(self._waiting) == (not self._to_end and self._newest is not None)
         assert self._to_end or all(t < self._newest for t in times), times
