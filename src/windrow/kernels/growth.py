@@ -25,14 +25,18 @@ def grown(kernel: Kernel, buffers: list[Any], cursors: NDArray[np.int64], capaci
         was: Any = slice(None)
         now: Any = slice(None)
         layout = kernel.layout.get(name, "positions")
-        if sizes[name][0]:  # it grows with the capacity
+        if layout == "places":
+            now = slice(len(_arrays(buffers[i])[0]))
+        elif sizes[name][0]:  # it grows with the capacity
             was, now = (_LAYOUTS[layout](cursors, size, old) for size in (old, capacity))
-        for new, had in zip(arrays_of(larger), arrays_of(buffers[i]), strict=True):
+        for new, had in zip(_arrays(larger), _arrays(buffers[i]), strict=True):
             new[now] = had[was]
         if layout == "links":
             larger[now] = (now + 1 + (larger[now] - was - 1) % old) % capacity
         buffers[i] = larger
-    cursors[2], cursors[7] = capacity, 1
+    cursors[2] = capacity
+    if "leaves" in kernel.layout.values():
+        cursors[7] = 1  # the nodes above them are to be made again
 
 
 def _positions(cursors: Places, capacity: int, old: int) -> Places:
@@ -74,6 +78,7 @@ def _nodes(cursors: Places, capacity: int, old: int) -> Places:
     )  # fmt: skip
 
 
+# Besides these there is "places": what lies there keeps its place.
 _LAYOUTS: dict[str, Callable[[Places, int, int], Places]] = {
     "positions": _positions,
     "links": _positions,  # each is the place of a later one, or of the end
@@ -84,6 +89,6 @@ _LAYOUTS: dict[str, Callable[[Places, int, int], Places]] = {
 }
 
 
-def arrays_of(buffer: Any) -> tuple[NDArray[Any], ...]:
+def _arrays(buffer: Any) -> tuple[NDArray[Any], ...]:
     """The arrays of a buffer: one a field, or one of rows, or one of indices."""
     return buffer if isinstance(buffer, tuple) else (buffer,)

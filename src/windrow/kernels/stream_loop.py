@@ -18,7 +18,7 @@ from windrow.errors import InvalidValue, Unsupported
 from windrow.kernels.columns import NO_NULLS, Column, any_null, joined
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import CURSORS, loop_of
-from windrow.kernels.growth import arrays_of, grown
+from windrow.kernels.growth import grown
 from windrow.kernels.interpreted import name_failure, objects, packed, without_columns
 from windrow.kernels.loops import fiba
 from windrow.kernels.results import ResultArray, finished, with_arguments
@@ -343,15 +343,8 @@ class Late(Loop):
     def _make_room(self, batch: Batch, lo: Any, hi: Any) -> None:
         if not self.buffers:
             self.cursors[fiba.KEYED] = 1
-            self._grow(capacity_for(min(hi.size, _FEW)))
-
-    def _grow(self, capacity: int) -> None:
-        """Copy the nodes into larger buffers: they keep their numbers."""
-        was, self.buffers = self.buffers, self.kernel.buffers(capacity)
-        for old, new in zip(was, self.buffers, strict=bool(was)):
-            for a, b in zip(arrays_of(old), arrays_of(new), strict=True):
-                b[: len(a)] = a
-        self.cursors[2] = capacity
+            self.cursors[2] = capacity_for(min(hi.size, _FEW))
+            self.buffers = self.kernel.buffers(int(self.cursors[2]))
 
     def _enter(self, row: int, bounds: Any, data: Any, nulls: Any, into: Any, valid: Any) -> None:
         done = 0
@@ -362,7 +355,7 @@ class Late(Loop):
             super()._enter(row + done, ends, data, nulls, outputs, valid[rest])
             done = int(self.cursors[fiba.REACHED]) - row
             if done < valid.size:
-                self._grow(2 * int(self.cursors[2]))
+                grown(self.kernel, self.buffers, self.cursors, 2 * int(self.cursors[2]))
 
     def _check_sums(self, values: NDArray[Any], lo: Any, hi: Any) -> None:
         everything = self.waiting_from + values.size

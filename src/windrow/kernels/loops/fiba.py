@@ -18,6 +18,7 @@ from windrow.kernels.loops.protocol import *
 W = 64
 STATES = {"values": (3, 16 * W), "own": (1, 32), "chain": (1, 32), "spare": (0, W + 2)}
 INDICES = {"keys": (3, 16 * W), "kids": (3, 16 * W), "meta": (1, 128), "free": (1, 32)}
+LAYOUT = dict.fromkeys([*STATES, *INDICES], "places")
 
 PARENT, FIRST, COUNT, ROLE = 0, 1, 2, 3  # of a node, in meta
 INNER, LEFT, RIGHT, ROOT = 0, 1, 2, 3  # the roles; the root is on both spines
