@@ -76,6 +76,27 @@ def _changing(swag: Aggregator) -> _Changing:
     return _CHANGING.setdefault(type(swag), (names, attrgetter(*names)))
 
 
+def times_of(count: int, at: Iterable[Any]) -> list[Any]:
+    """Return the times of so many values, or raise if there are more or fewer."""
+    times = list(at)
+    if len(times) != count:
+        raise InvalidArgument(f"extend: at has {len(times)} times for {count} values")
+    return times
+
+
+def no_time(operation: str, at: Any) -> InvalidValue:
+    """Return the error for what is no time, as NaN and NaT."""
+    return InvalidValue(f"{operation}: at={at!r} is no time: it has no place among others")
+
+
+def no_times(operation: str, at: Any) -> InvalidValue:
+    """Return the error for a time among values that have none."""
+    return InvalidValue(
+        f"{operation}: the window's values have no times, so at={at!r} has no place among them; "
+        f"give every value its at="
+    )
+
+
 def _cut(states: Any, length: int) -> None:
     """Take the newest from a list or deque that is longer than `length`."""
     while len(states) > length:

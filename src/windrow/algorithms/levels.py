@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, State
-from windrow.algorithms.base import Aggregator
+from windrow.algorithms.base import Aggregator, no_time, no_times, times_of
 from windrow.algorithms.chunked_queue import ChunkedQueue
-from windrow.errors import InvalidArgument, InvalidValue
+from windrow.errors import InvalidValue
 
 
 class LevelledTree(Aggregator):
@@ -49,10 +49,8 @@ class LevelledTree(Aggregator):
             self._check_time(None)
             super().extend(values)
             return
-        values, times = list(values), list(at)
-        if len(times) != len(values):
-            raise InvalidArgument(f"extend: at has {len(times)} times for {len(values)} values")
-        self.whole(self._insert_timed, zip(values, times, strict=True))
+        values = list(values)
+        self.whole(self._insert_timed, zip(values, times_of(len(values), at), strict=True))
 
     def _insert_timed(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         for value, at in pairs:
@@ -65,12 +63,9 @@ class LevelledTree(Aggregator):
         if at is None:
             return
         if self._times is None and len(self):
-            raise InvalidValue(
-                f"insert: the window's values have no times, so at={at!r} has no place among them; "
-                f"give every value its at="
-            )
+            raise no_times("insert", at)
         if at != at:
-            raise InvalidValue(f"insert: at={at!r} is no time: it has no place among others")
+            raise no_time("insert", at)
         if self._times is not None and len(self) and at < (newest := self._times[self._end - 1]):
             raise InvalidValue(
                 f"insert: at={at!r} is before the newest time, {newest!r}, and {self.algorithm} "

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from windrow.aggregations.base import State
-from windrow.algorithms.base import NOTHING, Aggregator
-from windrow.errors import InvalidArgument, InvalidValue
+from windrow.algorithms.base import NOTHING, Aggregator, no_time, no_times, times_of
+from windrow.errors import InvalidArgument
 
 
 class TimedAggregator(Aggregator):
@@ -40,9 +40,7 @@ class TimedAggregator(Aggregator):
         if at is None:
             self._put_all([(state, self._newest_time()) for state in states])
         else:
-            times = list(at)
-            if len(times) != len(states):
-                raise InvalidArgument(f"extend: at has {len(times)} times for {len(states)} values")
+            times = times_of(len(states), at)
             for time in times:
                 self._check_time("extend", time)
             order = sorted(range(len(times)), key=times.__getitem__)
@@ -88,13 +86,10 @@ class TimedAggregator(Aggregator):
     def _check_time(self, operation: str, at: Any) -> None:
         """Raise if a time has no place among those of the window."""
         if at is None or at != at:  # as NaN and NaT
-            raise InvalidValue(f"{operation}: at={at!r} is no time: it has no place among others")
+            raise no_time(operation, at)
         if len(self) and self._newest_time() is None:
             if operation in ("insert", "extend"):
-                raise InvalidValue(
-                    f"{operation}: the window's values have no times, so at={at!r} has no place "
-                    f"among them; give every value its at="
-                )
+                raise no_times(operation, at)
             raise InvalidArgument(
                 f"{operation}: the window's values have no times, so none is at {at!r}"
             )
