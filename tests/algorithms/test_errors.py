@@ -252,3 +252,16 @@ def test_any_object_may_be_a_value() -> None:
     swag = aggregator(Min())
     swag.extend([(1, "b"), (1, "a")])
     assert swag.query() == (1, "a")
+
+
+@pytest.mark.parametrize("algorithm", ["amta", "log_mta"])
+def test_times_of_trees_come_in_order_all_or_none(algorithm: str) -> None:
+    swag = aggregator(Collect(), algorithm)
+    swag.extend("abc", at=[1, 2, 2])
+    for times, message in (([3, 1], "at=1 is before the newest time, 3"), ([3], "1 times for 2")):
+        with pytest.raises((InvalidValue, InvalidArgument), match=message):
+            swag.extend("de", at=times)
+        assert swag.query() == list("abc")
+    swag.extend("de", at=[2, 5])
+    assert swag.query() == list("abcde")
+    assert swag.oldest_time == 1 and swag.count_older(lambda t: t < 5) == 4
