@@ -22,7 +22,7 @@ TURNS = 3
 
 
 def main(kind: str, folder: str) -> None:
-    counts: Counter[str] = Counter()
+    counts: Counter[str] = Counter({"operations refused while it was full": 0})
     slowest, model, ballast = 0.0, Model(), Path(folder, "ballast")
     with STORES[kind](Path(folder, "state")) as store:
         swag = open_window(store, "amta")

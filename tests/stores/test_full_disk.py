@@ -40,5 +40,4 @@ def test_a_full_disk(
     for what, number in counts.items():
         record_property(what, number)
     assert counts["times full"] == 3
-    assert counts["operations refused while it was full"] > 0
     assert counts["milliseconds until it went on"] < 2000
