@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from windrow.aggregations import R2 as R2
     from windrow.aggregations import Aggregation as Aggregation
     from windrow.aggregations import ArgMax as ArgMax
     from windrow.aggregations import ArgMin as ArgMin
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
     from windrow.aggregations import Collect as Collect
     from windrow.aggregations import CollectDistinct as CollectDistinct
     from windrow.aggregations import Concat as Concat
+    from windrow.aggregations import Corr as Corr
     from windrow.aggregations import Count as Count
     from windrow.aggregations import CountDistinct as CountDistinct
     from windrow.aggregations import CountMin as CountMin
+    from windrow.aggregations import Covariance as Covariance
     from windrow.aggregations import First as First
     from windrow.aggregations import FirstN as FirstN
     from windrow.aggregations import GeometricMean as GeometricMean
     from windrow.aggregations import HyperLogLog as HyperLogLog
+    from windrow.aggregations import Intercept as Intercept
     from windrow.aggregations import Last as Last
     from windrow.aggregations import LastN as LastN
     from windrow.aggregations import LongestRun as LongestRun
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     from windrow.aggregations import Product as Product
     from windrow.aggregations import Range as Range
     from windrow.aggregations import SampleStdDev as SampleStdDev
+    from windrow.aggregations import Slope as Slope
     from windrow.aggregations import StdDev as StdDev
     from windrow.aggregations import Sum as Sum
     from windrow.aggregations import Together as Together
@@ -74,13 +79,16 @@ _AGGREGATIONS = (
     "Collect",
     "CollectDistinct",
     "Concat",
+    "Corr",
     "Count",
     "CountDistinct",
     "CountMin",
+    "Covariance",
     "First",
     "FirstN",
     "GeometricMean",
     "HyperLogLog",
+    "Intercept",
     "Last",
     "LastN",
     "LongestRun",
@@ -92,8 +100,10 @@ _AGGREGATIONS = (
     "MomentSketch",
     "PopulationStdDev",
     "Product",
+    "R2",
     "Range",
     "SampleStdDev",
+    "Slope",
     "StdDev",
     "Sum",
     "Together",

@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from windrow.aggregations.base import Aggregation as Aggregation
+    from windrow.aggregations.bivariate import R2 as R2
+    from windrow.aggregations.bivariate import Corr as Corr
+    from windrow.aggregations.bivariate import Covariance as Covariance
+    from windrow.aggregations.bivariate import Intercept as Intercept
+    from windrow.aggregations.bivariate import Slope as Slope
     from windrow.aggregations.bloom import Bloom as Bloom
     from windrow.aggregations.collections import Collect as Collect
     from windrow.aggregations.collections import CollectDistinct as CollectDistinct
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
 
 MODULES = {
     "base": ("Aggregation",),
+    "bivariate": ("Corr", "Covariance", "Intercept", "R2", "Slope"),
     "bloom": ("Bloom",),
     "collections": ("Collect", "CollectDistinct", "Concat", "CountDistinct"),
     "count": ("Count",),

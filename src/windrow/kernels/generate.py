@@ -178,6 +178,8 @@ def _tuple_functions(monoid: Monoid, nulls: bool) -> list[str]:
     if len(results) == 1:
         results = ["answer_"]
 
+    nothing = "valid[i] = 0\n        return"
+
     def counted(state: str, count: str) -> str:
         """A state, with the number of its values if there may be nulls."""
         return f"return counted(typed({state}), {count})" if nulls else f"return typed({state})"
@@ -220,7 +222,9 @@ def _tuple_functions(monoid: Monoid, nulls: bool) -> list[str]:
         ),
         _function(
             "emit(out, valid, i, s)",
-            *unless_empty("s", "valid[i] = 0\n        return"),
+            *unless_empty("s", nothing),
+            *[f"if not {monoid.defined}(plain(s){more}):\n        {nothing}"]
+            * bool(monoid.defined),
             f"answer_ = {monoid.answer}(plain(s){more})",
             *(f"out[{i}][i] = {result}" for i, result in enumerate(results)),
         ),
