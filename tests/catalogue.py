@@ -94,7 +94,15 @@ def same(a: Any, b: Any, close: Callable[[float, float], bool] | None = None) ->
 
 
 # Sums of products and powers around the mean: what cancels in them is of that power.
-_DEGREES = {"Corr": 2, "Covariance": 2, "Slope": 2, "Intercept": 2, "R2": 2}
+_DEGREES = {
+    "Corr": 2,
+    "Covariance": 2,
+    "Slope": 2,
+    "Intercept": 2,
+    "R2": 2,
+    "Skewness": 3,
+    "Kurtosis": 4,
+}
 
 
 def closeness(

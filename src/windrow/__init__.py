@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from windrow.aggregations import GeometricMean as GeometricMean
     from windrow.aggregations import HyperLogLog as HyperLogLog
     from windrow.aggregations import Intercept as Intercept
+    from windrow.aggregations import Kurtosis as Kurtosis
     from windrow.aggregations import Last as Last
     from windrow.aggregations import LastN as LastN
     from windrow.aggregations import LongestRun as LongestRun
@@ -47,11 +48,13 @@ if TYPE_CHECKING:
     from windrow.aggregations import Product as Product
     from windrow.aggregations import Range as Range
     from windrow.aggregations import SampleStdDev as SampleStdDev
+    from windrow.aggregations import Skewness as Skewness
     from windrow.aggregations import Slope as Slope
     from windrow.aggregations import StdDev as StdDev
     from windrow.aggregations import Sum as Sum
     from windrow.aggregations import Together as Together
     from windrow.aggregations import Variance as Variance
+    from windrow.aggregations import WeightedMean as WeightedMean
     from windrow.aggregations import aggregation as aggregation
     from windrow.algorithms import aggregator as aggregator
     from windrow.kernels.rolling import RollingState as RollingState
@@ -89,6 +92,7 @@ _AGGREGATIONS = (
     "GeometricMean",
     "HyperLogLog",
     "Intercept",
+    "Kurtosis",
     "Last",
     "LastN",
     "LongestRun",
@@ -103,11 +107,13 @@ _AGGREGATIONS = (
     "R2",
     "Range",
     "SampleStdDev",
+    "Skewness",
     "Slope",
     "StdDev",
     "Sum",
     "Together",
     "Variance",
+    "WeightedMean",
     "aggregation",
 )
 _HOME = {
