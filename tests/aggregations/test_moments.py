@@ -1,4 +1,4 @@
-"""Skewness, Kurtosis and WeightedMean are those of exact fractions, of DuckDB, pandas and SciPy."""
+"""Skewness, Kurtosis and WeightedMean are those of exact fractions, of DuckDB, pandas and Polars."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_duckdb_agrees() -> None:
                 assert math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-9), (name, ours, theirs)
 
 
-def test_scipy_and_polars_agree_on_a_population() -> None:
+def test_polars_agrees_on_a_population() -> None:
     pl = pytest.importorskip("polars")
     values = np.random.default_rng(6).exponential(size=50)
     series = pl.Series(values)

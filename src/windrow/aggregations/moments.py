@@ -1,7 +1,7 @@
-"""Skewness and Kurtosis, from the sums of the powers of what lies between the values and their mean.
+"""Skewness and Kurtosis, from sums of powers of the distances between the values and their mean.
 
-The state begins with that of a variance: (n, mean, M2), the mean as high + low. M3 and M4 follow, and
-two parts are combined by the formulas of Pébay (2008), which have δ = mean_b − mean_a:
+The state begins with that of a variance: (n, mean, M2), the mean as high + low. M3 and M4 follow,
+and two parts are combined by the formulas of Pébay (2008), which have δ = mean_b − mean_a:
 
     M3 = M3_a + M3_b + δ³·n_a·n_b·(n_a − n_b)/n² + 3δ·(n_a·M2_b − n_b·M2_a)/n
     M4 = M4_a + M4_b + δ⁴·n_a·n_b·(n_a² − n_a·n_b + n_b²)/n³
