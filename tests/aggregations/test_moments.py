@@ -1,4 +1,4 @@
-"""Skewness, Kurtosis and WeightedMean are those of exact fractions, of DuckDB, pandas and Polars."""
+"""Skewness, Kurtosis and WeightedMean are those of fractions, of DuckDB, pandas and Polars."""
 
 from __future__ import annotations
 
