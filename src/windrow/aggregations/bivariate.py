@@ -34,9 +34,7 @@ def has_spread_of_x(state: Any) -> Any:
 
 def slope(state: Any) -> Any:
     """Return the slope of the line."""
-    if math.isfinite(state[_XX]) and math.isfinite(state[_XY]):
-        return state[_XY] / state[_XX]
-    return math.nan
+    return state[_XY] / state[_XX]
 
 
 class _Bivariate(NumberPairs):
@@ -73,12 +71,13 @@ class _Bivariate(NumberPairs):
         xmean, xrest = moved(a[3], a[4], dx * share)
         wy, wx = dy * (share * a[0]), dx * (share * a[0])
         yy, xx, xy = a[5] + b[5] + dy * wy, a[6] + b[6] + dx * wx, a[7] + b[7] + dx * wy
-        return n, ymean, yrest, xmean, xrest, yy, xx, xy
+        # NaN if one of the squares is infinite, so that no result needs to ask
+        return n, ymean, yrest, xmean, xrest, yy, xx, xy + ((yy - yy) + (xx - xx))
 
 
 def covariance(state: Any, ddof: Any) -> Any:
     """Return the covariance of a state."""
-    return state[_XY] / (state[_N] - ddof) if math.isfinite(state[_XY]) else math.nan
+    return state[_XY] / (state[_N] - ddof)
 
 
 def has_covariance(state: Any, ddof: Any) -> Any:
@@ -134,13 +133,10 @@ class Corr(_Bivariate):
 
     @staticmethod
     def answer(state: Any) -> Any:
-        scale = math.sqrt(state[_XX] * state[_YY])
-        if not 1e-150 < scale < 1e150:  # the product may have lost its digits
-            scale = math.sqrt(state[_XX]) * math.sqrt(state[_YY])
-        if not math.isfinite(scale):
-            return math.nan
-        r = state[_XY] / scale
-        return min(max(r, -1.0), 1.0)  # rounding may lead beyond
+        r = state[_XY] / (math.sqrt(state[_XX]) * math.sqrt(state[_YY]))
+        if r > 1.0:  # by rounding
+            return 1.0
+        return -1.0 if r < -1.0 else r
 
 
 class Slope(_Bivariate):
@@ -187,8 +183,7 @@ class R2(_Bivariate):
 
     @staticmethod
     def answer(state: Any) -> Any:
-        if not (math.isfinite(state[_XX]) and math.isfinite(state[_YY])):
-            return math.nan
         if state[_YY] == 0.0:
             return 1.0
-        return min((state[_XY] / state[_XX]) * (state[_XY] / state[_YY]), 1.0)
+        share = (state[_XY] / state[_XX]) * (state[_XY] / state[_YY])
+        return 1.0 if share > 1.0 else share

@@ -95,7 +95,8 @@ def _monoid(algebra: Algebra, dtype: str, columns: int) -> Monoid:
         if function is not None:
             functions[name] = function
     text = embed(functions)
-    compiled = [f"{name} = inner({name})" for name in functions]
+    compiled = [f"{name} = inner({name})" for name in functions if name != "answer"]
+    compiled.append("answer = inlined(answer)")  # a call of one with branches takes half of a row
     return Monoid(
         algebra.types(dtype),
         tuple(number_type(kind, dtype) for kind in algebra.outputs),

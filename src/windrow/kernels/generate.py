@@ -136,6 +136,7 @@ def kernel(
             "from windrow.compiled import compiled",
             "CACHEABLE = True",
             f"inner = njit(error_model={error_model!r}, **{INNER})",
+            f"inlined = njit(error_model={error_model!r}, forceinline=True, **{INNER})",
             monoid.source,
             f"COMMUTATIVE = {commutative}",
             _function("window(r, row, w, lo, hi)", *_BOUNDS[bounds]),
