@@ -61,6 +61,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "ordered": st.one_of(_small, _numbers, st.just(math.nan)),
     "text": st.text(max_size=3),
     "ordered pair": st.tuples(st.one_of(_small, st.floats(-3, 3)), _integers),
+    "number pair": st.tuples(st.one_of(_small, _numbers), st.one_of(_small, _numbers)),
 }
 
 
@@ -92,12 +93,25 @@ def same(a: Any, b: Any, close: Callable[[float, float], bool] | None = None) ->
     return bool(a == b)
 
 
+# Sums of products and powers around the mean: what cancels in them is of that power.
+_DEGREES = {
+    "Corr": 2,
+    "Covariance": 2,
+    "Slope": 2,
+    "Intercept": 2,
+    "R2": 2,
+    "Skewness": 3,
+    "Kurtosis": 4,
+}
+
+
 def closeness(
     aggregation: Aggregation, scale: float = 1e6
 ) -> Callable[[float, float], bool] | None:
     """How near two states must be: equal where the aggregation is exact."""
     if aggregation.exact:
         return None
+    scale **= _DEGREES.get(type(aggregation).__name__, 1)
     return lambda x, y: math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-9 * scale)
 
 

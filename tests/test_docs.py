@@ -188,6 +188,7 @@ def test_what_it_takes_agrees_with_the_class(cls: type[Aggregation]) -> None:
         "ordered": "ordered values",
         "text": "strings",
         "ordered pair": "pairs (",
+        "number pair": "pairs (",
     }
     assert aggregation_rows()[cls.__name__]["takes"].startswith(words[cls.takes])
 

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from windrow.aggregations import R2 as R2
     from windrow.aggregations import Aggregation as Aggregation
     from windrow.aggregations import ArgMax as ArgMax
     from windrow.aggregations import ArgMin as ArgMin
@@ -23,13 +24,17 @@ if TYPE_CHECKING:
     from windrow.aggregations import Collect as Collect
     from windrow.aggregations import CollectDistinct as CollectDistinct
     from windrow.aggregations import Concat as Concat
+    from windrow.aggregations import Corr as Corr
     from windrow.aggregations import Count as Count
     from windrow.aggregations import CountDistinct as CountDistinct
     from windrow.aggregations import CountMin as CountMin
+    from windrow.aggregations import Covariance as Covariance
     from windrow.aggregations import First as First
     from windrow.aggregations import FirstN as FirstN
     from windrow.aggregations import GeometricMean as GeometricMean
     from windrow.aggregations import HyperLogLog as HyperLogLog
+    from windrow.aggregations import Intercept as Intercept
+    from windrow.aggregations import Kurtosis as Kurtosis
     from windrow.aggregations import Last as Last
     from windrow.aggregations import LastN as LastN
     from windrow.aggregations import LongestRun as LongestRun
@@ -43,10 +48,13 @@ if TYPE_CHECKING:
     from windrow.aggregations import Product as Product
     from windrow.aggregations import Range as Range
     from windrow.aggregations import SampleStdDev as SampleStdDev
+    from windrow.aggregations import Skewness as Skewness
+    from windrow.aggregations import Slope as Slope
     from windrow.aggregations import StdDev as StdDev
     from windrow.aggregations import Sum as Sum
     from windrow.aggregations import Together as Together
     from windrow.aggregations import Variance as Variance
+    from windrow.aggregations import WeightedMean as WeightedMean
     from windrow.aggregations import aggregation as aggregation
     from windrow.algorithms import aggregator as aggregator
     from windrow.kernels.rolling import RollingState as RollingState
@@ -74,13 +82,17 @@ _AGGREGATIONS = (
     "Collect",
     "CollectDistinct",
     "Concat",
+    "Corr",
     "Count",
     "CountDistinct",
     "CountMin",
+    "Covariance",
     "First",
     "FirstN",
     "GeometricMean",
     "HyperLogLog",
+    "Intercept",
+    "Kurtosis",
     "Last",
     "LastN",
     "LongestRun",
@@ -92,12 +104,16 @@ _AGGREGATIONS = (
     "MomentSketch",
     "PopulationStdDev",
     "Product",
+    "R2",
     "Range",
     "SampleStdDev",
+    "Skewness",
+    "Slope",
     "StdDev",
     "Sum",
     "Together",
     "Variance",
+    "WeightedMean",
     "aggregation",
 )
 _HOME = {

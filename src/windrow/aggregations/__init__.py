@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from windrow.aggregations.base import Aggregation as Aggregation
+    from windrow.aggregations.bivariate import R2 as R2
+    from windrow.aggregations.bivariate import Corr as Corr
+    from windrow.aggregations.bivariate import Covariance as Covariance
+    from windrow.aggregations.bivariate import Intercept as Intercept
+    from windrow.aggregations.bivariate import Slope as Slope
     from windrow.aggregations.bloom import Bloom as Bloom
     from windrow.aggregations.collections import Collect as Collect
     from windrow.aggregations.collections import CollectDistinct as CollectDistinct
@@ -30,6 +35,8 @@ if TYPE_CHECKING:
     from windrow.aggregations.extrema import MinCount as MinCount
     from windrow.aggregations.extrema import Range as Range
     from windrow.aggregations.hyperloglog import HyperLogLog as HyperLogLog
+    from windrow.aggregations.moments import Kurtosis as Kurtosis
+    from windrow.aggregations.moments import Skewness as Skewness
     from windrow.aggregations.momentsketch import MomentSketch as MomentSketch
     from windrow.aggregations.products import Product as Product
     from windrow.aggregations.runs import LongestRun as LongestRun
@@ -37,6 +44,7 @@ if TYPE_CHECKING:
     from windrow.aggregations.sums import GeometricMean as GeometricMean
     from windrow.aggregations.sums import Mean as Mean
     from windrow.aggregations.sums import Sum as Sum
+    from windrow.aggregations.sums import WeightedMean as WeightedMean
     from windrow.aggregations.together import Together as Together
     from windrow.aggregations.variance import PopulationStdDev as PopulationStdDev
     from windrow.aggregations.variance import SampleStdDev as SampleStdDev
@@ -45,6 +53,7 @@ if TYPE_CHECKING:
 
 MODULES = {
     "base": ("Aggregation",),
+    "bivariate": ("Corr", "Covariance", "Intercept", "R2", "Slope"),
     "bloom": ("Bloom",),
     "collections": ("Collect", "CollectDistinct", "Concat", "CountDistinct"),
     "count": ("Count",),
@@ -53,10 +62,11 @@ MODULES = {
     "ends": ("First", "FirstN", "Last", "LastN"),
     "extrema": ("ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount", "Range"),
     "hyperloglog": ("HyperLogLog",),
+    "moments": ("Kurtosis", "Skewness"),
     "momentsketch": ("MomentSketch",),
     "products": ("Product",),
     "runs": ("LongestRun",),
-    "sums": ("ArithmeticMean", "GeometricMean", "Mean", "Sum"),
+    "sums": ("ArithmeticMean", "GeometricMean", "Mean", "Sum", "WeightedMean"),
     "together": ("Together",),
     "variance": ("PopulationStdDev", "SampleStdDev", "StdDev", "Variance"),
 }

@@ -44,7 +44,8 @@ class Algebra:
     `unit(*values)` makes the state of one value, `plus(a, b)` joins those of two adjacent parts,
     the older first, `minus(total, old)` takes the oldest part away, and `answer(state)` makes the
     numbers of the kinds `outputs`. They are plain functions of numbers and tuples: no state is
-    empty, no value null. `constants` follow the arguments of `answer`.
+    empty, no value null. `defined(state)` tells whether there is a result; without it there always
+    is. `constants` follow the arguments of `answer` and `defined`.
     """
 
     fields: tuple[tuple[str, str], ...]
@@ -54,6 +55,7 @@ class Algebra:
     answer: Function
     minus: Function | None = None
     constants: tuple[Any, ...] = ()
+    defined: Function | None = None
 
     @property
     def positioned(self) -> bool:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from windrow.aggregations.base import Aggregation, Takes, is_null
-from windrow.aggregations.ordering import family, number, plain
+from windrow.aggregations.ordering import family, number, plain, real
 from windrow.errors import InvalidValue
 
 
@@ -47,22 +47,37 @@ class Ordered(Aggregation):
         return (None,) if self.skips(value) else (family(value),)
 
 
-class OrderedPairs(Aggregation):
-    """Takes pairs: a measure with an order, and an argument of any type."""
+class _Pairs(Aggregation):
+    """Takes two columns, or pairs."""
 
-    takes = "ordered pair"
     arity = 2
-    column_names = ("measure", "argument")
 
     def skips(self, value: Any) -> bool:
-        """A pair is null when its measure is; a null argument is an argument."""
+        """A pair is null when one of its values is; a null argument is an argument."""
         if is_null(value):
             return True
         if not isinstance(value, tuple | list) or len(value) != 2:
             raise InvalidValue(
-                f"{self!r} takes pairs (measure, argument), not {type(value).__name__} {value!r}"
+                f"{self!r} takes pairs ({', '.join(self.column_names)}), "
+                f"not {type(value).__name__} {value!r}"
             )
-        return is_null(value[0])
+        return any(map(is_null, value[: self.inputs]))
+
+
+class NumberPairs(_Pairs):
+    """Takes pairs of numbers, as floats."""
+
+    takes = "number pair"
+
+    def checked(self, value: Any) -> Any:
+        return real(value[0], self), real(value[1], self)
+
+
+class OrderedPairs(_Pairs):
+    """Takes pairs: a measure with an order, and an argument of any type."""
+
+    takes = "ordered pair"
+    column_names = ("measure", "argument")
 
     def checked(self, value: Any) -> Any:
         return plain(value[0]), value[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Hashable
 from decimal import Decimal
 from fractions import Fraction
@@ -35,6 +36,15 @@ def number(value: Any, asker: object) -> Any:
     if isinstance(value, _NUMBERS):
         return int(value) if isinstance(value, bool) else value
     raise InvalidValue(f"{asker!r} takes numbers, not {type(value).__name__} {value!r}")
+
+
+def real(value: Any, asker: object) -> float:
+    """Return a number as a float, an infinite one if no float can hold it."""
+    value = number(value, asker)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def is_nan(value: Any) -> bool:

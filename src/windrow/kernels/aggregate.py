@@ -116,7 +116,7 @@ class Inputs:
         self, aggregation: Aggregation, arrays: Sequence[NDArray[Any]], nulls: Nulls, n: int
     ) -> None:
         masks = [None] * len(arrays) if nulls is None else list(nulls)
-        wanted = 1 if aggregation.takes == "ordered pair" else aggregation.arity
+        wanted = aggregation.inputs
         if len(arrays) != wanted and not (aggregation.counts_nulls and not arrays):
             raise InvalidArgument(f"{aggregation!r} takes {wanted} array(s), got {len(arrays)}")
         if len(masks) != len(arrays):

@@ -164,6 +164,10 @@ def route_over(
     return route(aggregation, dtypes, nulls=nulls, by_rows=by_rows, sliced=sliced, kernels=kernels)
 
 
+# Kinds of NumPy's types that are not among the numbers that an aggregation takes.
+_REFUSED = {"number": "Mm", "number pair": "Mm", "summable": "M"}
+
+
 def numbers_of(aggregation: Aggregation, columns: Sequence[Column | None]) -> list[Column] | None:
     """The columns if compiled states take them; None if one holds objects, or times are hashed.
 
@@ -172,11 +176,11 @@ def numbers_of(aggregation: Aggregation, columns: Sequence[Column | None]) -> li
     known = [c for c in columns if c is not None]
     if len(known) < len(columns):
         return None
-    kind = known[0].dtype.kind
-    if kind in {"number": "Mm", "summable": "M"}.get(aggregation.takes, ""):
-        raise InvalidValue(f"{aggregation!r} takes numbers, not {known[0].dtype}")
+    for each in known:
+        if each.dtype.kind in _REFUSED.get(aggregation.takes, ""):
+            raise InvalidValue(f"{aggregation!r} takes numbers, not {each.dtype}")
     hashed = aggregation.takes == "hashable" and not aggregation.kernel
-    return None if hashed and kind in "mM" else known
+    return None if hashed and known[0].dtype.kind in "mM" else known
 
 
 def compiled_or_warned(

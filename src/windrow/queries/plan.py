@@ -166,7 +166,7 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
         return "objects"
     if takes == "hashable" and listing is None and first not in _NUMBERS:
         return "objects"  # a hash is that of the value itself
-    if first in _AS_NUMBERS:
+    if all(kind in _AS_NUMBERS for kind in kinds[: aggregation.inputs]):
         return "numbers"
     if listing is not None or (takes in ("ordered", "ordered pair") and first != "other"):
         return "ranks"

@@ -151,21 +151,24 @@ class WindowResults:
         if not aggregation.columns:
             return array_of(self._call_on(plan, []), kind)
         values = self.values_for(aggregation)
-        made = self._call_on(plan, [values])
+        made = self._call_on(plan, values)
         argument = aggregation.columns[-1]
         return restored(
-            aggregation, made, kind, self._type(aggregation), values.back,
+            aggregation, made, kind, self._type(aggregation), values[0].back,
             lambda at, gone: self.picked(argument, at, gone),
         )  # fmt: skip
 
-    def values_for(self, aggregation: Aggregation) -> Values:
-        """The measured column as numbers, or as what stands for its values."""
+    def values_for(self, aggregation: Aggregation) -> list[Values]:
+        """The measured columns as numbers, or as what stands for their values."""
         takes: str = aggregation.takes
         if aggregation.listing is not None:
             takes = "distinct"
-        found = self.values(aggregation.columns[0], takes)
-        assert found is not None, f"{aggregation!r}: the plan says that its values are numbers"
-        return found
+        found = [self.values(text, takes) for text in aggregation.columns[: aggregation.inputs]]
+        known = [values for values in found if values is not None]
+        assert len(known) == len(found), (
+            f"{aggregation!r}: the plan says that its values are numbers"
+        )
+        return known
 
     def picked(self, text: str, at: NDArray[np.int64], gone: NDArray[np.bool_] | None) -> pa.Array:
         """The values of a column at sorted positions."""
@@ -215,7 +218,7 @@ class WindowResults:
 
     def _interpreted(self, plan: ResultPlan, kind: Any) -> pa.Array:
         aggregation = plan.aggregation
-        texts = aggregation.columns[: None if aggregation.functions is not None else 1]
+        texts = aggregation.columns[: aggregation.inputs]
         lists = [self.laid.sorted(objects(self.array(text))) for text in texts]
         made = self._call(aggregation, lists, self.windows, nulls=None, threads=1, way=plan.route())
         if "argument" not in kinds_of(aggregation):

@@ -78,7 +78,7 @@ class Part(ABC):
 
     def shared(self, field: str, kind: pa.DataType, columns: Sequence[str] = ()) -> pa.Field:
         """A column that every aggregation of the same columns that needs it can use."""
-        of = columns or self.aggregation.columns[:1]
+        of = columns or self.aggregation.columns[: self.aggregation.inputs]
         return pa.field(f"partial:{self.aggregation.state_names}{field}:{':'.join(of)}", kind)
 
 
@@ -147,7 +147,7 @@ class Numbers(Part):
         if self.aggregation.functions is not None:
             given = [over.values(text) for text in columns]
         elif columns:
-            given = [over.values_for(self.aggregation)]
+            given = [*over.values_for(self.aggregation)]
         else:
             given = [Values(np.zeros(over.laid.size, np.int64), None)]
         values = [each for each in given if each is not None]

@@ -90,9 +90,9 @@ def result_type(name: str, aggregation: Aggregation, types: Sequence[pa.DataType
     if result is None:
         return None
     types = [plain(t) for t in types] or [pa.int64()]
-    if pt.is_null(types[0]):
+    if any(map(pt.is_null, types[: aggregation.inputs])):
         types = [anything_as(aggregation.takes) if pt.is_null(t) else t for t in types]
-    _check(name, aggregation, types[0])
+    _check(name, aggregation, types)
     if isinstance(result, str):
         return _of_kind(name, aggregation, result, types)
     return pa.struct(
@@ -129,6 +129,7 @@ def _of_kind(
 
 _TAKES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
     "number": ("a column of numbers", lambda t: is_number(t) or pt.is_null(t)),
+    "number pair": ("two columns of numbers", lambda t: is_number(t) or pt.is_null(t)),
     "summable": (
         "a column of numbers",
         lambda t: is_number(t) or pt.is_null(t) or pt.is_decimal(t) or pt.is_duration(t),
@@ -145,13 +146,14 @@ _TAKES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
 }
 
 
-def _check(name: str, aggregation: Aggregation, type_: pa.DataType) -> None:
+def _check(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> None:
     wanted, fits = _TAKES[aggregation.takes]
-    if not fits(type_):
-        raise InvalidValue(
-            f"{name}={aggregation!r} takes {wanted}, and {aggregation.columns[0]!r} is of type "
-            f"{type_}"
-        )
+    for i, type_ in enumerate(types[: aggregation.inputs]):
+        if not fits(type_):
+            raise InvalidValue(
+                f"{name}={aggregation!r} takes {wanted}, and {aggregation.columns[i]!r} is of type "
+                f"{type_}"
+            )
 
 
 def _total_type(type_: pa.DataType) -> pa.DataType:
