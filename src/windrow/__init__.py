@@ -16,9 +16,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from windrow.aggregations import Aggregation as Aggregation
+    from windrow.aggregations import All as All
+    from windrow.aggregations import Any as Any
     from windrow.aggregations import ArgMax as ArgMax
     from windrow.aggregations import ArgMin as ArgMin
     from windrow.aggregations import ArithmeticMean as ArithmeticMean
+    from windrow.aggregations import BitAnd as BitAnd
+    from windrow.aggregations import BitOr as BitOr
+    from windrow.aggregations import BitXor as BitXor
     from windrow.aggregations import Bloom as Bloom
     from windrow.aggregations import Collect as Collect
     from windrow.aggregations import CollectDistinct as CollectDistinct
@@ -67,9 +72,14 @@ __version__ = "0.1.0.dev0"
 
 _AGGREGATIONS = (
     "Aggregation",
+    "All",
+    "Any",
     "ArgMax",
     "ArgMin",
     "ArithmeticMean",
+    "BitAnd",
+    "BitOr",
+    "BitXor",
     "Bloom",
     "Collect",
     "CollectDistinct",

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.catalogue import CLASSES, closeness, identified, same
+from tests.catalogue import CLASSES, closeness, fitted, identified, same
 from windrow import (
     ArgMax,
     ArgMin,
@@ -219,6 +219,7 @@ def test_every_aggregation_of_numbers(
     values, nulls = values_of(dtype, n, seed), nulls_of(n, seed)
     if isinstance(agg, type(AFFINE)):
         values = np.nan_to_num(values, posinf=3, neginf=-3)
+    values = fitted(agg, values)
     want = expected(agg, values, nulls, *windows.bounds())
     for threads in (1, 2, 3):
         with warnings.catch_warnings():

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.catalogue import CLASSES, identified
+from tests.catalogue import CLASSES, fitted, identified
 from windrow import RollingState, aggregation, rolling
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
@@ -71,6 +71,7 @@ def test_rolling_is_the_table_s_driver_cut_anywhere(
 ) -> None:  # fmt: skip
     random = np.random.default_rng(seed)
     values = random.integers(-9, 9, n) if whole else random.normal(size=n) * 10.0 ** (seed % 9 - 4)
+    values = fitted(agg, values)
     gone = random.random(n) < 0.2 if nulls else None
     at = np.sort(random.integers(0, max(2, n // 2), n))
     starts = np.array([0, n])
@@ -96,7 +97,7 @@ def test_rolling_is_the_table_s_driver_cut_anywhere(
 
 @pytest.mark.parametrize("agg", EVERY, ids=identified)
 def test_both_take_the_same_way(agg: Aggregation) -> None:
-    values = np.arange(5.0)
+    values = fitted(agg, np.arange(5.0))
     with warnings.catch_warnings(), traced() as ran:
         warnings.simplefilter("ignore", NotCompiledWarning)
         aggregate(agg, [values], Windows(np.array([0, 5]), rows=3))

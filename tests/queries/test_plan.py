@@ -64,7 +64,8 @@ def routes(plan: Plan, frame: pa.Table, by_rows: bool | None = None) -> set[tupl
 @pytest.mark.parametrize("column", ["x", "y"])  # whole numbers with nulls, floats without
 @pytest.mark.parametrize("window", WINDOWS)
 def test_a_table_runs_its_plan(window: str, column: str) -> None:
-    every = [of(agg, "text" if agg.takes == "text" else column) for agg in ALONE]
+    others = {"text": "text", "integer": "x", "boolean": "x > 3"}
+    every = [of(agg, others.get(agg.takes, column)) for agg in ALONE]
     query = query_of(window, *every)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCompiledWarning)

@@ -12,7 +12,11 @@ import windrow
 from tests.spark.frames import alike, frame_of
 from tests.tables.test_tables import ALL, label
 from windrow import (
+    All,
     ArithmeticMean,
+    BitAnd,
+    BitOr,
+    BitXor,
     Bloom,
     Collect,
     Count,
@@ -44,6 +48,11 @@ EVERY: dict[str, Any] = {
     "geometric": GeometricMean("w"),
     "sample": SampleStdDev("v"),
     "population": PopulationStdDev("v"),
+    "any": windrow.Any("v > 3"),
+    "every": All("v > -5"),
+    "bit_and": BitAnd("v"),
+    "bit_or": BitOr("v"),
+    "bit_xor": BitXor("v"),
     "bloom": Bloom("name"),
     "sketch": CountMin("v"),
     "median": MomentSketch("w", quantiles=0.5),

@@ -18,6 +18,9 @@ from tests.catalogue import CLASSES, closeness, identified, same
 from windrow import (
     ArgMax,
     ArgMin,
+    BitAnd,
+    BitOr,
+    BitXor,
     Bloom,
     Collect,
     CollectDistinct,
@@ -48,6 +51,8 @@ from windrow import (
 )
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.custom import Custom
+from windrow.aggregations.logic import All
+from windrow.aggregations.logic import Any as AnyTrue
 from windrow.errors import Unsupported
 from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.sort import TableRows
@@ -104,6 +109,7 @@ CASES: list[Aggregation] = [
     *(Sum("real"), Sum("whole"), Sum("flag"), Sum("price"), Sum("mass"), Sum("wait")),
     *(Mean("real"), Mean("whole"), Mean("price"), Mean("mass"), Mean("wait")),
     *(GeometricMean("real"), Variance("real"), StdDev("whole", ddof=0), Product("real")),
+    *(AnyTrue("flag"), All("flag"), BitAnd("whole"), BitOr("short"), BitXor("short")),
     *(LongestRun("real", "at"), LongestRun("word", "whole")),
     *(Collect("word"), Collect("real"), Concat("word", separator="-")),
     *(FirstN("word", n=2), LastN("real", n=3)),

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from windrow.aggregations.base import Aggregation as Aggregation
+    from windrow.aggregations.bits import BitAnd as BitAnd
+    from windrow.aggregations.bits import BitOr as BitOr
+    from windrow.aggregations.bits import BitXor as BitXor
     from windrow.aggregations.bloom import Bloom as Bloom
     from windrow.aggregations.collections import Collect as Collect
     from windrow.aggregations.collections import CollectDistinct as CollectDistinct
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from windrow.aggregations.extrema import MinCount as MinCount
     from windrow.aggregations.extrema import Range as Range
     from windrow.aggregations.hyperloglog import HyperLogLog as HyperLogLog
+    from windrow.aggregations.logic import All as All
+    from windrow.aggregations.logic import Any as Any
     from windrow.aggregations.momentsketch import MomentSketch as MomentSketch
     from windrow.aggregations.products import Product as Product
     from windrow.aggregations.runs import LongestRun as LongestRun
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
 
 MODULES = {
     "base": ("Aggregation",),
+    "bits": ("BitAnd", "BitOr", "BitXor"),
     "bloom": ("Bloom",),
     "collections": ("Collect", "CollectDistinct", "Concat", "CountDistinct"),
     "count": ("Count",),
@@ -53,6 +59,7 @@ MODULES = {
     "ends": ("First", "FirstN", "Last", "LastN"),
     "extrema": ("ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount", "Range"),
     "hyperloglog": ("HyperLogLog",),
+    "logic": ("All", "Any"),
     "momentsketch": ("MomentSketch",),
     "products": ("Product",),
     "runs": ("LongestRun",),

@@ -54,6 +54,8 @@ Takes = Literal[
     "any",  # anything at all
     "hashable",
     "number",
+    "integer",
+    "boolean",
     "summable",  # numbers, decimals, durations
     "ordered",
     "measurable",  # what has an order and can be subtracted: numbers, decimals, times, durations

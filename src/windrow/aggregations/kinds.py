@@ -34,6 +34,30 @@ class Numeric(Aggregation):
         return ("float",) if real else (None,)
 
 
+class Integers(Aggregation):
+    """Takes integers; a boolean is none."""
+
+    takes: ClassVar[Takes] = "integer"
+
+    def checked(self, value: Any) -> Any:
+        value = plain(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        raise InvalidValue(f"{self!r} takes integers, not {type(value).__name__} {value!r}")
+
+
+class Booleans(Aggregation):
+    """Takes booleans; a number is none."""
+
+    takes: ClassVar[Takes] = "boolean"
+
+    def checked(self, value: Any) -> Any:
+        value = plain(value)
+        if isinstance(value, bool):
+            return value
+        raise InvalidValue(f"{self!r} takes booleans, not {type(value).__name__} {value!r}")
+
+
 class Ordered(Aggregation):
     """Takes anything with an order, as long as all values of a window can be compared."""
 

@@ -164,6 +164,15 @@ def route_over(
     return route(aggregation, dtypes, nulls=nulls, by_rows=by_rows, sliced=sliced, kernels=kernels)
 
 
+# What an aggregation takes in words, and the kinds of NumPy's types that are refused.
+_REFUSED = {
+    "number": ("numbers", "mM"),
+    "summable": ("numbers", "M"),
+    "integer": ("integers", "bfmM"),
+    "boolean": ("booleans", "iufmM"),
+}
+
+
 def numbers_of(aggregation: Aggregation, columns: Sequence[Column | None]) -> list[Column] | None:
     """The columns if compiled states take them; None if one holds objects, or times are hashed.
 
@@ -173,8 +182,9 @@ def numbers_of(aggregation: Aggregation, columns: Sequence[Column | None]) -> li
     if len(known) < len(columns):
         return None
     kind = known[0].dtype.kind
-    if kind in {"number": "Mm", "summable": "M"}.get(aggregation.takes, ""):
-        raise InvalidValue(f"{aggregation!r} takes numbers, not {known[0].dtype}")
+    wanted, refused = _REFUSED.get(aggregation.takes, ("", ""))
+    if kind in refused:
+        raise InvalidValue(f"{aggregation!r} takes {wanted}, not {known[0].dtype}")
     hashed = aggregation.takes == "hashable" and not aggregation.kernel
     return None if hashed and kind in "mM" else known
 

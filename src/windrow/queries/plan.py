@@ -186,10 +186,14 @@ def _compiles(aggregation: Aggregation, kinds: Sequence[Kind]) -> bool:
         return False
 
 
+# The kind of a column of which only the aggregation is known, where it does not take floats.
+_ASSUMED = {"text": "text", "integer": "int64", "boolean": "int64"}
+
+
 def _kind_of(part: Aggregation, text: str, kinds: Mapping[str, Kind] | None) -> Kind:
     if kinds is not None:
         return kinds[text]
-    return "text" if part.takes == "text" else "float64"
+    return _ASSUMED.get(part.takes, "float64")
 
 
 def _on_spark(query: Query, kinds: Mapping[str, Kind] | None, native: bool) -> SparkPlan:

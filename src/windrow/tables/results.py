@@ -108,7 +108,7 @@ def numbered(array: pa.Array, takes: str) -> Values | None:
     """
     data = numbers(array)
     if data is not None:
-        return Values(data, None)
+        return Values(data.astype(np.bool_) if takes == "boolean" else data, None)
     if takes in ("ordered", "ordered pair", "distinct"):
         data, levels = ranks(array)
         return Values(data, None, lambda at, gone: levels.take(pa.array(at, mask=gone)))

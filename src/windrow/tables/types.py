@@ -78,7 +78,7 @@ def is_ordered(type_: pa.DataType) -> bool:
 
 def anything_as(takes: str) -> pa.DataType:
     """The type that an aggregation which `takes` so has a column for that has nothing but nulls."""
-    return pa.string() if takes == "text" else pa.int64()
+    return {"text": pa.string(), "boolean": pa.bool_()}.get(takes, pa.int64())
 
 
 def result_type(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> Any:
@@ -137,6 +137,8 @@ _TAKES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
         "a column of numbers or times",
         lambda t: is_number(t) or is_time(t) or pt.is_duration(t) or pt.is_decimal(t),
     ),
+    "integer": ("a column of integers", lambda t: pt.is_integer(t)),
+    "boolean": ("a column of booleans", lambda t: pt.is_boolean(t)),
     "ordered": ("a column with an order", lambda t: is_ordered(t)),
     "ordered pair": ("a column with an order", lambda t: is_ordered(t)),
     "text": ("a column of strings", lambda t: is_text(t)),

@@ -1,0 +1,70 @@
+"""Aggregations that SQL, pandas and Polars have as well, against what these give."""
+
+from __future__ import annotations
+
+import typing
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from windrow import All, Any, BitAnd, BitOr, BitXor, sliding, sql
+
+Array = np.ndarray[typing.Any, typing.Any]
+
+FRAMES = {
+    "ROWS BETWEEN 4 PRECEDING AND CURRENT ROW": {"rows": 5},
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW": {"rows": "unbounded"},
+    "RANGE BETWEEN 6 PRECEDING AND CURRENT ROW": {"range": 6},
+}
+
+
+def readings(n: int = 400, seed: int = 5) -> pa.Table:
+    """Rows with keys, ties and gaps in the order, nulls and NaN."""
+    random = np.random.default_rng(seed)
+    t = np.cumsum(random.integers(0, 3, n) * random.integers(0, 4, n))
+    real = np.where(random.random(n) < 0.02, np.nan, random.normal(size=n).round(2))
+
+    def column(values: Array, kind: pa.DataType) -> pa.Array:
+        return pa.array(values, kind, mask=random.random(n) < 0.3)
+
+    return pa.table(
+        {
+            "key": pa.array(random.choice(["a", "b", "c"], n)),
+            "t": pa.array(t, pa.int64()),
+            "at": pa.array(1_700_000_000_000_000 + t * 1_500_000, pa.timestamp("us")),
+            "flag": column(random.random(n) < 0.5, pa.bool_()),
+            "v": column(random.integers(-9, 9, n), pa.int32()),
+            "w": column(real, pa.float64()),
+        }
+    )
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_booleans_and_bits_are_duckdb_s(frame: str) -> None:
+    readings_ = readings()
+    ties = ", row" if frame.startswith("ROWS") else ""
+    over = f"OVER (PARTITION BY key ORDER BY t{ties} {frame})"
+    made = sliding(
+        partition_by="key", order_by="t", a=Any("flag"), b=All("flag"), c=BitAnd("v"),
+        d=BitOr("v"), e=BitXor("v"), **FRAMES[frame],
+    )(readings_)  # fmt: skip
+    wanted = duckdb.sql(
+        f"SELECT bool_or(flag) {over} a, bool_and(flag) {over} b, bit_and(v) {over} c, "
+        f"bit_or(v) {over} d, bit_xor(v) {over} e "
+        "FROM (SELECT *, row_number() OVER () AS row FROM readings_) ORDER BY row"
+    ).to_arrow_table()
+    assert made.schema.field("a").type == pa.bool_()
+    assert made.schema.field("e").type == pa.int32()
+    for name in "abcde":
+        assert made.column(name).to_pylist() == wanted.column(name).to_pylist(), name
+
+
+def test_names_in_sql() -> None:
+    asked = "ANY(f) a, SOME(f) b, BOOL_OR(f) c, ALL(f) d, EVERY(f) e, BOOL_AND(f) g, BIT_AND(v) h, "
+    query = sql(f"SELECT {asked} BIT_OR(v) i, BIT_XOR(v) j FROM s [ROWS 3]")
+    assert [part for _, part in query.aggregations] == [
+        *(Any("f"), Any("f"), Any("f"), All("f"), All("f"), All("f")),
+        *(BitAnd("v"), BitOr("v"), BitXor("v")),
+    ]
