@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from windrow.aggregations import EWM as EWM
     from windrow.aggregations import Aggregation as Aggregation
     from windrow.aggregations import All as All
     from windrow.aggregations import Any as Any
@@ -31,10 +32,12 @@ if TYPE_CHECKING:
     from windrow.aggregations import Count as Count
     from windrow.aggregations import CountDistinct as CountDistinct
     from windrow.aggregations import CountMin as CountMin
+    from windrow.aggregations import Delta as Delta
     from windrow.aggregations import First as First
     from windrow.aggregations import FirstN as FirstN
     from windrow.aggregations import GeometricMean as GeometricMean
     from windrow.aggregations import HyperLogLog as HyperLogLog
+    from windrow.aggregations import Increase as Increase
     from windrow.aggregations import Last as Last
     from windrow.aggregations import LastN as LastN
     from windrow.aggregations import LongestRun as LongestRun
@@ -87,10 +90,13 @@ _AGGREGATIONS = (
     "Count",
     "CountDistinct",
     "CountMin",
+    "Delta",
+    "EWM",
     "First",
     "FirstN",
     "GeometricMean",
     "HyperLogLog",
+    "Increase",
     "Last",
     "LastN",
     "LongestRun",

@@ -12,6 +12,7 @@ import windrow
 from tests.spark.frames import alike, frame_of
 from tests.tables.test_tables import ALL, label
 from windrow import (
+    EWM,
     All,
     ArithmeticMean,
     BitAnd,
@@ -21,7 +22,9 @@ from windrow import (
     Collect,
     Count,
     CountMin,
+    Delta,
     GeometricMean,
+    Increase,
     Max,
     MomentSketch,
     PopulationStdDev,
@@ -53,6 +56,9 @@ EVERY: dict[str, Any] = {
     "bit_and": BitAnd("v"),
     "bit_or": BitOr("v"),
     "bit_xor": BitXor("v"),
+    "delta": Delta("v"),
+    "increase": Increase("v"),
+    "faded": EWM("w", halflife=4),
     "bloom": Bloom("name"),
     "sketch": CountMin("v"),
     "median": MomentSketch("w", quantiles=0.5),

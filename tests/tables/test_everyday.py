@@ -6,10 +6,11 @@ import typing
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
-from windrow import All, Any, BitAnd, BitOr, BitXor, sliding, sql
+from windrow import EWM, All, Any, BitAnd, BitOr, BitXor, Delta, Increase, rolling, sliding, sql
 
 Array = np.ndarray[typing.Any, typing.Any]
 
@@ -68,3 +69,52 @@ def test_names_in_sql() -> None:
         *(Any("f"), Any("f"), Any("f"), All("f"), All("f"), All("f")),
         *(BitAnd("v"), BitOr("v"), BitXor("v")),
     ]
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_deltas_and_increases_are_duckdb_s(frame: str) -> None:
+    """In rows: DuckDB's order of ties is any, which a frame by range would show."""
+    readings_ = readings()
+    if frame.startswith("RANGE"):
+        readings_ = readings_.set_column(1, "t", pa.array(np.arange(400) * 2 // 3 + np.arange(400)))
+    over = f"OVER (PARTITION BY key ORDER BY t {frame})"
+    if frame.startswith("ROWS"):
+        over = over.replace(" t ", " t, row ")
+    made = sliding(
+        partition_by="key", order_by="t", a=Delta("v"), b=Delta("at"), c=Increase("v"),
+        **FRAMES[frame],
+    )(readings_)  # fmt: skip
+    steps = "list_transform(range(2, len(l) + 1), lambda i: CASE WHEN l[i] < l[i-1] THEN l[i] "
+    wanted = duckdb.sql(
+        f"SELECT l[-1] - l[1] AS a, epoch_us(m[-1]) - epoch_us(m[1]) AS b, "
+        f"CASE WHEN len(l) > 0 THEN coalesce(list_sum({steps} ELSE l[i] - l[i-1] END)), 0) END "
+        "AS c FROM (SELECT row, "
+        f'array_agg(v::BIGINT) FILTER (v IS NOT NULL) {over} AS l, array_agg("at") {over} AS m '
+        "FROM (SELECT *, row_number() OVER () AS row FROM readings_)) ORDER BY row"
+    ).to_arrow_table()
+    assert made.schema.field("b").type == pa.duration("us")
+    for name in "abc":
+        assert made.column(name).cast(pa.int64()).to_pylist() == wanted.column(name).to_pylist(), (
+            name
+        )
+
+
+@pytest.mark.parametrize("agg", [Delta(), Increase()], ids=repr)
+def test_what_int64_cannot_hold_is_an_error(agg: typing.Any) -> None:
+    with pytest.raises(OverflowError, match="exceeds int64; convert the values to float64"):
+        rolling(np.array([3, -(2**62), 2**62]), agg, rows=2)
+
+
+@pytest.mark.parametrize("halflife", [0.5, 7])
+def test_faded_means_are_pandas_s(halflife: float) -> None:
+    values = readings().column("v").to_pandas().astype(float)
+
+    def wanted(part: pd.Series) -> float:
+        return float(part.ewm(halflife=halflife, ignore_na=True).mean().iloc[-1])
+
+    whole = values.ewm(halflife=halflife, ignore_na=True).mean()
+    made = rolling(values.to_numpy(), EWM(halflife=halflife), rows=10**6, nan="null", threads=2)
+    np.testing.assert_allclose(made, whole, rtol=1e-12)
+    made = rolling(values.to_numpy(), EWM(halflife=halflife), rows=9, nan="null")
+    last = [wanted(values[max(0, i - 8) : i + 1]) for i in range(len(values))]
+    np.testing.assert_allclose(made, last, rtol=1e-12)

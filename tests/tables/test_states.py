@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.catalogue import CLASSES, closeness, identified, same
 from windrow import (
+    EWM,
     ArgMax,
     ArgMin,
     BitAnd,
@@ -28,10 +29,12 @@ from windrow import (
     Count,
     CountDistinct,
     CountMin,
+    Delta,
     First,
     FirstN,
     GeometricMean,
     HyperLogLog,
+    Increase,
     Last,
     LastN,
     LongestRun,
@@ -110,6 +113,9 @@ CASES: list[Aggregation] = [
     *(Mean("real"), Mean("whole"), Mean("price"), Mean("mass"), Mean("wait")),
     *(GeometricMean("real"), Variance("real"), StdDev("whole", ddof=0), Product("real")),
     *(AnyTrue("flag"), All("flag"), BitAnd("whole"), BitOr("short"), BitXor("short")),
+    *(Delta("real"), Delta("short"), Delta("at"), Delta("date"), Delta("mass")),
+    *(Increase("real"), Increase("short")),
+    *(EWM("real", halflife=2), EWM("short", halflife=0.5)),
     *(LongestRun("real", "at"), LongestRun("word", "whole")),
     *(Collect("word"), Collect("real"), Concat("word", separator="-")),
     *(FirstN("word", n=2), LastN("real", n=3)),
@@ -192,7 +198,7 @@ def assert_same(agg: Aggregation, got: pa.Array, expected: pa.Array) -> None:
     assert got.type == expected.type or pa.types.is_null(expected.type)
     a, b = got.to_pylist(), expected.to_pylist()
     numeric = [TYPES[c] for c in agg.columns]
-    floating = any(pa.types.is_floating(kind) for kind in numeric) or isinstance(agg, StdDev)
+    floating = any(pa.types.is_floating(kind) for kind in numeric) or isinstance(agg, StdDev | EWM)
     close = closeness(agg, 1e3) if floating or isinstance(agg, Custom) else None
     assert same(a, b, close), (a, b)
 

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from windrow.aggregations.collections import Concat as Concat
     from windrow.aggregations.collections import CountDistinct as CountDistinct
     from windrow.aggregations.count import Count as Count
+    from windrow.aggregations.counters import Delta as Delta
+    from windrow.aggregations.counters import Increase as Increase
     from windrow.aggregations.countmin import CountMin as CountMin
     from windrow.aggregations.custom import aggregation as aggregation
     from windrow.aggregations.ends import First as First
     from windrow.aggregations.ends import FirstN as FirstN
     from windrow.aggregations.ends import Last as Last
     from windrow.aggregations.ends import LastN as LastN
+    from windrow.aggregations.ewm import EWM as EWM
     from windrow.aggregations.extrema import ArgMax as ArgMax
     from windrow.aggregations.extrema import ArgMin as ArgMin
     from windrow.aggregations.extrema import Max as Max
@@ -54,9 +57,11 @@ MODULES = {
     "bloom": ("Bloom",),
     "collections": ("Collect", "CollectDistinct", "Concat", "CountDistinct"),
     "count": ("Count",),
+    "counters": ("Delta", "Increase"),
     "countmin": ("CountMin",),
     "custom": ("aggregation",),
     "ends": ("First", "FirstN", "Last", "LastN"),
+    "ewm": ("EWM",),
     "extrema": ("ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount", "Range"),
     "hyperloglog": ("HyperLogLog",),
     "logic": ("All", "Any"),

@@ -277,7 +277,7 @@ def restored(
         return picked(made.values, gone)
     if result == "value" and back is not None:
         return back(made.values, gone)
-    if result == "difference" and pt.is_date32(source):
+    if result in ("difference", "change") and pt.is_date32(source):
         made = ResultArray(made.values.astype(np.int64) * 86400, gone)  # days in seconds
     return array_of(made, kind)
 

@@ -116,6 +116,7 @@ def _of_kind(
         "list": lambda: pa.list_(first),
         "list of float64": lambda: pa.list_(pa.float64()),
         "difference": lambda: difference_type(first),
+        "change": lambda: difference_type(first),
         "span": lambda: difference_type(last),
         "total": lambda: _total_type(first),
         "mean": lambda: _mean_type(first),

@@ -1,0 +1,80 @@
+"""EWM: the exponentially weighted mean, by rows.
+
+A value has half the weight of one that came a half-life later. A part of a window keeps its
+weighted sum and its weight, both as of its newest value, and how much it makes older parts fade:
+
+    a ⊕ b = (sum_a · fade_b + sum_b,  weight_a · fade_b + weight_b,  fade_a · fade_b)
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from windrow.aggregations.algebra import Algebra
+from windrow.aggregations.base import Aggregation
+from windrow.aggregations.kinds import Numeric
+from windrow.errors import InvalidArgument
+
+
+@functools.cache
+def row_unit(fade: float) -> Any:
+    """Return the function that makes the state of one value, for such a fading a row."""
+
+    def unit(value: Any) -> Any:
+        return float(value), 1.0, fade
+
+    return unit
+
+
+def faded_plus(a: Any, b: Any) -> Any:
+    """Return the state of two parts, the older one faded."""
+    return a[0] * b[2] + b[0], a[1] * b[2] + b[1], a[2] * b[2]
+
+
+def weighted_mean(state: Any) -> Any:
+    """Return the weighted sum over the weight."""
+    return state[0] / state[1]
+
+
+class EWM(Numeric):
+    """The exponentially weighted mean: `halflife` values later, a value has half the weight.
+
+    Equals pandas' ``ewm(halflife=halflife, ignore_na=True).mean()`` over the rows of the window:
+    nulls are left out and let nothing fade.
+
+    >>> from windrow import aggregator
+    >>> swag = aggregator(EWM(halflife=1))
+    >>> swag.extend([1.0, None, 4.0]); swag.query()
+    3.0
+    """
+
+    exact = False
+    exact_on_integers = False
+    result = "float64"
+    plus = staticmethod(faded_plus)
+    answer = staticmethod(weighted_mean)
+
+    def __init__(self, *columns: str, halflife: float) -> None:
+        super().__init__(*columns)
+        number = isinstance(halflife, int | float) and not isinstance(halflife, bool)
+        if not number or not 0 < halflife < math.inf:
+            raise InvalidArgument(
+                f"{type(self).__name__}: halflife must be a number of rows above 0, got "
+                f"{halflife!r}"
+            )
+        self.halflife = halflife
+
+    @classmethod
+    def examples(cls) -> list[Aggregation]:
+        return [cls(halflife=3)]
+
+    def unit(self, *values: Any) -> Any:
+        return row_unit(0.5 ** (1 / self.halflife))(*values)
+
+    def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
+        names = (f"{name}{self.halflife}" for name in ("fadedsum", "fadedweight", "fade"))
+        fields = tuple((name, "float64") for name in names)
+        unit = row_unit(0.5 ** (1 / self.halflife))
+        return Algebra(fields, ("float64",), unit, faded_plus, weighted_mean)
