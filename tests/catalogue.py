@@ -62,6 +62,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "measurable": st.one_of(_small, _numbers, st.just(math.nan)),
     "ordered": st.one_of(_small, _numbers, st.just(math.nan)),
     "text": st.text(max_size=3),
+    "timed": st.tuples(_integers, st.integers(0, 10**4)),
     "ordered pair": st.tuples(st.one_of(_small, st.floats(-3, 3)), _integers),
 }
 
@@ -79,6 +80,12 @@ def fitted(aggregation: Aggregation, values: Any) -> Any:
     if aggregation.takes == "integer":
         return np.clip(np.nan_to_num(values), -(2**40), 2**40).astype(np.int64)
     return values
+
+
+def arrays_for(aggregation: Aggregation, values: Any) -> list[Any]:
+    """The arrays that `aggregate` takes: the values, and seconds beside them where it asks."""
+    beside = [np.arange(len(values))] if aggregation.takes == "timed" else []
+    return [fitted(aggregation, values), *beside]
 
 
 def same(a: Any, b: Any, close: Callable[[float, float], bool] | None = None) -> bool:
@@ -122,6 +129,7 @@ __all__ = [
     "CLASSES",
     "NOTHING",
     "PAIRS",
+    "arrays_for",
     "closeness",
     "fitted",
     "identified",

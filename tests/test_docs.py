@@ -181,6 +181,7 @@ def test_what_it_takes_agrees_with_the_class(cls: type[Aggregation]) -> None:
         "measurable": "ordered values with a difference",
         "ordered": "ordered values",
         "text": "strings",
+        "timed": "pairs (",
         "ordered pair": "pairs (",
     }
     assert aggregation_rows()[cls.__name__]["takes"].startswith(words[cls.takes])

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from windrow.aggregations import CountDistinct as CountDistinct
     from windrow.aggregations import CountMin as CountMin
     from windrow.aggregations import Delta as Delta
+    from windrow.aggregations import EWMByTime as EWMByTime
     from windrow.aggregations import First as First
     from windrow.aggregations import FirstN as FirstN
     from windrow.aggregations import GeometricMean as GeometricMean
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from windrow.aggregations import PopulationStdDev as PopulationStdDev
     from windrow.aggregations import Product as Product
     from windrow.aggregations import Range as Range
+    from windrow.aggregations import Rate as Rate
     from windrow.aggregations import SampleStdDev as SampleStdDev
     from windrow.aggregations import StdDev as StdDev
     from windrow.aggregations import Sum as Sum
@@ -92,6 +94,7 @@ _AGGREGATIONS = (
     "CountMin",
     "Delta",
     "EWM",
+    "EWMByTime",
     "First",
     "FirstN",
     "GeometricMean",
@@ -109,6 +112,7 @@ _AGGREGATIONS = (
     "PopulationStdDev",
     "Product",
     "Range",
+    "Rate",
     "SampleStdDev",
     "StdDev",
     "Sum",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import typing
 
 import duckdb
@@ -10,7 +11,21 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from windrow import EWM, All, Any, BitAnd, BitOr, BitXor, Delta, Increase, rolling, sliding, sql
+from windrow import (
+    EWM,
+    All,
+    Any,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Delta,
+    EWMByTime,
+    Increase,
+    Rate,
+    rolling,
+    sliding,
+    sql,
+)
 
 Array = np.ndarray[typing.Any, typing.Any]
 
@@ -118,3 +133,31 @@ def test_faded_means_are_pandas_s(halflife: float) -> None:
     made = rolling(values.to_numpy(), EWM(halflife=halflife), rows=9, nan="null")
     last = [wanted(values[max(0, i - 8) : i + 1]) for i in range(len(values))]
     np.testing.assert_allclose(made, last, rtol=1e-12)
+
+
+def test_faded_means_by_time_are_pandas_s() -> None:
+    frame = readings().to_pandas()
+    frame = frame[frame["w"].notna()].reset_index(drop=True)
+    whole = frame["w"].ewm(halflife="20s", times=frame["at"]).mean()
+    made = sliding(order_by="at", rows="unbounded", x=EWMByTime("w", "at", halflife=20))(frame)
+    np.testing.assert_allclose(made["x"], whole, rtol=1e-12)
+    made = sliding(order_by="at", rows=9, x=EWMByTime("w", "at", halflife=20))(frame)
+    parts = [frame[max(0, i - 8) : i + 1] for i in range(len(frame))]
+    last = [p["w"].ewm(halflife="20s", times=p["at"]).mean().iloc[-1] for p in parts]
+    np.testing.assert_allclose(made["x"], last, rtol=1e-12)
+
+
+@pytest.mark.parametrize("by", ["at", "t"])
+def test_a_rate_is_the_increase_over_the_seconds(by: str) -> None:
+    frame = readings()
+    made = sliding(order_by=by, rows=7, rate=Rate("v", by))(frame).column("rate").to_pylist()
+    rows = [(v, t) for v, t in zip(*(frame.column(c).to_pylist() for c in ("v", by)), strict=True)]
+    for i, rate in enumerate(made):
+        there = [pair for pair in rows[max(0, i - 6) : i + 1] if pair[0] is not None]
+        if len(there) < 2:
+            assert rate is None
+            continue
+        span = there[-1][1] - there[0][1]
+        seconds = span.total_seconds() if by == "at" else span
+        up = sum(b if b < a else b - a for (a, _), (b, _) in itertools.pairwise(there))
+        assert np.isclose(rate, up / seconds) if seconds else np.isnan(rate)

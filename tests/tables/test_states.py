@@ -30,6 +30,7 @@ from windrow import (
     CountDistinct,
     CountMin,
     Delta,
+    EWMByTime,
     First,
     FirstN,
     GeometricMean,
@@ -46,6 +47,7 @@ from windrow import (
     MomentSketch,
     Product,
     Range,
+    Rate,
     StdDev,
     Sum,
     Together,
@@ -116,6 +118,8 @@ CASES: list[Aggregation] = [
     *(Delta("real"), Delta("short"), Delta("at"), Delta("date"), Delta("mass")),
     *(Increase("real"), Increase("short")),
     *(EWM("real", halflife=2), EWM("short", halflife=0.5)),
+    *(Rate("real", "at"), Rate("short", "date"), Rate("whole", "short")),
+    *(EWMByTime("real", "at", halflife=3600), EWMByTime("short", "whole", halflife=2)),
     *(LongestRun("real", "at"), LongestRun("word", "whole")),
     *(Collect("word"), Collect("real"), Concat("word", separator="-")),
     *(FirstN("word", n=2), LastN("real", n=3)),
@@ -198,7 +202,9 @@ def assert_same(agg: Aggregation, got: pa.Array, expected: pa.Array) -> None:
     assert got.type == expected.type or pa.types.is_null(expected.type)
     a, b = got.to_pylist(), expected.to_pylist()
     numeric = [TYPES[c] for c in agg.columns]
-    floating = any(pa.types.is_floating(kind) for kind in numeric) or isinstance(agg, StdDev | EWM)
+    floating = any(pa.types.is_floating(kind) for kind in numeric) or isinstance(
+        agg, StdDev | EWM | EWMByTime | Rate
+    )
     close = closeness(agg, 1e3) if floating or isinstance(agg, Custom) else None
     assert same(a, b, close), (a, b)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from windrow.aggregations.count import Count as Count
     from windrow.aggregations.counters import Delta as Delta
     from windrow.aggregations.counters import Increase as Increase
+    from windrow.aggregations.counters import Rate as Rate
     from windrow.aggregations.countmin import CountMin as CountMin
     from windrow.aggregations.custom import aggregation as aggregation
     from windrow.aggregations.ends import First as First
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from windrow.aggregations.ends import Last as Last
     from windrow.aggregations.ends import LastN as LastN
     from windrow.aggregations.ewm import EWM as EWM
+    from windrow.aggregations.ewm import EWMByTime as EWMByTime
     from windrow.aggregations.extrema import ArgMax as ArgMax
     from windrow.aggregations.extrema import ArgMin as ArgMin
     from windrow.aggregations.extrema import Max as Max
@@ -57,11 +59,11 @@ MODULES = {
     "bloom": ("Bloom",),
     "collections": ("Collect", "CollectDistinct", "Concat", "CountDistinct"),
     "count": ("Count",),
-    "counters": ("Delta", "Increase"),
+    "counters": ("Delta", "Increase", "Rate"),
     "countmin": ("CountMin",),
     "custom": ("aggregation",),
     "ends": ("First", "FirstN", "Last", "LastN"),
-    "ewm": ("EWM",),
+    "ewm": ("EWM", "EWMByTime"),
     "extrema": ("ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount", "Range"),
     "hyperloglog": ("HyperLogLog",),
     "logic": ("All", "Any"),

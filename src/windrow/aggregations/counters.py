@@ -1,11 +1,12 @@
-"""Delta and Increase: how far a value, or a counter that restarts, has come."""
+"""Delta, Increase and Rate: how far a value, or a counter that restarts, has come."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from windrow.aggregations.algebra import Algebra
-from windrow.aggregations.kinds import Numeric, Ordered
+from windrow.aggregations.kinds import Numeric, Ordered, Timed
 from windrow.aggregations.ordering import plain
 from windrow.errors import InvalidValue
 
@@ -56,6 +57,22 @@ def whole_increase_plus(a: Any, b: Any) -> Any:
 def increase(state: Any) -> Any:
     """Return the increase."""
     return state[2]
+
+
+def rate_unit(value: Any, at: Any) -> Any:
+    """Return the state of one value and its time in nanoseconds."""
+    return 1, float(value), float(value), float(value) - float(value), at, at
+
+
+def rate_plus(a: Any, b: Any) -> Any:
+    """Return the state of two parts."""
+    between = b[1] if b[1] < a[2] else b[1] - a[2]
+    return a[0] + b[0], a[1], b[2], a[3] + between + b[3], a[4], b[5]
+
+
+def rate(state: Any) -> Any:
+    """Return the increase per second; NaN where no time has passed."""
+    return state[3] / ((state[5] - state[4]) / 1e9) if state[5] != state[4] else math.nan
 
 
 class Delta(Ordered):
@@ -115,3 +132,37 @@ class Increase(Numeric):
         fields = (("first", "value"), ("last", "value"), ("increase", dtype))
         plus = whole_increase_plus if dtype == "int64" else increase_plus
         return Algebra(fields, ("total",), increase_unit, plus, increase)
+
+
+class Rate(Timed):
+    """How far a counter has come per second: its Increase over the time from first to last value.
+
+    Takes pairs (value, at): `at` is a time or a number of seconds, mostly the column of the order.
+    Pairs with a null are left out. A single value has no rate: null. Where the oldest and the
+    newest value have the same time it is NaN. This is Prometheus' `rate` between the values that
+    are there, without its extrapolation to the ends of the window.
+
+    >>> from windrow import aggregator
+    >>> swag = aggregator(Rate())
+    >>> swag.extend([(20, 0.0), (26, 1.0), (None, 2.0), (3, 3.0)]); swag.query()
+    3.0
+    """
+
+    exact = False
+    exact_on_integers = False
+    least = 2
+    result = "float64"
+    fields = {
+        "readings": "int64",
+        "oldest": "float64",
+        "newest": "float64",
+        "risen": "float64",
+        "begin": "int64",
+        "end": "int64",
+    }
+    unit = staticmethod(rate_unit)
+    plus = staticmethod(rate_plus)
+    answer = staticmethod(rate)
+
+    def lower(self, state: Any) -> Any:
+        return None if state is None or state[0] < 2 else rate(state)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from windrow.aggregations.base import Aggregation, Takes, is_null
-from windrow.aggregations.ordering import family, number, plain
+from windrow.aggregations.ordering import family, instant, is_nan, number, plain
 from windrow.errors import InvalidValue
 
 
@@ -69,6 +69,33 @@ class Ordered(Aggregation):
     def families(self, value: Any) -> tuple[Hashable, ...]:
         value = self.pick(value)
         return (None,) if self.skips(value) else (family(value),)
+
+
+class Timed(Numeric):
+    """Takes pairs: a number and when it was so, a time or a number of seconds.
+
+    Times are whole nanoseconds in a state. A pair is null when one of the two is, or its time NaN.
+    """
+
+    takes: ClassVar[Takes] = "timed"
+    arity = 2
+    column_names = ("value", "at")
+
+    def skips(self, value: Any) -> bool:
+        if is_null(value):
+            return True
+        if not isinstance(value, tuple | list) or len(value) != 2:
+            raise InvalidValue(
+                f"{self!r} takes pairs (value, at), not {type(value).__name__} {value!r}"
+            )
+        return is_null(value[0]) or is_null(value[1]) or is_nan(value[1])
+
+    def checked(self, value: Any) -> Any:
+        return number(value[0], self), instant(value[1], self)
+
+    def families(self, value: Any) -> tuple[Hashable, ...]:
+        value = self.pick(value)
+        return (None,) if self.skips(value) else (family(value[1]),)
 
 
 class OrderedPairs(Aggregation):

@@ -72,7 +72,7 @@ def compiled_state(
     if rows is not None:
         return rows
     algebra = aggregation.algebra(dtypes[0], subtracting)
-    return None if algebra is None else _monoid(algebra, dtypes[0])
+    return None if algebra is None else _monoid(algebra, dtypes[0], len(dtypes))
 
 
 def state_of(aggregation: Aggregation, dtypes: Sequence[str]) -> Compiled:
@@ -87,7 +87,7 @@ def state_of(aggregation: Aggregation, dtypes: Sequence[str]) -> Compiled:
 
 
 @functools.lru_cache(maxsize=256)
-def _monoid(algebra: Algebra, dtype: str) -> Monoid:
+def _monoid(algebra: Algebra, dtype: str, columns: int) -> Monoid:
     """The functions of an algebra as a text."""
     functions = {"unit": algebra.unit, "plus": algebra.plus, "answer": algebra.answer}
     if algebra.minus is not None:
@@ -100,6 +100,7 @@ def _monoid(algebra: Algebra, dtype: str) -> Monoid:
         "\n".join([text, *compiled]),
         minus="minus" if algebra.minus is not None else "",
         constants=algebra.constants,
+        columns=1 if algebra.positioned else columns or 1,
         positioned=algebra.positioned,
     )
 

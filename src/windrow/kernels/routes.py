@@ -168,6 +168,7 @@ def route_over(
 _REFUSED = {
     "number": ("numbers", "mM"),
     "summable": ("numbers", "M"),
+    "timed": ("numbers", "mM"),
     "integer": ("integers", "bfmM"),
     "boolean": ("booleans", "iufmM"),
 }

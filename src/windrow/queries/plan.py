@@ -56,7 +56,9 @@ class ResultPlan:
     @property
     def dtypes(self) -> tuple[str, ...]:
         """The types of the arrays that the windows are over."""
-        return tuple(kind if kind in _NUMBERS else "int64" for kind in self.kinds)
+        kinds = self.kinds[:1] if self.aggregation.takes == "timed" else self.kinds
+        made = tuple(kind if kind in _NUMBERS else "int64" for kind in kinds)
+        return made + ("int64",) * (len(self.kinds) - len(made))  # times are nanoseconds
 
     def route(self, nulls: bool = False) -> Any:
         """The kernel or loop, a `Route` of `windrow.kernels`; nulls may need another."""

@@ -22,6 +22,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
 from windrow.kernels.aggregate import aggregate
+from windrow.kernels.columns import nanoseconds_of
 from windrow.kernels.interpreted import failing_position
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import trace
@@ -106,6 +107,12 @@ def numbered(array: pa.Array, takes: str) -> Values | None:
 
     What has an order goes by its rank, what is only picked by its position; else None.
     """
+    if takes == "instant":
+        time = array.cast(pa.timestamp("us")) if pt.is_date(array.type) else array
+        data = numbers(time)
+        assert data is not None
+        unit = getattr(time.type, "unit", None)
+        return Values(nanoseconds_of(data if unit is None else data.view(f"M8[{unit}]")), None)
     data = numbers(array)
     if data is not None:
         return Values(data.astype(np.bool_) if takes == "boolean" else data, None)
@@ -151,7 +158,7 @@ class WindowResults:
         if not aggregation.columns:
             return array_of(self._call_on(plan, []), kind)
         values = self.values_for(aggregation)
-        made = self._call_on(plan, [values])
+        made = self._call_on(plan, [values, *self.times_for(aggregation)])
         argument = aggregation.columns[-1]
         return restored(
             aggregation, made, kind, self._type(aggregation), values.back,
@@ -166,6 +173,14 @@ class WindowResults:
         found = self.values(aggregation.columns[0], takes)
         assert found is not None, f"{aggregation!r}: the plan says that its values are numbers"
         return found
+
+    def times_for(self, aggregation: Aggregation) -> list[Values]:
+        """The second column in nanoseconds, where an aggregation takes times as numbers."""
+        if aggregation.takes != "timed":
+            return []
+        found = self.values(aggregation.columns[1], "instant")
+        assert found is not None, f"{aggregation!r}: its times were checked"
+        return [found]
 
     def picked(self, text: str, at: NDArray[np.int64], gone: NDArray[np.bool_] | None) -> pa.Array:
         """The values of a column at sorted positions."""

@@ -93,6 +93,11 @@ def result_type(name: str, aggregation: Aggregation, types: Sequence[pa.DataType
     if pt.is_null(types[0]):
         types = [anything_as(aggregation.takes) if pt.is_null(t) else t for t in types]
     _check(name, aggregation, types[0])
+    if aggregation.takes == "timed" and not (is_number(types[1]) or is_time(types[1])):
+        raise InvalidValue(
+            f"{name}={aggregation!r} takes times or numbers of seconds, and "
+            f"{aggregation.columns[1]!r} is of type {types[1]}"
+        )
     if isinstance(result, str):
         return _of_kind(name, aggregation, result, types)
     return pa.struct(
@@ -138,6 +143,7 @@ _TAKES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
         "a column of numbers or times",
         lambda t: is_number(t) or is_time(t) or pt.is_duration(t) or pt.is_decimal(t),
     ),
+    "timed": ("a column of numbers", lambda t: is_number(t)),
     "integer": ("a column of integers", lambda t: pt.is_integer(t)),
     "boolean": ("a column of booleans", lambda t: pt.is_boolean(t)),
     "ordered": ("a column with an order", lambda t: is_ordered(t)),
