@@ -15,11 +15,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from windrow.aggregations import EWM as EWM
     from windrow.aggregations import R2 as R2
     from windrow.aggregations import Aggregation as Aggregation
+    from windrow.aggregations import All as All
+    from windrow.aggregations import Any as Any
     from windrow.aggregations import ArgMax as ArgMax
     from windrow.aggregations import ArgMin as ArgMin
     from windrow.aggregations import ArithmeticMean as ArithmeticMean
+    from windrow.aggregations import BitAnd as BitAnd
+    from windrow.aggregations import BitOr as BitOr
+    from windrow.aggregations import BitXor as BitXor
     from windrow.aggregations import Bloom as Bloom
     from windrow.aggregations import Collect as Collect
     from windrow.aggregations import CollectDistinct as CollectDistinct
@@ -29,10 +35,13 @@ if TYPE_CHECKING:
     from windrow.aggregations import CountDistinct as CountDistinct
     from windrow.aggregations import CountMin as CountMin
     from windrow.aggregations import Covariance as Covariance
+    from windrow.aggregations import Delta as Delta
+    from windrow.aggregations import EWMByTime as EWMByTime
     from windrow.aggregations import First as First
     from windrow.aggregations import FirstN as FirstN
     from windrow.aggregations import GeometricMean as GeometricMean
     from windrow.aggregations import HyperLogLog as HyperLogLog
+    from windrow.aggregations import Increase as Increase
     from windrow.aggregations import Intercept as Intercept
     from windrow.aggregations import Kurtosis as Kurtosis
     from windrow.aggregations import Last as Last
@@ -47,6 +56,7 @@ if TYPE_CHECKING:
     from windrow.aggregations import PopulationStdDev as PopulationStdDev
     from windrow.aggregations import Product as Product
     from windrow.aggregations import Range as Range
+    from windrow.aggregations import Rate as Rate
     from windrow.aggregations import SampleStdDev as SampleStdDev
     from windrow.aggregations import Skewness as Skewness
     from windrow.aggregations import Slope as Slope
@@ -75,9 +85,14 @@ __version__ = "0.1.0.dev0"
 
 _AGGREGATIONS = (
     "Aggregation",
+    "All",
+    "Any",
     "ArgMax",
     "ArgMin",
     "ArithmeticMean",
+    "BitAnd",
+    "BitOr",
+    "BitXor",
     "Bloom",
     "Collect",
     "CollectDistinct",
@@ -87,12 +102,16 @@ _AGGREGATIONS = (
     "CountDistinct",
     "CountMin",
     "Covariance",
+    "Delta",
+    "EWM",
+    "EWMByTime",
     "First",
     "FirstN",
     "GeometricMean",
     "HyperLogLog",
     "Intercept",
     "Kurtosis",
+    "Increase",
     "Last",
     "LastN",
     "LongestRun",
@@ -106,6 +125,7 @@ _AGGREGATIONS = (
     "Product",
     "R2",
     "Range",
+    "Rate",
     "SampleStdDev",
     "Skewness",
     "Slope",

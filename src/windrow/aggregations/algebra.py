@@ -13,7 +13,8 @@ A number in a state, or in a result, is of one of these kinds:
     "argument"                        the argument of a pair, of any type. Compiled functions get
                                       its position instead and can only pass it on
     "difference", "total", "mean"     results only: of the type that subtracting, adding or
-                                      averaging values gives
+                                      averaging values gives; a difference is not negative,
+    "change"                          a change may be
     "span"                            results only: the argument `end` minus the argument `start`
     "text", "bytes", "list"           results that are not numbers; "list of float64" likewise
 """
@@ -29,7 +30,7 @@ Function = Callable[..., Any]
 # The kind of a result, or the kinds of its named parts.
 Result = str | Mapping[str, str]
 
-_OF_VALUES = ("value", "difference", "total")
+_OF_VALUES = ("value", "difference", "change", "total")
 # Numbers of 64 bits at the head of a sketch's row: a cache line that says what the row holds.
 HEAD = 8
 

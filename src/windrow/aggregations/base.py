@@ -54,10 +54,13 @@ Takes = Literal[
     "any",  # anything at all
     "hashable",
     "number",
+    "integer",
+    "boolean",
     "summable",  # numbers, decimals, durations
     "ordered",
     "measurable",  # what has an order and can be subtracted: numbers, decimals, times, durations
     "text",
+    "timed",  # a number, and a second column of times or seconds: both are numbers in a state
     "ordered pair",  # a measure with an order, and an argument that rides along
     "number pair",  # two numbers
 ]

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from windrow.aggregations.base import Aggregation, Takes, is_null
-from windrow.aggregations.ordering import family, number, plain, real
+from windrow.aggregations.ordering import family, instant, is_nan, number, plain, real
 from windrow.errors import InvalidValue
 
 
@@ -32,6 +32,30 @@ class Numeric(Aggregation):
             return ("Decimal",)
         real = isinstance(value, Fraction) or (isinstance(value, float) and math.isfinite(value))
         return ("float",) if real else (None,)
+
+
+class Integers(Aggregation):
+    """Takes integers; a boolean is none."""
+
+    takes: ClassVar[Takes] = "integer"
+
+    def checked(self, value: Any) -> Any:
+        value = plain(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        raise InvalidValue(f"{self!r} takes integers, not {type(value).__name__} {value!r}")
+
+
+class Booleans(Aggregation):
+    """Takes booleans; a number is none."""
+
+    takes: ClassVar[Takes] = "boolean"
+
+    def checked(self, value: Any) -> Any:
+        value = plain(value)
+        if isinstance(value, bool):
+            return value
+        raise InvalidValue(f"{self!r} takes booleans, not {type(value).__name__} {value!r}")
 
 
 class Ordered(Aggregation):
@@ -71,6 +95,26 @@ class NumberPairs(_Pairs):
 
     def checked(self, value: Any) -> Any:
         return real(value[0], self), real(value[1], self)
+
+
+class Timed(_Pairs):
+    """Takes pairs: a number and when it was so, a time or a number of seconds.
+
+    Times are whole nanoseconds in a state. A pair is null when one of the two is, or its time NaN.
+    """
+
+    takes = "timed"
+    column_names = ("value", "at")
+
+    def skips(self, value: Any) -> bool:
+        return super().skips(value) or is_nan(value[1])
+
+    def checked(self, value: Any) -> Any:
+        return number(value[0], self), instant(value[1], self)
+
+    def families(self, value: Any) -> tuple[Hashable, ...]:
+        value = self.pick(value)
+        return (None,) if self.skips(value) else (family(value[1]),)
 
 
 class OrderedPairs(_Pairs):

@@ -47,6 +47,28 @@ def real(value: Any, asker: object) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+def instant(value: Any, asker: object) -> int:
+    """Return a time in nanoseconds since 1970; numbers are seconds.
+
+    >>> instant(datetime.datetime(1970, 1, 1, 0, 0, 2), "Rate"), instant(1.5, "Rate")
+    (2000000000, 1500000000)
+    """
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None and dtype.kind in "mM":
+        return int(value.astype(f"{dtype.kind}8[ns]").astype("int64"))
+    if isinstance(value, datetime.date):
+        if not isinstance(value, datetime.datetime):
+            value = datetime.datetime(value.year, value.month, value.day)
+        passed = value - datetime.datetime(1970, 1, 1, tzinfo=value.tzinfo and datetime.UTC)
+        finer = getattr(value, "nanosecond", 0)  # pandas has some beyond
+        return int(passed // datetime.timedelta(microseconds=1) * 1000 + finer)
+    seconds = number(value, asker)
+    if not abs(seconds) < 2**63 / 10**9:
+        raise InvalidValue(f"{asker!r}: numbers are seconds, and {seconds!r} is past 292 years")
+    nanoseconds: int = round(seconds * 10**9)
+    return nanoseconds
+
+
 def is_nan(value: Any) -> bool:
     """Return whether `value` is a NaN, which differs from itself."""
     return bool(value != value)

@@ -164,8 +164,15 @@ def route_over(
     return route(aggregation, dtypes, nulls=nulls, by_rows=by_rows, sliced=sliced, kernels=kernels)
 
 
-# Kinds of NumPy's types that are not among the numbers that an aggregation takes.
-_REFUSED = {"number": "Mm", "number pair": "Mm", "summable": "M"}
+# What an aggregation takes in words, and the kinds of NumPy's types that are refused.
+_REFUSED = {
+    "number": ("numbers", "mM"),
+    "number pair": ("numbers", "mM"),
+    "summable": ("numbers", "M"),
+    "timed": ("numbers", "mM"),
+    "integer": ("integers", "bfmM"),
+    "boolean": ("booleans", "iufmM"),
+}
 
 
 def numbers_of(aggregation: Aggregation, columns: Sequence[Column | None]) -> list[Column] | None:
@@ -176,9 +183,10 @@ def numbers_of(aggregation: Aggregation, columns: Sequence[Column | None]) -> li
     known = [c for c in columns if c is not None]
     if len(known) < len(columns):
         return None
+    wanted, refused = _REFUSED.get(aggregation.takes, ("", ""))
     for each in known:
-        if each.dtype.kind in _REFUSED.get(aggregation.takes, ""):
-            raise InvalidValue(f"{aggregation!r} takes numbers, not {each.dtype}")
+        if each.dtype.kind in refused:
+            raise InvalidValue(f"{aggregation!r} takes {wanted}, not {each.dtype}")
     hashed = aggregation.takes == "hashable" and not aggregation.kernel
     return None if hashed and known[0].dtype.kind in "mM" else known
 

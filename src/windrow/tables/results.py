@@ -22,6 +22,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
 from windrow.kernels.aggregate import aggregate
+from windrow.kernels.columns import nanoseconds_of
 from windrow.kernels.interpreted import failing_position
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import trace
@@ -106,9 +107,15 @@ def numbered(array: pa.Array, takes: str) -> Values | None:
 
     What has an order goes by its rank, what is only picked by its position; else None.
     """
+    if takes == "instant":
+        time = array.cast(pa.timestamp("us")) if pt.is_date(array.type) else array
+        data = numbers(time)
+        assert data is not None
+        unit = getattr(time.type, "unit", None)
+        return Values(nanoseconds_of(data if unit is None else data.view(f"M8[{unit}]")), None)
     data = numbers(array)
     if data is not None:
-        return Values(data, None)
+        return Values(data.astype(np.bool_) if takes == "boolean" else data, None)
     if takes in ("ordered", "ordered pair", "distinct"):
         data, levels = ranks(array)
         return Values(data, None, lambda at, gone: levels.take(pa.array(at, mask=gone)))
@@ -163,7 +170,9 @@ class WindowResults:
         takes: str = aggregation.takes
         if aggregation.listing is not None:
             takes = "distinct"
-        found = [self.values(text, takes) for text in aggregation.columns[: aggregation.inputs]]
+        kinds = [takes] * aggregation.inputs if takes != "timed" else [takes, "instant"]
+        texts = aggregation.columns[: aggregation.inputs]
+        found = [self.values(text, kind) for text, kind in zip(texts, kinds, strict=True)]
         known = [values for values in found if values is not None]
         assert len(known) == len(found), (
             f"{aggregation!r}: the plan says that its values are numbers"
@@ -280,7 +289,7 @@ def restored(
         return picked(made.values, gone)
     if result == "value" and back is not None:
         return back(made.values, gone)
-    if result == "difference" and pt.is_date32(source):
+    if result in ("difference", "change") and pt.is_date32(source):
         made = ResultArray(made.values.astype(np.int64) * 86400, gone)  # days in seconds
     return array_of(made, kind)
 
