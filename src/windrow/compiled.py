@@ -85,6 +85,7 @@ def compiled(function: Any = None, *, cached: bool = True, **options: Any) -> An
     if function is None:
         return functools.partial(compiled, cached=cached, **options)
     made = numba.njit(**{"nogil": True, "no_cfunc_wrapper": True, **options})(function)
+    made.compiled_with = repr(sorted(options.items()))
     made.get_call_template = functools.partial(_call_template, made.get_call_template)
     if cached:
         made._cache = _Copies(function, options)

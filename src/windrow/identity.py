@@ -90,7 +90,7 @@ class _Walk:
         own = getattr(value, "py_func", None)  # a function that Numba compiles
         if isinstance(own, types.FunctionType):
             if self._into is not None:  # its machine code is asked for, not what it means
-                self._say(f"{sorted(value.targetoptions.items())} {value._compiler.pipeline_class}")
+                self._say(getattr(value, "compiled_with", ""))
             value = own
         for kinds, method in _KINDS:
             if isinstance(value, kinds):
