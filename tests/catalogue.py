@@ -56,11 +56,15 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "any": _small,
     "hashable": st.one_of(_small, st.text(max_size=2), st.tuples(_small, _small)),
     "number": st.one_of(_small, _numbers),
+    "integer": _integers,
+    "boolean": st.booleans(),
     "summable": st.one_of(_small, _numbers),
     "measurable": st.one_of(_small, _numbers, st.just(math.nan)),
     "ordered": st.one_of(_small, _numbers, st.just(math.nan)),
     "text": st.text(max_size=3),
+    "timed": st.tuples(_integers, st.integers(0, 10**4)),
     "ordered pair": st.tuples(st.one_of(_small, st.floats(-3, 3)), _integers),
+    "number pair": st.tuples(st.one_of(_small, _numbers), st.one_of(_small, _numbers)),
 }
 
 
@@ -68,6 +72,21 @@ def values_for(aggregation: Aggregation, nulls: bool = True) -> st.SearchStrateg
     """Values that `aggregation` takes."""
     values = VALUES["number" if isinstance(aggregation, Together) else aggregation.takes]
     return st.one_of(values, st.none()) if nulls else values
+
+
+def fitted(aggregation: Aggregation, values: Any) -> Any:
+    """An array of numbers as one of the type that `aggregation` takes."""
+    if aggregation.takes == "boolean":
+        return np.nan_to_num(values) > 0
+    if aggregation.takes == "integer":
+        return np.clip(np.nan_to_num(values), -(2**40), 2**40).astype(np.int64)
+    return values
+
+
+def arrays_for(aggregation: Aggregation, values: Any) -> list[Any]:
+    """The arrays that `aggregate` takes: the values, and seconds beside them where it asks."""
+    beside = [np.arange(len(values))] if aggregation.takes == "timed" else []
+    return [fitted(aggregation, values), *beside]
 
 
 def same(a: Any, b: Any, close: Callable[[float, float], bool] | None = None) -> bool:
@@ -92,12 +111,25 @@ def same(a: Any, b: Any, close: Callable[[float, float], bool] | None = None) ->
     return bool(a == b)
 
 
+# Sums of products and powers around the mean: what cancels in them is of that power.
+_DEGREES = {
+    "Corr": 2,
+    "Covariance": 2,
+    "Slope": 2,
+    "Intercept": 2,
+    "R2": 2,
+    "Skewness": 3,
+    "Kurtosis": 4,
+}
+
+
 def closeness(
     aggregation: Aggregation, scale: float = 1e6
 ) -> Callable[[float, float], bool] | None:
     """How near two states must be: equal where the aggregation is exact."""
     if aggregation.exact:
         return None
+    scale **= _DEGREES.get(type(aggregation).__name__, 1)
     return lambda x, y: math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-9 * scale)
 
 
@@ -111,7 +143,9 @@ __all__ = [
     "CLASSES",
     "NOTHING",
     "PAIRS",
+    "arrays_for",
     "closeness",
+    "fitted",
     "identified",
     "same",
     "values_for",

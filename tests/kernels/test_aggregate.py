@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.catalogue import CLASSES, closeness, identified, same
+from tests.catalogue import CLASSES, arrays_for, closeness, identified, same
 from windrow import (
     ArgMax,
     ArgMin,
@@ -43,7 +43,7 @@ from windrow import (
     aggregator,
 )
 from windrow.aggregations.base import Aggregation
-from windrow.aggregations.kinds import OrderedPairs
+from windrow.aggregations.kinds import OrderedPairs, Timed
 from windrow.aggregations.momentsketch import Moments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.kernels.aggregate import aggregate
@@ -92,7 +92,7 @@ def expected(agg: Aggregation, values: Any, nulls: Any, lo: Any, hi: Any) -> lis
     column = [None if nulls is not None and nulls[i] else v for i, v in enumerate(plain(values))]
     if agg.columns:
         column = [dict.fromkeys(agg.columns, v) for v in column]
-    elif isinstance(agg, OrderedPairs):
+    elif isinstance(agg, OrderedPairs | Timed):
         column = list(zip(column, range(len(column)), strict=True))
     made = []
     for first, past in zip(lo.tolist(), hi.tolist(), strict=True):
@@ -219,11 +219,14 @@ def test_every_aggregation_of_numbers(
     values, nulls = values_of(dtype, n, seed), nulls_of(n, seed)
     if isinstance(agg, type(AFFINE)):
         values = np.nan_to_num(values, posinf=3, neginf=-3)
+    values, *beside = arrays_for(agg, values)
     want = expected(agg, values, nulls, *windows.bounds())
     for threads in (1, 2, 3):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotCompiledWarning)
-            got = by_pieces(threads, agg, [values], windows, nulls=[nulls])
+            got = by_pieces(
+                threads, agg, [values, *beside], windows, nulls=[nulls, *(None for _ in beside)]
+            )
         assert agree(agg, got, want), (listed(got), want)
 
 
