@@ -10,7 +10,20 @@ import numpy as np
 from hypothesis import strategies as st
 
 import windrow.aggregations
-from windrow import Max, Mean, Sum, Together, aggregation
+from windrow import (
+    R2,
+    Corr,
+    Covariance,
+    Intercept,
+    Kurtosis,
+    Max,
+    Mean,
+    Skewness,
+    Slope,
+    Sum,
+    Together,
+    aggregation,
+)
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import ALGORITHMS, algorithm_class
 from windrow.algorithms.base import NOTHING
@@ -74,7 +87,7 @@ def values_for(aggregation: Aggregation, nulls: bool = True) -> st.SearchStrateg
     return st.one_of(values, st.none()) if nulls else values
 
 
-def fitted(aggregation: Aggregation, values: Any) -> Any:
+def _fitted(aggregation: Aggregation, values: Any) -> Any:
     """An array of numbers as one of the type that `aggregation` takes."""
     if aggregation.takes == "boolean":
         return np.nan_to_num(values) > 0
@@ -84,9 +97,26 @@ def fitted(aggregation: Aggregation, values: Any) -> Any:
 
 
 def arrays_for(aggregation: Aggregation, values: Any) -> list[Any]:
-    """The arrays that `aggregate` takes: the values, and seconds beside them where it asks."""
-    beside = [np.arange(len(values))] if aggregation.takes == "timed" else []
-    return [fitted(aggregation, values), *beside]
+    """The arrays that `aggregate` takes: the values, and seconds or others beside them if asked."""
+    beside = {"timed": [np.arange(len(values))], "number pair": [values[::-1].copy()]}
+    return [_fitted(aggregation, values), *beside.get(aggregation.takes, [])]
+
+
+def rows_of(aggregation: Aggregation, arrays: list[Any], nulls: Any = None) -> list[Any]:
+    """What an aggregator gets for each row of the arrays, of which the first may have nulls."""
+    columns = [plain(array) for array in arrays]
+    if nulls is not None:
+        columns[0] = [None if gone else v for v, gone in zip(columns[0], nulls, strict=True)]
+    if aggregation.columns:
+        return [dict.fromkeys(aggregation.columns, v) for v in columns[0]]
+    if aggregation.takes == "ordered pair":
+        columns.append(list(range(len(columns[0]))))
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+
+def plain(values: Any) -> list[Any]:
+    """Python's own values; times as NumPy's, which Python's cannot all hold."""
+    return list(values) if values.dtype.kind in "mM" else list(values.tolist())
 
 
 def same(a: Any, b: Any, close: Callable[[float, float], bool] | None = None) -> bool:
@@ -112,14 +142,10 @@ def same(a: Any, b: Any, close: Callable[[float, float], bool] | None = None) ->
 
 
 # Sums of products and powers around the mean: what cancels in them is of that power.
-_DEGREES = {
-    "Corr": 2,
-    "Covariance": 2,
-    "Slope": 2,
-    "Intercept": 2,
-    "R2": 2,
-    "Skewness": 3,
-    "Kurtosis": 4,
+_DEGREES: dict[type[Aggregation], int] = {
+    **dict.fromkeys((Corr, Covariance, Slope, Intercept, R2), 2),
+    Skewness: 3,
+    Kurtosis: 4,
 }
 
 
@@ -129,7 +155,7 @@ def closeness(
     """How near two states must be: equal where the aggregation is exact."""
     if aggregation.exact:
         return None
-    scale **= _DEGREES.get(type(aggregation).__name__, 1)
+    scale **= _DEGREES.get(type(aggregation), 1)
     return lambda x, y: math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-9 * scale)
 
 
@@ -145,8 +171,9 @@ __all__ = [
     "PAIRS",
     "arrays_for",
     "closeness",
-    "fitted",
     "identified",
+    "plain",
+    "rows_of",
     "same",
     "values_for",
 ]

@@ -213,10 +213,8 @@ def assert_same(agg: Aggregation, got: pa.Array, expected: pa.Array) -> None:
     assert got.type == expected.type or pa.types.is_null(expected.type)
     a, b = got.to_pylist(), expected.to_pylist()
     numeric = [TYPES[c] for c in agg.columns]
-    floating = any(pa.types.is_floating(kind) for kind in numeric) or not agg.exact_on_integers
-    floating = any(pa.types.is_floating(kind) for kind in numeric) or isinstance(
-        agg, StdDev | EWM | EWMByTime | Rate
-    )
+    rounded = isinstance(agg, StdDev) or not agg.exact_on_integers
+    floating = rounded or any(pa.types.is_floating(kind) for kind in numeric)
     close = closeness(agg, 1e3) if floating or isinstance(agg, Custom) else None
     assert same(a, b, close), (a, b)
 
