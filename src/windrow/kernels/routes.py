@@ -184,7 +184,7 @@ def numbers_of(aggregation: Aggregation, columns: Sequence[Column | None]) -> li
     if len(known) < len(columns):
         return None
     wanted, refused = _REFUSED.get(aggregation.takes, ("", ""))
-    for each in known:
+    for each in known[:1] if aggregation.takes == "timed" else known:
         if each.dtype.kind in refused:
             raise InvalidValue(f"{aggregation!r} takes {wanted}, not {each.dtype}")
     hashed = aggregation.takes == "hashable" and not aggregation.kernel
