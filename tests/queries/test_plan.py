@@ -41,9 +41,10 @@ FRAME = FRAME.append_column("flag", pc.greater(ROWS.column("x"), 3))
 
 
 def of(aggregation: Aggregation, column: str) -> Aggregation:
-    """The same aggregation of a column; of pairs, with the time beside it."""
+    """The same aggregation of a column; of pairs, with the time, or another number, beside it."""
+    beside = "y" if aggregation.takes == "number pair" else "ts"
     bound = copy.copy(aggregation)
-    bound.columns = (column, "ts") if aggregation.arity == 2 else (column,)
+    bound.columns = (column, beside) if aggregation.arity == 2 else (column,)
     return bound
 
 
