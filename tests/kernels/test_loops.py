@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.catalogue import CLASSES
+from tests.catalogue import CLASSES, arrays_for, rows_of
 from windrow import (
-    ArgMax,
     HyperLogLog,
-    LongestRun,
     Max,
     RollingState,
     StdDev,
@@ -51,15 +49,13 @@ def pow_mod(base: int, exponent: int) -> int:
 
 
 def interpreted(
-    agg: Aggregation, values: Any, lo: Any, hi: Any, nulls: Any = None, pairs: bool = False
+    agg: Aggregation, arrays: list[Any], lo: Any, hi: Any, nulls: Any = None
 ) -> list[Any]:
     """The answers of recalculation, window by window."""
-    answers = []
+    rows, answers = rows_of(agg, arrays, nulls), []
     for first, past in zip(lo, hi, strict=True):
         swag = aggregator(agg, "recalculate")
-        for p in range(first, past):
-            value = None if nulls is not None and nulls[p] else values[p].item()
-            swag.insert((value, p) if pairs else value)
+        swag.extend(rows[first:past])
         answers.append(swag.query())
     return answers
 
@@ -95,7 +91,7 @@ def test_loops_on_what_neither_commutes_nor_selects(algorithm: str, w: int) -> N
     values = np.random.default_rng(w).integers(0, 50, 200)
     lo, hi = row_bounds(values.size, w)
     got = rolling(values, AFFINE, rows=w, algorithm=algorithm)
-    assert agree(got, interpreted(AFFINE, values, lo, hi), exact=True)
+    assert agree(got, interpreted(AFFINE, [values], lo, hi), exact=True)
 
 
 @pytest.mark.parametrize("algorithm", COMPILED)
@@ -120,14 +116,13 @@ def test_loops_on_max_by_rows_and_by_time(algorithm: str) -> None:
 @pytest.mark.parametrize("with_nulls", [False, True])
 def test_every_compiled_aggregation(agg: Aggregation, algorithm: str, with_nulls: bool) -> None:
     source = np.random.default_rng(1)
-    pairs = isinstance(agg, ArgMax | LongestRun)
     # Floats with nulls, integers without: the types and the nulls do not meet in any function.
-    values = source.integers(1, 5, 90) + (0.25 if with_nulls else 0)
+    arrays = arrays_for(agg, source.integers(1, 5, 90) + (0.25 if with_nulls else 0))
     nulls = source.random(90) < 0.4 if with_nulls else None
     for w in (1, 4, 30):
         lo, hi = row_bounds(90, w)
-        got = rolling(values, agg, rows=w, algorithm=algorithm, nulls=nulls)
-        expected = interpreted(agg, values, lo, hi, nulls, pairs)
+        got = rolling(tuple(arrays), agg, rows=w, algorithm=algorithm, nulls=nulls)
+        expected = interpreted(agg, arrays, lo, hi, nulls)
         assert agree(got, expected, exact=False), (got, expected)
 
 

@@ -33,9 +33,9 @@ from windrow.kernels.user_functions import user_function
 class Monoid:
     """A state that is a tuple of numbers, as the text of a module.
 
-    `unit`, `plus`, `answer` and `minus` are names in `source`; `fields` are the types of a state's
-    fields and `outputs` those of the result. `unit` takes as many values as `columns` says, and
-    the position of a value behind them if the state is `positioned`.
+    `unit`, `plus`, `answer`, `minus` and `defined` are names in `source`; `fields` are the types of
+    a state's fields and `outputs` those of the result. `unit` takes as many values as `columns`
+    says, and the position of a value behind them if the state is `positioned`.
     """
 
     fields: tuple[str, ...]
@@ -45,6 +45,7 @@ class Monoid:
     plus: str = "plus"
     answer: str = "answer"
     minus: str = ""
+    defined: str = ""
     constants: tuple[Any, ...] = ()
     columns: int = 1
     positioned: bool = False
@@ -72,7 +73,7 @@ def compiled_state(
     if rows is not None:
         return rows
     algebra = aggregation.algebra(dtypes[0], subtracting)
-    return None if algebra is None else _monoid(algebra, dtypes[0])
+    return None if algebra is None else _monoid(algebra, dtypes[0], aggregation.inputs)
 
 
 def state_of(aggregation: Aggregation, dtypes: Sequence[str]) -> Compiled:
@@ -87,19 +88,23 @@ def state_of(aggregation: Aggregation, dtypes: Sequence[str]) -> Compiled:
 
 
 @functools.lru_cache(maxsize=256)
-def _monoid(algebra: Algebra, dtype: str) -> Monoid:
+def _monoid(algebra: Algebra, dtype: str, columns: int) -> Monoid:
     """The functions of an algebra as a text."""
     functions = {"unit": algebra.unit, "plus": algebra.plus, "answer": algebra.answer}
-    if algebra.minus is not None:
-        functions["minus"] = algebra.minus
+    for name, function in (("minus", algebra.minus), ("defined", algebra.defined)):
+        if function is not None:
+            functions[name] = function
     text = embed(functions)
-    compiled = [f"{name} = inner({name})" for name in functions]
+    compiled = [f"{name} = inner({name})" for name in functions if name != "answer"]
+    compiled.append("answer = inlined(answer)")  # a call of one with branches takes half of a row
     return Monoid(
         algebra.types(dtype),
         tuple(number_type(kind, dtype) for kind in algebra.outputs),
         "\n".join([text, *compiled]),
         minus="minus" if algebra.minus is not None else "",
+        defined="defined" if algebra.defined is not None else "",
         constants=algebra.constants,
+        columns=columns,
         positioned=algebra.positioned,
     )
 

@@ -138,6 +138,7 @@ def kernel(
             "from windrow.compiled import compiled",
             "CACHEABLE = True",
             f"inner = njit(error_model={error_model!r}, **{INNER})",
+            f"inlined = njit(error_model={error_model!r}, forceinline=True, **{INNER})",
             monoid.source,
             f"COMMUTATIVE = {commutative}",
             _function("window(r, row, w, lo, hi)", *_BOUNDS[bounds]),
@@ -179,6 +180,8 @@ def _tuple_functions(monoid: Monoid, nulls: bool) -> list[str]:
     results = [f"answer_[{i}]" for i in range(len(monoid.outputs))]
     if len(results) == 1:
         results = ["answer_"]
+
+    nothing = "valid[i] = 0\n        return"
 
     def counted(state: str, count: str) -> str:
         """A state, with the number of its values if there may be nulls."""
@@ -222,7 +225,9 @@ def _tuple_functions(monoid: Monoid, nulls: bool) -> list[str]:
         ),
         _function(
             "emit(out, valid, i, s)",
-            *unless_empty("s", "valid[i] = 0\n        return"),
+            *unless_empty("s", nothing),
+            *[f"if not {monoid.defined}(plain(s){more}):\n        {nothing}"]
+            * bool(monoid.defined),
             f"answer_ = {monoid.answer}(plain(s){more})",
             *(f"out[{i}][i] = {result}" for i, result in enumerate(results)),
         ),

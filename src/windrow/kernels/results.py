@@ -68,7 +68,8 @@ def _restored(
         )
     if kind == "mean" and column.dtype.kind == "m":
         values = values.round().astype(np.int64)
-    return column.differences(values) if kind in ("difference", "total", "mean") else values
+    subtracted = kind in ("difference", "change", "total", "mean")
+    return column.differences(values) if subtracted else values
 
 
 def _named(result: Mapping[str, str], parts: list[NDArray[Any]]) -> NDArray[Any]:

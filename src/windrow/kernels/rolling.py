@@ -19,7 +19,7 @@ from windrow.errors import (
     whole_number,
 )
 from windrow.kernels.arrival import Arrival
-from windrow.kernels.columns import as_array, column
+from windrow.kernels.columns import as_array, column, nanoseconds_of
 from windrow.kernels.results import merged
 from windrow.kernels.routes import warn_user
 from windrow.kernels.stream_loop import Batch, Interpreted, Loop, roller
@@ -220,6 +220,8 @@ class _Stream:
         """Take a batch and return the results that are ready."""
         names = [f"values[{i}]" for i in range(len(arrays))]
         arrays = [as_array(a, nulls, name, not last) for a, name in zip(arrays, names, strict=True)]
+        if len(arrays) > 1 and any(part.takes == "timed" for part in self.parts.values()):
+            arrays[1] = as_array(nanoseconds_of(arrays[1], names[1]), _mask_of(arrays[1]))
         columns = [column(a, None, self.nan, name) for a, name in zip(arrays, names, strict=True)]
         at = None if at is None else as_array(at, name="at")
         lengths = {a.size for a in arrays}
@@ -309,6 +311,10 @@ class _Stream:
         assert self.rollers is not None
         answers = [merged(each.roll(batch)) for each in self.rollers]
         return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
+
+
+def _mask_of(array: Any) -> Any:
+    return np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
 
 
 def _instants(at: NDArray[Any]) -> NDArray[Any]:

@@ -89,7 +89,7 @@ def aggregate_shared(
         for i, each in enumerate(asked):
             check_sums(aggregation, kept[0].data, kept[0].nulls, each, of=f" of query {i}")
         answers = _compiled(aggregation, way.compiled, kept, cuts)
-    gone = given.nulls()
+    gone = given.absent()
     return [with_least(aggregation, each, gone, w) for each, w in zip(answers, asked, strict=True)]
 
 

@@ -138,6 +138,7 @@ def _with_states_as_results(compiled: Compiled) -> Compiled:
         compiled,
         outputs=compiled.fields,
         answer="windrow_give",
+        defined="",
         constants=(),
         source=f"{compiled.source}\n@inner\ndef windrow_give(s):\n    return {state}",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class
 from windrow.algorithms.sba import optimal_chunk
-from windrow.errors import InvalidValue, Unsupported
+from windrow.errors import InvalidArgument, InvalidValue, Unsupported
 from windrow.kernels.columns import NO_NULLS, Column, any_null, joined
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import CURSORS, loop_of
@@ -65,6 +66,18 @@ class Batch:
     late: bool = False
 
 
+def check_count(aggregation: Aggregation, columns: Sequence[Column | None]) -> None:
+    """Refuse more or fewer arrays than the aggregation takes.
+
+    Pairs may come without their arguments, and functions of the user's own take what they take.
+    """
+    if aggregation.takes == "ordered pair" or aggregation.functions is not None:
+        return
+    if len(columns) != aggregation.arity:
+        takes = "one array" if aggregation.arity == 1 else f"a tuple of {aggregation.arity} arrays"
+        raise InvalidArgument(f"{aggregation!r} takes {takes} of values, got {len(columns)}")
+
+
 def roller(
     aggregation: Aggregation,
     columns: list[Column | None],
@@ -81,6 +94,7 @@ def roller(
     refusal = algorithm_class(algorithm).refuses(aggregation)
     if refusal:
         raise Unsupported(refusal)
+    check_count(aggregation, columns)
     measured = columns[:1] if aggregation.takes == "ordered pair" else columns
     name = _SAME_LOOP.get(algorithm, algorithm)
     if algorithm == "slick_deque" and not aggregation.selective:

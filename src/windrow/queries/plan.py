@@ -56,7 +56,9 @@ class ResultPlan:
     @property
     def dtypes(self) -> tuple[str, ...]:
         """The types of the arrays that the windows are over."""
-        return tuple(kind if kind in _NUMBERS else "int64" for kind in self.kinds)
+        kinds = self.kinds[:1] if self.aggregation.takes == "timed" else self.kinds
+        made = tuple(kind if kind in _NUMBERS else "int64" for kind in kinds)
+        return made + ("int64",) * (len(self.kinds) - len(made))  # times are nanoseconds
 
     def route(self, nulls: bool = False) -> Any:
         """The kernel or loop, a `Route` of `windrow.kernels`; nulls may need another."""
@@ -166,7 +168,7 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
         return "objects"
     if takes == "hashable" and listing is None and first not in _NUMBERS:
         return "objects"  # a hash is that of the value itself
-    if first in _AS_NUMBERS:
+    if all(kind in _AS_NUMBERS for kind in kinds[: aggregation.inputs]):
         return "numbers"
     if listing is not None or (takes in ("ordered", "ordered pair") and first != "other"):
         return "ranks"
@@ -186,10 +188,14 @@ def _compiles(aggregation: Aggregation, kinds: Sequence[Kind]) -> bool:
         return False
 
 
+# The kind of a column of which only the aggregation is known, where it does not take floats.
+_ASSUMED = {"text": "text", "integer": "int64", "boolean": "int64"}
+
+
 def _kind_of(part: Aggregation, text: str, kinds: Mapping[str, Kind] | None) -> Kind:
     if kinds is not None:
         return kinds[text]
-    return "text" if part.takes == "text" else "float64"
+    return _ASSUMED.get(part.takes, "float64")
 
 
 def _on_spark(query: Query, kinds: Mapping[str, Kind] | None, native: bool) -> SparkPlan:

@@ -295,6 +295,8 @@ class _Compiler:
             return self._constant(node.this)
         if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal):
             return -self._constant(node.this)
+        if isinstance(node, exp.Boolean):
+            return bool(node.this)
         if not isinstance(node, exp.Literal):
             raise self.wrong(node, "a constant is expected here")
         if node.is_string:
