@@ -575,7 +575,8 @@ def test_windows_that_do_not_profit_are_planned_apart() -> None:
     assert [group.members for group in shared.groups] == [(0, 2), (1, 3)]
     text = shared.explain()
     assert "4 windows in 2 plans" in text
-    assert "plan of 0, 2: together they have 1000 slices in each 1000 positions" in text
+    assert "plan of 0, 2: together: they save 1 of 2 passes over the rows, and 17 %" in text
+    assert "plan of 1, 3: together: they save 1 of 2 passes over the rows, and 50 %" in text
     assert "at most 1000 slices are held" in text
     (one,) = SharedWindows([(6, 2), (8, 4), (97, 97)], Max()).groups
     assert one.members == (0, 1, 2)

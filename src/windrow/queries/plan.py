@@ -25,7 +25,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.queries.query import Query
 from windrow.windows.base import Kept
 from windrow.windows.slicing import Slicing
-from windrow.windows.weaving import woven
+from windrow.windows.weaving import Group, woven
 
 Kind = str
 # How values come to the windows: as the numbers that they are; what has an order by its rank among
@@ -133,7 +133,8 @@ def share(plans: Sequence[Plan]) -> list[Plan]:
     A query over slices saves a pass over the rows for each that shares them with it. Windows of
     every row have no slices to share, and are answered one query after the other.
     """
-    group = {i: g for g in groups_of([plan.query for plan in plans]) for i in g}
+    groups = groups_of([plan.query for plan in plans])
+    group = {i: group.members for group in groups for i in group.members}
     sliced = [
         (group[i], aggregation)
         for i, plan in enumerate(plans)
@@ -150,19 +151,19 @@ def share(plans: Sequence[Plan]) -> list[Plan]:
     ]
 
 
-def groups_of(queries: Sequence[Query]) -> list[tuple[int, ...]]:
-    """The numbers of the queries that share slices: over the same rows, and as it pays."""
-    alike: dict[Any, list[int]] = {}
-    apart: list[tuple[int, ...]] = []
+def groups_of(queries: Sequence[Query]) -> list[Group]:
+    """The queries that share slices, by their numbers: over the same rows, and as it pays."""
+    alike: dict[Any, dict[int, Slicing]] = {}
+    groups: list[Group] = []
     for i, query in enumerate(queries):
-        if query.window.per_row or query.window.slicing() is None:
-            apart.append((i,))
+        cut = None if query.window.per_row else query.window.slicing()
+        if cut is None:
+            groups.append(Group((i,)))
         else:
-            alike.setdefault(rows_of(query), []).append(i)
-    for members in alike.values():
-        cuts = [cut for i in members if (cut := queries[i].window.slicing()) is not None]
-        apart += [tuple(members[k] for k in group.members) for group in woven(cuts)]
-    return sorted(apart)
+            alike.setdefault(rows_of(query), {})[i] = cut
+    for cuts in alike.values():
+        groups += woven(list(cuts.values()), list(cuts))
+    return sorted(groups, key=lambda group: group.members)
 
 
 def rows_of(query: Query) -> tuple[Any, ...]:

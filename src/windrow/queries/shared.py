@@ -71,12 +71,11 @@ class Shared:
         except Unsupported as error:
             alone = str(error)
         lines = []
-        for group in groups_of(self.queries):
-            cuts = [cut for i in group if (cut := self.queries[i].window.slicing()) is not None]
-            if len(group) > 1:
-                names = ", ".join(map(str, group))
-                lines.append(f"queries {names}: {SharedPlan(cuts).explain()}")
-        return "\n".join(lines) or f"no shared slices: {alone}"
+        for group in (each for each in groups_of(self.queries) if each.why):
+            windows = [self.queries[i].window.slicing() for i in group.members]
+            plan = SharedPlan([cut for cut in windows if cut is not None])
+            lines.append(f"plan of {group}\n{plan.explain()}\n")
+        return "\n".join(lines).rstrip() or f"no shared slices: {alone}"
 
     def __repr__(self) -> str:
         return f"shared({', '.join(map(repr, self.queries))})"

@@ -68,7 +68,7 @@ class Plan:
             groups = groups_of([bound.query for bound in self.bounds])
             if len(groups) == 1:
                 return [self._sliced]
-            return [SlicedWindows([self.bounds[i] for i in g], self.update) for g in groups]
+            return [SlicedWindows([self.bounds[i] for i in g.members], self.update) for g in groups]
         gap = None if self.idle is None or not self.timed else Gap(self.time, self.idle)
         kept: dict[Kept, list[Bound]] = {}
         for bound in self.bounds:

@@ -124,7 +124,7 @@ class SharedPlan:
         alone = sum(q.slices_per_slide * (self.composite // q.slide) for q in self.queries)
         about = "" if self.cuts.counted else "at most "
         cut = f"{about}{shared} slices in each {self.composite} positions, where alone they have "
-        lines = [f"{len(self.queries)} windows share {cut}{alone}"]
+        lines = [f"{len(self.queries)} windows share {cut}{alone}"][: len(self.queries) - 1]
         for query in self.queries:
             auto, why = choose_slicing(query.range, query.slide)
             why = why if query.strategy == auto else "as it was asked for"

@@ -77,6 +77,7 @@ class SharedWindows:
         self._many = _MANY * min(query.slide for query in plan.queries)
         self.groups = [SharedSlices(group, plan.queries, wanted) for group in woven(plan.queries)]
         self._begun = False
+        self._due = 0  # the first edge behind the position
         self._position = 0  # up to here everything is answered
         self._newest = 0  # where the newest value lies
         self._timed: bool | None = None
@@ -157,12 +158,14 @@ class SharedWindows:
             for group in self.groups:
                 group.begin(place)
             self._begun = True
-        self._check_room(place)
+            self._due = min(group.due for group in self.groups)
+        if place - self._position > self._many:
+            self._check_room(place)
         self._broken = True
         answers = self._until(place)
         if states:
-            for group, *given in zip(self.groups, states, families, strict=True):
-                group.add(*given)
+            for group, state, family in zip(self.groups, states, families, strict=True):
+                group.add(state, family)
             self._newest = place
             if not timed:
                 answers = self._until(place + 1)
@@ -179,13 +182,15 @@ class SharedWindows:
 
     def _until(self, position: int) -> list[Answer]:
         """Pass all edges up to `position`."""
-        first, *others = self.groups
-        answers = first.until(position, self._newest)
-        if others:
-            for group in others:
-                answers += group.until(position, self._newest)
-            answers.sort(key=lambda each: (each.end, -self._queries[each.query].range))
         self._position = position
+        if position < self._due:
+            return []
+        answers: list[Answer] = []
+        for group in self.groups:
+            answers += group.until(position, self._newest)
+        if len(self.groups) > 1:
+            answers.sort(key=lambda each: (each.end, -self._queries[each.query].range))
+        self._due = min(group.due for group in self.groups)
         return answers
 
     def _check_room(self, position: int) -> None:
@@ -206,8 +211,7 @@ class SharedWindows:
             return self.groups[0].explain()
         said = [f"{len(self._queries)} windows in {len(self.groups)} plans, as they profit from it"]
         for group in self.groups:
-            names = ", ".join(map(str, group.members))
-            said.append(f"\nplan of {names}: {group.why}\n{group.explain()}")
+            said.append(f"\nplan of {group.group}\n{group.explain()}")
         return "\n".join(said)
 
     def __repr__(self) -> str:
@@ -231,7 +235,7 @@ class SharedSlices:
         queries: Sequence[Slicing],
         wanted: Sequence[Aggregation | Mapping[str, Aggregation]],
     ) -> None:
-        self.members, self.why = group.members, group.why
+        self.group, self.members = group, group.members
         self.plan = SharedPlan([queries[i] for i in self.members])
         self._places, asked = _places([wanted[i] for i in self.members])
         self.partials = SharedStates(*asked)
@@ -247,6 +251,11 @@ class SharedSlices:
     def empty(self) -> bool:
         """Whether no slice is held, not even one that grows."""
         return self._growing is NOTHING and not len(self._slices)
+
+    @property
+    def due(self) -> int:
+        """Where the next edge lies."""
+        return self._edge.at
 
     def fitting(self, value: Any) -> Any:
         """The families once `value` is in; an error if it does not fit to what is held."""
