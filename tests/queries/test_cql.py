@@ -377,6 +377,8 @@ def windows(draw: st.DrawFn) -> Window:
     kind = draw(st.sampled_from(["rows", "range", "delta", "on", "special"]))
     if kind == "rows":
         size = draw(st.none() | st.integers(1, 1000))
+        if draw(st.booleans()):
+            return Rows(size, draw(st.integers(1, 10**6)), gaps=True)
         return Rows(size, draw(st.none() | st.integers(1, size or 1000)))
     if kind == "on":
         return On(draw(CANONICAL | st.sampled_from(["closes", "kind = ']'"])))
@@ -389,7 +391,9 @@ def windows(draw: st.DrawFn) -> Window:
     offsets = st.sampled_from(
         ["1 second", "-3 minutes", "-2s"] if isinstance(size, str) else [1, -2.5]
     )
-    return Hopping(**{kind: size}, slide=size, offset=draw(st.none() | offsets))
+    gaps = draw(st.booleans())
+    slide = "3 weeks" if gaps and isinstance(size, str) else size
+    return Hopping(**{kind: size}, slide=slide, offset=draw(st.none() | offsets), gaps=gaps)
 
 
 @st.composite

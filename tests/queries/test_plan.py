@@ -14,11 +14,13 @@ import pytest
 
 from tests.catalogue import AGGREGATIONS, identified
 from tests.streams.feeding import Stream, plan_of, readings
-from windrow import Bloom, Last, Max, Query, Sum, shared, sliding
+from windrow import Bloom, Count, Last, Max, Mean, Min, Query, Range, Sum, shared, sliding
 from windrow.aggregations.base import Aggregation
+from windrow.kernels import named
 from windrow.kernels.routes import NotCompiledWarning, traced
 from windrow.queries.plan import Plan, share
 from windrow.tables.bind import bind
+from windrow.tables.states import states_of
 
 WINDOWS: dict[str, dict[str, Any]] = {
     "rows": {"rows": 5},
@@ -136,3 +138,66 @@ def test_the_frame_decides() -> None:
     table = pa.table({"key": ["a"], "ts": np.array([1], "M8[us]"), "v": [[1]]})
     listed = sliding(order_by="ts", rows=2, last=Last("v"))
     assert "windows" in listed.explain(table)
+
+
+# -- one state for several results ---------------------------------------------------------------
+
+SUMS = {"total": Sum("x"), "mean": Mean("x"), "n": Count("x"), "peak": Max("x"), "low": Min("x")}
+passes = pytest.mark.parametrize("window", ["rows", "rows, a slide", "range", "hopping"])
+
+
+@passes
+@pytest.mark.parametrize("column", ["x", "y"])  # with nulls and without
+def test_sum_mean_and_count_are_one_pass(
+    window: str, column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str] = []
+    for name in ("_found_sum", "_found_extreme"):
+        own = getattr(named, name)
+
+        def watched(*given: Any, own: Any = own, name: str = name) -> Any:
+            found.append(name)
+            return own(*given)
+
+        monkeypatch.setattr(named, name, watched)
+    asked = {name: of(part, column) for name, part in SUMS.items()}
+    asked["spread"] = Range(column)
+    keyed: dict[str, Any] = {"partition_by": "key", "order_by": "ts", **WINDOWS[window]}
+    query = sliding(asked, **keyed)
+    made = query(FRAME)
+    assert sorted(found) == ["_found_extreme", "_found_extreme", "_found_sum"]
+    for name, part in asked.items():
+        alone = sliding({name: part}, **keyed)(FRAME)
+        assert made.column(name).equals(alone.column(name)), "to the last bit"
+    plan = bind(query, FRAME.schema).plan
+    assert {result.name: result.beside for result in plan.results} == {
+        "total": ("mean", "n"), "mean": ("total", "n"), "n": ("total", "mean"),
+        "peak": ("spread",), "low": ("spread",), "spread": ("peak", "low"),
+    }  # fmt: skip
+    assert "found once with mean, n: how many values are not null, the sum" in query.explain(FRAME)
+
+
+def test_what_goes_another_way_shares_nothing() -> None:
+    """Those that share slices with another query are made there."""
+    hop = {"partition_by": "key", "order_by": "ts", "range": "9 s"}
+    queries = [
+        sliding(**hop, slide="3 s", total=Sum("y"), mean=Mean("y"), n=Count("y")),
+        sliding(**hop, slide="1 s", total=Sum("y")),
+    ]
+    first, _ = share([bind(query, FRAME.schema).plan for query in queries])
+    assert [result.beside for result in first.results] == [(), ("n",), ("mean",)]
+    several = sliding(rows=3, total=Sum("x"), other=Sum("y"), n=Count())
+    assert all(not result.beside for result in bind(several, FRAME.schema).plan.results)
+
+
+def test_slices_keep_one_state_of_sum_mean_and_count() -> None:
+    """What a stream keeps, and what Spark's shuffle moves: a sum, what it rounds off, a count."""
+    asked = {"total": Sum("y"), "mean": Mean("y"), "n": Count("y")}
+    hop = {"partition_by": "key", "order_by": "ts", "range": "9 s", "slide": "3 s"}
+    together = [sliding(asked, **hop)]
+    apart = [sliding({name: part}, **hop) for name, part in asked.items()]
+    for queries in (together, apart):
+        states = states_of([bind(query, FRAME.schema) for query in queries])
+        assert [field.name for field in states.fields] == [
+            *("partial:sum:y", "partial:rest:y", "partial:count:y")
+        ]

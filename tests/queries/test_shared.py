@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import hypothesis.strategies as st
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -35,6 +36,7 @@ from windrow import (
     sliding,
 )
 from windrow.errors import InvalidArgument, Unsupported
+from windrow.kernels.routes import traced
 
 PARTS = {
     "n": Count(),
@@ -273,3 +275,22 @@ def test_a_lateness_that_a_stream_of_events_cannot_keep_is_refused() -> None:
         shared(sliding(rows=2, n=Sum("v"), lateness="1 minute")).stream()
     with pytest.raises(InvalidArgument, match="give at= with every value"):
         shared(hourly).stream().push({"v": 1})
+
+
+def test_queries_that_do_not_profit_are_planned_apart() -> None:
+    sizes = [("1 s", "1 ms"), ("1000 days", "1 day"), ("30 days", "1 day")]
+    keyed = [
+        sliding(partition_by="k", order_by="t", range=r, slide=s, **{f"total_{i}": Sum("v")})
+        for i, (r, s) in enumerate(sizes)
+    ]
+    for asked in (keyed, [query.replace(partition_by=()) for query in keyed]):
+        text = shared(*asked).explain()
+        assert "plan of 0: apart from 1, 2: together they would hold 86400000000 slices" in text
+        assert "plan of 1, 2: together: they save 1 of 2 passes over the rows" in text
+    seconds = [0, 1, 3600, 86_400 * 40, 86_400 * 900]
+    at = pa.array(np.array(seconds, "M8[s]").astype("M8[us]"))
+    rows = pa.table({"t": at, "k": ["a", "b", "a", "b", "a"], "v": [1, 2, 3, 4, 5]})
+    with traced() as ran:
+        made = shared(*keyed)(rows)
+    assert sorted(way for _, way in ran) == ["flatfit", "sums"], "one pass for both by days"
+    assert [each.equals(query(rows)) for each, query in zip(made, keyed, strict=True)] == [True] * 3

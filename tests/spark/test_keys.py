@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
 import pytest
 
 from tests.spark.frames import agree, alike, frame_of, rivals, rows
@@ -30,8 +31,10 @@ from windrow import (
     StdDev,
     Sum,
     Variance,
+    shared,
     sliding,
 )  # fmt: skip
+from windrow.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession, WindowSpec
@@ -226,6 +229,59 @@ def test_hopping_windows_are_those_of_window(
     ours = made.toArrow()
     table = theirs.toArrow().rename_columns(ours.column_names)
     alike(ours, table, ["key", "window_start"])
+
+
+def test_hopping_windows_with_gaps(frame: DataFrame) -> None:
+    """Spark's window() refuses them; of rows in the first part of each slide it gives the same."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = ["n", "total_x", "high_f", "low_s"]
+    parts = {name: PARTS[name] for name in names}
+    keyed = {"partition_by": "key", "order_by": "t"}
+    size, slide, offset = "7 minutes", "50 minutes", "3 minutes"
+    inside = F.pmod(F.unix_micros("t") - 180_000_000, F.lit(3_000_000_000)) < 420_000_000
+    window = F.window("t", slide, slide, offset)
+    theirs = (
+        frame.where(inside)
+        .groupBy("key", window)
+        .agg(*[F.expr(SHARED[n][1]).alias(n) for n in names])
+    )
+    end = F.expr("window.start + INTERVAL 7 MINUTES")
+    wanted = theirs.select("key", "window.start", end.alias("end"), *names).toArrow()
+    hops = {**keyed, "range": size, "slide": slide, "offset": offset, "gaps": True}
+    made = frame.transform(sliding(parts, **hops)).toArrow()
+    assert 0 < made.num_rows == wanted.num_rows
+    alike(made, wanted.rename_columns(made.column_names), ["key", "window_start"])
+    listed = frame.transform(sliding(**hops, all=Collect("id"), n=Count())).toArrow()  # by rows
+    alike(listed.drop_columns(["all"]), made.select(listed.drop_columns(["all"]).column_names),
+          ["key", "window_start"])  # fmt: skip
+
+
+def test_shared_count_windows(frame: DataFrame) -> None:
+    keyed = {"partition_by": "key", "order_by": ["t", "id"]}
+    queries = [
+        sliding(**keyed, rows=10, slide=4, a=Max("x"), b=Sum("x")),
+        sliding(**keyed, rows=3, slide=7, gaps=True, c=Collect("id")),
+        sliding(**keyed, rows=5, d=Count("x"), having="d < 5"),
+    ]
+    some = frame.select("id", "key", "t", "x")
+    made = some.transform(shared(*queries)).toArrow()
+    assert made.column_names == ["query", "id", "key", "t", "x", "a", "b", "c", "d"]
+    for i, query in enumerate(queries):
+        alone = some.transform(query).toArrow()
+        mine = made.filter(pc.equal(made.column("query"), i)).select(alone.column_names)
+        assert alone.num_rows
+        assert mine.sort_by("id").to_pylist() == alone.sort_by("id").to_pylist()
+    with pytest.raises(InvalidArgument, match="tell by a column 'query' whose each result is"):
+        some.withColumnRenamed("x", "query").transform(
+            shared(*(sliding(**keyed, rows=4, slide=k, **{f"n{k}": Count()}) for k in (2, 3)))
+        )
+
+
+def test_more_windows_than_memory_holds_are_refused_before_any_job(frame: DataFrame) -> None:
+    query = sliding(partition_by="key", order_by="t", range="1000 days", slide="1 ms", n=Count())
+    with pytest.raises(InvalidArgument, match="would make 86,400,000,000 results"):
+        frame.transform(query)
 
 
 def test_small_batches_cut_keys_anywhere(spark: SparkSession, frame: DataFrame) -> None:

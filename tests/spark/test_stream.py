@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -251,6 +252,22 @@ def test_queries_share_a_stream(source: Source) -> None:
     assert told(made) == told(one(rows).select(made.column_names))
     made = source.result().drop_columns(["a"])
     assert told(made) == told(two(rows).select(made.column_names))
+
+
+def test_count_windows_share_a_stream(source: Source) -> None:
+    rows = disordered(readings(200, 3, seed=8, spread=300), 10_000_000, seed=8)
+    fed(source, rows)
+    common = {"partition_by": "key", "order_by": "ts", "lateness": "10 seconds"}
+    queries = [
+        sliding(**common, rows=6, slide=2, a=Max("x"), b=Collect("id")),
+        sliding(**common, rows=2, slide=5, gaps=True, c=Sum("x")),
+    ]
+    source.run(shared(*queries))
+    made = source.result()
+    for i, query in enumerate(queries):
+        alone = query(rows)
+        mine = made.filter(pc.equal(made.column("query"), i)).select(alone.column_names)
+        assert told(mine) == told(alone)
 
 
 def test_cql_over_a_stream_with_its_own_watermark(source: Source) -> None:

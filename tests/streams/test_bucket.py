@@ -49,6 +49,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "every second of five": {"rows": 5, "slide": 2},
     "all rows": {"rows": "unbounded"},
     "every third of all": {"rows": "unbounded", "slide": 3},
+    "two of every five": {"rows": 2, "slide": 5, "gaps": True},
+    "hopping with gaps": {"range": "6 seconds", "slide": "20 seconds", "gaps": True},
     "range": {"range": "20 seconds"},
     "range to the left": {"range": "20 seconds", "closed": "left"},
     "range to the right": {"range": "20 seconds", "closed": "right"},
@@ -174,6 +176,36 @@ def test_hopping_queries_share_slices(seed: int) -> None:
         own = made.filter(pa.array(np.array(made.column("query")) == i))
         alone = query(came)
         assert told(own.select(alone.column_names)) == told(alone)
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=20)
+def test_queries_that_count_rows_share_them(seed: int) -> None:
+    """The column `query` tells whose result a row is; kept are the rows of the longest window."""
+    came = disordered(readings(120, 3, seed, spread=200), LATENESS, seed)
+    queries = [
+        sliding(partition_by="key", order_by="ts", lateness="30 seconds", **window, **parts)
+        for window, parts in (
+            ({"rows": "unbounded", "slide": 7}, {"a": Count()}),
+            ({"rows": 6, "slide": 2}, {"b": Max("x")}),
+            ({"rows": 2, "slide": 5, "gaps": True}, {"c": Collect("id"), "d": Sum("x")}),
+            ({"rows": 3}, {"e": Sum("y")}),
+            ({"range": "9 seconds", "having": "f > 2"}, {"f": Count()}),
+        )
+    ]
+    plan = plan_of(*queries, schema=came.schema)
+    assert len(plan.families) == 3, "one for the rows of both count windows"
+    stream = Stream(plan, LATENESS)
+    for at in range(0, came.num_rows, 17):
+        stream.push(came.slice(at, 17))
+        stream.restart()
+    made = stream.finish()
+    for i, query in enumerate(queries):
+        own = made.filter(pa.array(np.array(made.column("query")) == i))
+        alone = query(came)
+        assert told(own.select(alone.column_names)) == told(alone)
+        for name in set(made.column_names) - set(alone.column_names) - {"query"}:
+            assert own.column(name).null_count == own.num_rows
 
 
 # -- rows that come too late ----------------------------------------------------------------------
@@ -315,3 +347,31 @@ def test_columns_that_are_never_null(kind: str) -> None:
     query = asked(kind, parts={"a": Max("y"), "d": Mean("y")})
     made = streamed(query, rows, 1).finish()
     assert told(made) == told(query(rows).select(made.column_names))
+
+
+@given(seed=st.integers(0, 2**32), late=st.sampled_from([None, "late"]))
+@settings(max_examples=15)
+def test_hopping_queries_that_do_not_profit_keep_slices_apart(seed: int, late: str | None) -> None:
+    """Slices of a second over a day would be kept for nothing; the results are the same."""
+    came = disordered(readings(120, 3, seed, spread=200), LATENESS, seed)
+    windows = [
+        ({"range": "3 seconds", "slide": "1 second"}, {"a": Max("x")}),
+        ({"range": "3 days", "slide": "1 day"}, {"b": Mean("x"), "c": Sum("x")}),
+        ({"range": "8 seconds", "slide": "2 seconds"}, {"d": Sum("x"), "e": Count()}),
+    ]
+    queries = [
+        sliding(partition_by="key", order_by="ts", lateness="30 seconds", **window, **parts)
+        for window, parts in windows
+    ]
+    plan = plan_of(*queries, schema=came.schema, late=late)
+    assert plan.answered == [0, 2, 1]
+    stream = Stream(plan, LATENESS)
+    for at in range(0, came.num_rows, 17):
+        stream.push(came.slice(at, 17))
+        stream.restart()
+    made = stream.finish()
+    assert stream.late == 0
+    for i, query in enumerate(queries):
+        own = made.filter(pa.array(np.array(made.column("query")) == i))
+        alone = query(came)
+        assert told(own.select(alone.column_names)) == told(alone)

@@ -86,6 +86,7 @@ SPANS = [
 ]
 WINDOWS: list[dict[str, Any]] = [
     {"rows": 1}, {"rows": 3}, {"rows": 100}, {"rows": "unbounded"}, {"rows": 4, "slide": 2},
+    {"rows": 2, "slide": 5, "gaps": True},
     {"rows": "unbounded", "slide": 3}, {"range": "unbounded"}, {"range": "now"}, {"delta": 2.5},
     *SPANS, {"on": lambda row: row["v"] == 3},
 ]  # fmt: skip
@@ -155,7 +156,9 @@ def test_rows_without_a_time_come_first_and_nan_last(rows: Any, window: dict[str
     check(query, table)
 
 
-@pytest.mark.parametrize(("size", "slide", "offset"), [(6, 2, 0), (5, 3, 1), (4, 4, 0), (7, 2, -3)])
+@pytest.mark.parametrize(
+    ("size", "slide", "offset"), [(6, 2, 0), (5, 3, 1), (4, 4, 0), (7, 2, -3), (2, 5, 1)]
+)
 @pytest.mark.parametrize("keys", [None, "key"])
 @settings(max_examples=40)
 @given(rows=ROWS)
@@ -164,8 +167,9 @@ def test_hopping_windows(size: int, slide: int, offset: int, keys: Any, rows: An
         n: ALL[n] for n in ("n", "total", "mean", "high", "where", "first_name", "all", "names")
     }
     query = sliding(
-        some, partition_by=keys, order_by="t", range=size, slide=slide, offset=offset or None
-    )
+        some, partition_by=keys, order_by="t", range=size, slide=slide, offset=offset or None,
+        gaps=slide > size,
+    )  # fmt: skip
     table = table_of([(k, t - 15, v, n) for k, t, v, n in rows], pa.int64())
     made = query(table).to_pylist()
     wanted = hopping(query, table.to_pylist(), size, slide, offset)

@@ -19,6 +19,7 @@ from windrow.tables.walk import Walk
 
 HOPS: list[dict[str, Any]] = [
     {"range": 6, "slide": 2}, {"range": 5, "slide": 3, "offset": 1}, {"range": 4, "slide": 4},
+    {"range": 2, "slide": 5, "gaps": True}, {"rows": 2, "slide": 5, "gaps": True},
 ]  # fmt: skip
 
 

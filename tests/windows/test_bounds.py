@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from tests.kernels.test_aggregate import segments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows import arrays
-from windrow.windows.bounds import hop_bounds, segment_bounds
+from windrow.windows.bounds import Asked, hop_bounds, segment_bounds
 
 NAN = math.nan
 
@@ -79,6 +80,54 @@ def test_hopping_windows(
         assert sorted(got) == sorted(want)
     assert [w[3:1:-1] for w in got] == sorted(w[3:1:-1] for w in got)
     assert (np.diff(lo) >= 0).all() and (np.diff(hi) >= 0).all()
+
+
+@given(
+    starts=segments(),
+    seed=st.integers(0, 99),
+    size=st.integers(1, 9),
+    slide=st.integers(1, 9),
+    asked=st.builds(
+        Asked,
+        now=st.none() | st.integers(-30, 30),
+        open=st.integers(0, 4),
+        done=st.none() | st.integers(-30, 30),
+        told=st.integers(0, 4),
+    ),
+    real=st.booleans(),
+)
+@settings(max_examples=100)
+def test_only_the_windows_that_are_asked_for_are_made(
+    starts: Any, seed: int, size: Any, slide: Any, asked: Asked, real: bool
+) -> None:
+    source = np.random.default_rng(seed)
+    at = np.concatenate([np.sort(source.integers(-25, 25, s)) for s in np.diff(starts)])
+    now, done = asked.now, asked.done
+    if real:
+        at, size, slide = at * 0.1, size * 0.1, slide * 0.1
+        now, done = (None if each is None else each * 0.1 for each in (now, done))
+        asked = replace(asked, now=now, done=done)
+    every = zip(*hop_bounds(at, starts, size, slide), strict=True)
+    want = [
+        (lo, hi, start, s)
+        for lo, hi, start, s in every
+        if (now is None or s < asked.open or start + size <= now)
+        and (done is None or s >= asked.told or start + size > done)
+    ]
+    assert list(zip(*hop_bounds(at, starts, size, slide, 0, asked), strict=True)) == want
+
+
+def test_windows_that_memory_has_no_room_for_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, starts = np.array([0]), np.array([0, 1])
+    with pytest.raises(InvalidArgument, match="make 86,400,000,000 results, which take"):
+        hop_bounds(one, starts, 1000 * 86_400_000, 1, named="range='1000 days', slide='1 ms'")
+    with pytest.raises(InvalidArgument, match="4,611,686,018,427,387,904 results"):
+        hop_bounds(np.zeros(9, np.int64), np.arange(10), 2**62, 1)  # they are not even counted
+    now = hop_bounds(one, starts, 1000 * 86_400_000, 1, 0, Asked(now=3))
+    assert now[2].tolist() == list(range(1 - 1000 * 86_400_000, 4 - 1000 * 86_400_000))
+    monkeypatch.setattr("windrow.windows.room.free_memory", lambda: 2**29)
+    with pytest.raises(InvalidArgument, match="would make 10,000,000 results"):
+        hop_bounds(one, starts, 10**7, 1)
 
 
 def test_hops_that_leave_rows_out_and_hops_at_the_ends_of_time() -> None:

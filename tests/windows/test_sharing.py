@@ -40,7 +40,8 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.custom import Custom
 from windrow.aggregations.shared_states import SharedStates, derivation
 from windrow.errors import InvalidArgument, InvalidValue
-from windrow.windows.sharing import Answer, Due, SharedPlan, SharedWindows
+from windrow.windows.edges import Due, SharedPlan
+from windrow.windows.sharing import Answer, SharedWindows
 from windrow.windows.slicing import STRATEGIES
 
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
@@ -132,6 +133,62 @@ def test_a_plan_of_an_endless_composite_slide_is_made_as_it_goes() -> None:
     assert next(plan.edges(17 * 10**17)).at > 17 * 10**17
 
 
+def test_no_plan_walks_over_its_composite_slide() -> None:
+    plan = SharedPlan([(97_000, 97), (89_000, 89), (83_001, 83), (79_000, 79)])
+    assert plan.composite == 97 * 89 * 83 * 79
+    shared = plan.composite - 96 * 88 * 82 * 78  # what no slide divides is no edge
+    assert f"share {shared} slices in each {plan.composite} positions" in plan.explain()
+    days = SharedPlan([(1000 * 86_400 * 10**9, 10**6), (7 * 10**9, 10**9 + 7)])
+    assert "at most 86486399914 slices are held" in days.explain()  # 864e8, and 864e5 of the other
+
+
+@given(windows=some_windows, strategy=st.sampled_from(STRATEGIES))
+@settings(max_examples=50)
+def test_what_a_plan_counts_is_what_its_edges_are(
+    windows: list[tuple[int, ...]], strategy: str
+) -> None:
+    plan = SharedPlan(windows, strategy)
+    steps = list(plan.steps())
+    assert plan.cuts.count(0, plan.composite) == sum(edge.cut for edge in steps)
+    held = [max(edge.held, *(due.slices for due in edge.due), 0) for edge in steps if edge.due]
+    assert max(held, default=0) <= plan.cuts.at_most(plan.longest)
+
+
+@given(windows=some_windows, after=st.integers(-50, 50))
+@settings(max_examples=50)
+def test_a_stream_that_begins_has_no_slices_before(
+    windows: list[tuple[int, ...]], after: int
+) -> None:
+    plan = SharedPlan(windows)
+    always = itertools.islice(plan.edges(after), 60)
+    cuts = 0
+    for edge, begun in zip(always, plan.edges(after, begun=True), strict=False):
+        assert (begun.at, begun.cut) == (edge.at, edge.cut)
+        cuts += edge.cut
+        assert [due.query for due in begun.due] == [due.query for due in edge.due]
+        for one, other in zip(begun.due, edge.due, strict=True):
+            reaches_back = edge.at - windows[one.query][0] <= after
+            assert one.slices == (cuts if reaches_back else other.slices)
+
+
+def test_a_stream_of_long_windows_and_short_slides_begins_at_once() -> None:
+    """Alone the slices of one window would be 8.6e10."""
+    shared = SharedWindows([(1000 * 86_400 * 10**9, 10**6)], Sum())
+    begin = 17 * 10**17
+    assert shared.push(1, at=begin) == []
+    assert [answer.value for answer in shared.push(2, at=begin + 3 * 10**6)] == [1, 1, 1]
+    shared._check()
+
+
+def test_more_results_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("windrow.windows.room.free_memory", lambda: 10**9)
+    shared = SharedWindows([(10**15, 1)], Sum())
+    shared.push(1, at=0)
+    with pytest.raises(InvalidArgument, match=r"moving from 0 to \d+ would make 10,000,000,000"):
+        shared.push(2, at=10**10)
+    assert [answer.end for answer in shared.push(2, at=3)] == [1, 2, 3], "it goes on"
+
+
 def test_a_plan_explains_itself() -> None:
     text = SharedPlan([(6, 2), (7, 3)]).explain()
     assert "2 windows share 4 slices in each 6 positions, where alone they have 5" in text
@@ -210,7 +267,8 @@ def test_each_window_may_ask_something_else() -> None:
         [(2, 2), (4, 4), (4, 4)],
         [Mean("load"), {"peak": Max("load"), "n": Count()}, Together(who=ArgMax("load", "plug"))],
     )
-    assert list(shared.partials.parts.values()) == [
+    (group,) = shared.groups
+    assert list(group.partials.parts.values()) == [
         Mean("load"),
         Count(),
         ArgMax("load", "plug"),
@@ -498,3 +556,56 @@ def test_a_combine_that_raises_is_not_passed_over() -> None:
         shared.push(2)
     with pytest.raises(InvalidArgument, match="failed half-way"):
         shared.push(3)
+
+
+# -- windows that are planned apart ------------------------------------------------------------
+
+DAY = 86_400_000
+long_and_short = st.lists(
+    st.sampled_from(
+        [(5, 1), (7, 2), (40, 10), (90, 30), (10_000, 2_000), (30_000, 10_000), (9_999, 3_333)]
+    ),
+    min_size=2,
+    max_size=5,
+)
+
+
+def test_windows_that_do_not_profit_are_planned_apart() -> None:
+    shared = SharedWindows([(1000, 1), (1000 * DAY, DAY), (500, 5), (7 * DAY, DAY)], Max())
+    assert [group.members for group in shared.groups] == [(0, 2), (1, 3)]
+    text = shared.explain()
+    assert "4 windows in 2 plans" in text
+    assert "plan of 0, 2: together: they save 1 of 2 passes over the rows, and 17 %" in text
+    assert "plan of 1, 3: together: they save 1 of 2 passes over the rows, and 50 %" in text
+    assert "at most 1000 slices are held" in text
+    (one,) = SharedWindows([(6, 2), (8, 4), (97, 97)], Max()).groups
+    assert one.members == (0, 1, 2)
+
+
+def test_the_reason_to_plan_apart_is_told() -> None:
+    text = SharedWindows([(1000, 1), (1000 * DAY, DAY)], Max()).explain()
+    assert "apart from 0: together they would hold 86400000000 slices" in text
+    assert "and apart they hold 2000" in text
+
+
+@given(windows=long_and_short, gaps=st.lists(st.integers(0, 400), min_size=1, max_size=40))
+@settings(max_examples=30)
+def test_windows_in_several_plans_are_each_as_alone(
+    windows: list[tuple[int, ...]], gaps: list[int]
+) -> None:
+    times = list(itertools.accumulate(gaps))
+
+    def run(some: list[tuple[int, ...]]) -> tuple[int, list[Answer]]:
+        shared = SharedWindows(some, Collect())
+        got = [answer for i, at in enumerate(times) for answer in shared.push(i, at=at)]
+        got += shared.advance(times[-1] + 20_000)
+        shared._check()
+        return len(shared.groups), got
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("windrow.windows.weaving._FEW", 16)
+        _, together = run(windows)
+    assert [answer.end for answer in together] == sorted(answer.end for answer in together)
+    for i, window in enumerate(windows):
+        _, alone = run([window])
+        assert [a._replace(query=0) for a in together if a.query == i] == alone

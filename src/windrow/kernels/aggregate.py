@@ -22,7 +22,7 @@ from windrow.aggregations.count import Count
 from windrow.errors import InvalidArgument, whole_number
 from windrow.kernels.columns import Column, any_null, column, nanoseconds_of
 from windrow.kernels.interpreted import objects, over_windows, packed, without_columns
-from windrow.kernels.named import Question, check_sums, counts
+from windrow.kernels.named import Common, Question, check_sums, counts
 from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.routes import FLATFIT, Route, route_over, trace
 from windrow.kernels.window_loop import run_loop
@@ -41,13 +41,15 @@ def aggregate(
     nulls: Nulls = None,
     threads: int = 1,
     way: Route | None = None,
+    common: Common | None = None,
 ) -> ResultArray:
     """The aggregate of each window, with nulls apart; O(1) a row for what compiles.
 
     `nulls` marks the values of each column that are null, besides NaT and None; a NaN is a value.
     An aggregation of pairs takes the measures alone and answers positions. The bits of the answers
     depend neither on `threads` nor on how a segment is cut, if `windows` begin with a flip. `way`
-    is what a plan has chosen; without one it is chosen here.
+    is what a plan has chosen; without one it is chosen here. Calls over the same column and windows
+    find what they have in `common` once.
 
     >>> from windrow import ArgMax, Max
     >>> loads, windows = np.array([3, 1, 2, 5, 4]), Windows(np.array([0, 3, 5]), rows=2)
@@ -71,7 +73,7 @@ def aggregate(
         asked = given.columns[0] if given.columns else None
         if asked is None or way.kernel.positional:
             asked = given.anything()
-        made = way.kernel.run(Question(aggregation, asked, windows, threads))
+        made = way.kernel.run(Question(aggregation, asked, windows, threads, common))
     elif way.compiled is not None:
         kept = given.numbers
         check_sums(aggregation, kept[0].data, kept[0].nulls, windows, threads)

@@ -7,7 +7,7 @@ Every question has two kernels, one for the last w rows and one for windows give
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -23,13 +23,24 @@ from windrow.kernels.special.places import bounded_first, bounded_last
 from windrow.windows.arrays import in_threads, ordinary
 from windrow.windows.positions import LONGEST, Piece, Windows
 
+# What kernels find on their way, which several of them may want.
+SUM, PRESENT, SIZES = "the sum", "how many values are not null", "how many rows there are"
+HIGHEST, LOWEST = "the maximum", "the minimum"
+
+
+class Common(NamedTuple):
+    """What several questions about one column and its windows find once, and what was found."""
+
+    what: Collection[str]
+    found: dict[str, NDArray[Any]]
+
 
 class Kernel(NamedTuple):
     """A function that answers all windows at once.
 
     `how` says in words what it does, `combines` how many ⊕ that takes. It may know only windows of
     the last rows, and only values that are not null; one that is `positional` answers from where
-    values stand, whatever they are.
+    values stand, whatever they are. What it `finds` others may want as well.
     """
 
     run: Callable[[Question], ResultArray]
@@ -39,6 +50,7 @@ class Kernel(NamedTuple):
     rows_only: bool = False
     nulls: bool = True
     positional: bool = False
+    finds: tuple[str, ...] = ()
 
 
 def kernel_of(aggregation: Aggregation) -> Kernel | None:
@@ -59,11 +71,21 @@ def _kernel_at(path: str) -> Kernel:
 
 
 class Question:
-    """An aggregation of one column over windows."""
+    """An aggregation of one column over windows.
+
+    What it has in `common` with others about the same column and windows is found once: sums and
+    extremes, and how many values are not null. So a Sum, a Mean and a Count are one pass.
+    """
 
     def __init__(
-        self, aggregation: Aggregation, column: Column, windows: Windows, threads: int
+        self,
+        aggregation: Aggregation,
+        column: Column,
+        windows: Windows,
+        threads: int,
+        common: Common | None = None,
     ) -> None:
+        self.common = common or Common((), {})
         self.aggregation, self.windows, self.threads = aggregation, windows, threads
         self.column, self.data = column, column.data
         self.nulls = column.nulls if column.nulls is not None and column.nulls.any() else None
@@ -103,6 +125,14 @@ class Question:
         in_threads(enter, windows.pieces(self.threads, anywhere=anywhere))
         return out
 
+    def once(self, what: str, find: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """What `find` finds, unless another question found it."""
+        if what not in self.common.what:
+            return find()
+        if what not in self.common.found:
+            self.common.found[what] = find()
+        return self.common.found[what]
+
     def answers(self, values: NDArray[Any], present: NDArray[np.int64] | None) -> ResultArray:
         """Values in the types that they mean; null where nothing is `present`."""
         valid = None if present is None else (present > 0).view(np.uint8)
@@ -112,13 +142,16 @@ class Question:
 
     def present(self) -> NDArray[np.int64] | None:
         """How many values of each window are not null; None if none is."""
-        return None if self.nulls is None else self.whole_sums(self.nulls ^ np.uint8(1))
+        if self.nulls is None:
+            return None
+        values = self.nulls ^ np.uint8(1)
+        return self.once(PRESENT, lambda: self.whole_sums(values))
 
     def sizes(self) -> NDArray[np.int64]:
         """How many rows each window has."""
         if self.windows.lo is not None and self.windows.hi is not None:
             return self.windows.hi - self.windows.lo
-        return self.whole_sums(np.ones(self.windows.n, np.uint8))
+        return self.once(SIZES, lambda: self.whole_sums(np.ones(self.windows.n, np.uint8)))
 
     def whole_sums(self, values: NDArray[Any]) -> NDArray[np.int64]:
         """The sum of int64 or of bytes in each window, modulo 2⁶⁴."""
@@ -149,6 +182,10 @@ class Question:
 
 
 def _extreme(question: Question, flip: int) -> NDArray[Any]:
+    return question.once(LOWEST if flip else HIGHEST, lambda: _found_extreme(question, flip))
+
+
+def _found_extreme(question: Question, flip: int) -> NDArray[Any]:
     data = question.filled(
         np.nan if flip else -np.inf, np.iinfo(np.int64).max if flip else np.iinfo(np.int64).min
     )
@@ -209,6 +246,10 @@ def _totals(question: Question, values: NDArray[np.float64], mean: bool) -> NDAr
 
 
 def _summed(question: Question) -> NDArray[Any]:
+    return question.once(SUM, lambda: _found_sum(question))
+
+
+def _found_sum(question: Question) -> NDArray[Any]:
     values = question.filled(0.0, 0)
     if question.floating:
         return _totals(question, values, mean=False)
@@ -254,7 +295,7 @@ def _sum(question: Question) -> ResultArray:
 
 def _mean(question: Question) -> ResultArray:
     present = question.present()
-    if present is None and question.floating:
+    if present is None and question.floating and SUM not in question.common.what:
         return question.answers(_totals(question, question.data, mean=True), None)
     sizes = question.sizes() if present is None else present
     return question.answers(_summed(question) / np.maximum(sizes, 1), present)
@@ -366,16 +407,20 @@ _COUNTED = ("the rows are counted by their positions", "none", "none")
 _COUNTERS = ("a counter for each distinct value", "1 and 1 inverse a row", "the counters")
 _ENDS = ("the value at the end of the window is looked up", "none", "none")
 
-maxima = Kernel(lambda question: question.answers(_extreme(question, 0), question.present()))
-minima = Kernel(lambda question: question.answers(_extreme(question, -1), question.present()))
-ranges = Kernel(_range)
+maxima = Kernel(
+    lambda question: question.answers(_extreme(question, 0), question.present()), finds=(HIGHEST,)
+)
+minima = Kernel(
+    lambda question: question.answers(_extreme(question, -1), question.present()), finds=(LOWEST,)
+)
+ranges = Kernel(_range, finds=(HIGHEST, LOWEST))
 places_of_maxima = Kernel(lambda question: _places(question, 0))
 places_of_minima = Kernel(lambda question: _places(question, -1))
-sums = Kernel(_sum)
-means = Kernel(_mean)
+sums = Kernel(_sum, finds=(SUM, PRESENT))
+means = Kernel(_mean, finds=(SUM, PRESENT, SIZES))
 variances = Kernel(lambda question: _variance(question, root=False), rows_only=True, nulls=False)
 deviations = Kernel(lambda question: _variance(question, root=True), rows_only=True, nulls=False)
-counts = Kernel(_count, *_COUNTED, positional=True)
+counts = Kernel(_count, *_COUNTED, positional=True, finds=(PRESENT, SIZES))
 distinct_counts = Kernel(_distinct, *_COUNTERS)
 firsts = Kernel(lambda question: _end(question, last=False), *_ENDS, positional=True)
 lasts = Kernel(lambda question: _end(question, last=True), *_ENDS, positional=True)

@@ -25,6 +25,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.queries.query import Query
 from windrow.windows.base import Kept
 from windrow.windows.slicing import Slicing
+from windrow.windows.weaving import Group, woven
 
 Kind = str
 # How values come to the windows: as the numbers that they are; what has an order by its rank among
@@ -47,6 +48,8 @@ class ResultPlan:
     by_rows: bool  # whether windows are the last rows, one for each
     sliced: bool  # whether windows begin and end at the edges of slices only
     shared: bool = False  # whether several queries over the same rows share the slices
+    common: tuple[str, ...] = ()  # what kernels find once for it and for other results …
+    beside: tuple[str, ...] = ()  # … of the query, of the same column: these
 
     @cached_property
     def form(self) -> Form:
@@ -91,6 +94,7 @@ class Plan:
     results: tuple[ResultPlan, ...]
     spark: SparkPlan
     stream: Kept
+    group: tuple[int, ...] = ()  # the numbers of the queries that share slices, if several run
     assumed: bool = False  # whether the kinds of the columns were not known
 
     @property
@@ -120,6 +124,7 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
         )
         for name, part in query.aggregations
     )
+    results = _with_common(results)
     spark, stream = _on_spark(query, kinds, native), _on_a_stream(query, results)
     return Plan(query, results, spark, stream, assumed=kinds is None)
 
@@ -130,17 +135,37 @@ def share(plans: Sequence[Plan]) -> list[Plan]:
     A query over slices saves a pass over the rows for each that shares them with it. Windows of
     every row have no slices to share, and are answered one query after the other.
     """
+    groups = groups_of([plan.query for plan in plans])
+    group = {i: group.members for group in groups for i in group.members}
     sliced = [
-        (rows_of(plan.query), aggregation)
-        for plan in plans
+        (group[i], aggregation)
+        for i, plan in enumerate(plans)
         for aggregation in {result.aggregation for result in plan.results if result.sliced}
     ]
 
-    def shared(plan: Plan, result: ResultPlan) -> ResultPlan:
-        count = sliced.count((rows_of(plan.query), result.aggregation))
+    def shared(i: int, result: ResultPlan) -> ResultPlan:
+        count = sliced.count((group[i], result.aggregation))
         return replace(result, shared=result.sliced and count > 1)
 
-    return [replace(p, results=tuple(shared(p, result) for result in p.results)) for p in plans]
+    return [
+        replace(plan, group=group[i], results=_with_common([shared(i, r) for r in plan.results]))
+        for i, plan in enumerate(plans)
+    ]
+
+
+def groups_of(queries: Sequence[Query]) -> list[Group]:
+    """The queries that share slices, by their numbers: over the same rows, and as it pays."""
+    alike: dict[Any, dict[int, Slicing]] = {}
+    groups: list[Group] = []
+    for i, query in enumerate(queries):
+        cut = None if query.window.per_row else query.window.slicing()
+        if cut is None:
+            groups.append(Group((i,)))
+        else:
+            alike.setdefault(rows_of(query), {})[i] = cut
+    for cuts in alike.values():
+        groups += woven(list(cuts.values()), list(cuts))
+    return sorted(groups, key=lambda group: group.members)
 
 
 def rows_of(query: Query) -> tuple[Any, ...]:
@@ -173,6 +198,27 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
     if listing is not None or (takes in ("ordered", "ordered pair") and first != "other"):
         return "ranks"
     return "positions" if takes == "any" else "objects"
+
+
+def _with_common(results: Sequence[ResultPlan]) -> tuple[ResultPlan, ...]:
+    """The results of a query, and what kernels over one column find once for several of them."""
+    from windrow.kernels.named import kernel_of
+
+    finds = []
+    for result in results:
+        alone = result.form == "numbers" and not result.shared
+        kernel = kernel_of(result.aggregation) if alone else None
+        finds.append(frozenset(() if kernel is None else kernel.finds))
+    made = []
+    for i, result in enumerate(results):
+        column, common, beside = result.aggregation.columns[:1], set[str](), []
+        for j, other in enumerate(results):
+            both = finds[i] & finds[j]
+            if i != j and both and column and column == other.aggregation.columns[:1]:
+                common |= both
+                beside.append(other.name)
+        made.append(replace(result, common=tuple(sorted(common)), beside=tuple(beside)))
+    return tuple(made)
 
 
 def _compiles(aggregation: Aggregation, kinds: Sequence[Kind]) -> bool:

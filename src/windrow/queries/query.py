@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from windrow.aggregations.base import Aggregation, check_aggregation, fingerprints
 from windrow.errors import InvalidArgument, Unsupported, did_you_mean
@@ -16,6 +16,9 @@ from windrow.queries.syntax import NAME
 from windrow.windows.base import Window, written
 from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
+
+if TYPE_CHECKING:
+    from windrow.windows.sharing import SharedWindows
 
 EMIT = ("rstream", "istream")
 # Of each library of frames: the extra that installs what it needs, and the module that runs it.
@@ -99,6 +102,26 @@ class Query:
 
         return explain(plan_of(self) if frame is None else engine_of(frame).plan(self, frame))
 
+    def stream(self) -> SharedWindows:
+        """The query one event at a time, as `shared(query).stream()`: `push` a row, get results.
+
+        With a `lateness`, values wait for their turn, and those that come after it are dropped
+        and counted in `late`.
+
+        >>> from windrow import Max, sliding
+        >>> peaks = sliding(order_by="t", range="2 s", slide="1 s", lateness="1 s", peak=Max("v"))
+        >>> stream, second = peaks.stream(), 10**9
+        >>> for at, value in ((3, 5), (2, 7), (4, 1), (1, 9)):
+        ...     print(stream.push({"v": value}, at=at * second), stream.late)
+        [] 0
+        [] 0
+        [Answer(query=0, end=3000000000, value={'peak': 7})] 0
+        [] 1
+        """
+        from windrow.queries.shared import Shared
+
+        return Shared((self,)).stream()
+
     def sql(self) -> str:
         """The query as a text of CQL; `windrow.sql` reads it back."""
         from windrow.queries.cql import to_sql
@@ -166,6 +189,7 @@ def sliding(
     slide: Any = None,
     closed: str = "both",
     offset: Any = None,
+    gaps: bool = False,
     lateness: Any = None,
     where: str | None = None,
     having: str | None = None,
@@ -177,7 +201,8 @@ def sliding(
     - `rows=w`: the last w rows; with `slide=s`, a result after every s rows.
     - `range=r`: rows whose `order_by` lies in [t − r, t], t being the current row's; rows of equal
       t see each other. `closed` as in pandas. With `slide=s`, hopping windows [start, start + r)
-      at the multiples of s, shifted by `offset`.
+      at the multiples of s, shifted by `offset`. With `gaps=True` a slide may be larger than the
+      window; rows between windows are then in none. So with `rows`.
     - `delta=d`: the same for an `order_by` of numbers.
     - `until=policy`: the oldest part goes while ``policy(total, old)`` is true.
     - `on=condition`: a window closes at each row that satisfies it.
@@ -201,7 +226,7 @@ def sliding(
     window = window_of(
         "sliding",
         rows=rows, range=range, delta=delta, until=until, on=on,
-        slide=slide, closed=closed, offset=offset,
+        slide=slide, closed=closed, offset=offset, gaps=gaps or None,
     )  # fmt: skip
     order = _names("order_by", order_by)
     if window.measured and not order:

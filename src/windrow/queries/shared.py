@@ -9,6 +9,7 @@ from typing import Any
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.query import Query, engine_of
 from windrow.windows.durations import nanoseconds
+from windrow.windows.edges import SharedPlan
 from windrow.windows.sharing import SharedWindows
 from windrow.windows.sizes import is_number
 
@@ -52,18 +53,29 @@ class Shared:
         return SharedWindows(windows, parts, lateness=_lateness(self.queries))
 
     def explain(self) -> str:
-        """The shared plan, where there is one, and then the plan of each query."""
+        """The shared plans, where there are some, and then the plan of each query."""
         from windrow.queries.explain import explain
         from windrow.queries.plan import plan_of, share
 
-        lines = []
-        try:
-            lines.append(self.stream().explain())
-        except Unsupported as error:
-            lines.append(f"no shared slices: {error}")
+        lines = [self._shared_slices()]
         for i, plan in enumerate(share([plan_of(query) for query in self.queries])):
             lines.append(f"\nquery {i}\n{explain(plan)}")
         return "\n".join(lines)
+
+    def _shared_slices(self) -> str:
+        """Which queries share slices, and what that saves."""
+        from windrow.queries.plan import groups_of
+
+        try:
+            return self.stream().explain()
+        except Unsupported as error:
+            alone = str(error)
+        lines = []
+        for group in (each for each in groups_of(self.queries) if each.why):
+            windows = [self.queries[i].window.slicing() for i in group.members]
+            plan = SharedPlan([cut for cut in windows if cut is not None])
+            lines.append(f"plan of {group}\n{plan.explain()}\n")
+        return "\n".join(lines).rstrip() or f"no shared slices: {alone}"
 
     def __repr__(self) -> str:
         return f"shared({', '.join(map(repr, self.queries))})"

@@ -25,6 +25,7 @@ from windrow.spark.schema import analysed, bound_to, check_together, result_sche
 from windrow.spark.slices import hopping, slices_natively
 from windrow.spark.stream import stream
 from windrow.tables.bind import Bound, warn_of_interpreted
+from windrow.tables.run import told_apart
 
 
 def run(asked: Query | Shared, frame: Any) -> Any:
@@ -39,6 +40,8 @@ def run(asked: Query | Shared, frame: Any) -> Any:
     with analysed(frame):
         bounds, columns, frame = _prepared_all(asked, frame)
         check_together(bounds, frame)
+        for bound in bounds:
+            bound.query.window.check_room()
         schema = result_schema(bounds, frame, columns)
         way, ranges = _chosen(bounds, frame)
         for bound in bounds:
@@ -76,7 +79,7 @@ def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Ranges | No
     ways = {bound.plan.spark for bound in bounds}
     if ways == {"slices"}:
         return "slices", None
-    if ways == {"ranges"} and not frame.isStreaming:
+    if ways == {"ranges"} and not frame.isStreaming and not told_apart(bounds):
         ranges = ranges_of(bounds, frame, _tasks(frame))
         if ranges is not None:
             return "ranges", ranges

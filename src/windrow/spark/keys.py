@@ -19,7 +19,7 @@ from windrow.spark.columns import column
 from windrow.spark.workers import KEPT, Batches, Tables, arrow_result, beside, in_arrow
 from windrow.tables.bind import Bound
 from windrow.tables.filters import satisfies
-from windrow.tables.run import QUERY, with_columns
+from windrow.tables.run import QUERY, told_apart, with_columns
 from windrow.tables.walk import Walk, walk_together
 
 
@@ -30,7 +30,7 @@ def keyed(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
     order = [column(name) for name in query.order_by]
     spread = frame.repartition(*keys) if keys else frame.coalesce(1)
     ready = spread.sortWithinPartitions(*keys, *order)
-    if query.window.per_row and query.emit == "rstream":
+    if query.window.per_row and query.emit == "rstream" and not told_apart(bounds):
         work, filtered = Answered(tuple(bounds)), query.having is not None
         return beside(ready, read(bounds), work, schema, filtered=filtered)
     return in_arrow(ready, Walked(tuple(bounds), arrow_result(schema)), schema)
@@ -84,8 +84,8 @@ class Answered:
 class Walked:
     """What a worker runs over the batches of a partition that is sorted by key and order.
 
-    Of several queries whose results are rows of their own, `QUERY` tells whose each is; what
-    another query would answer is null there.
+    Of several queries with results for other rows, `QUERY` tells whose each is; what another query
+    would answer is null there.
     """
 
     bounds: tuple[Bound, ...]

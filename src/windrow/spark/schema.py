@@ -17,7 +17,7 @@ from windrow.kernels.functions import NotCompilable
 from windrow.queries.query import Query
 from windrow.tables.bind import Bound, bind, compiled_outputs
 from windrow.tables.filters import columns_of
-from windrow.tables.run import QUERY
+from windrow.tables.run import QUERY, told_apart
 from windrow.tables.types import plain
 
 
@@ -131,7 +131,7 @@ def result_schema(bounds: Sequence[Bound], frame: Any, columns: Sequence[str]) -
     Counts, and where windows start and end, are never null, as in Spark.
     """
     own = {field.name: field for field in frame.schema.fields}
-    apart = bool(bounds[0].own_rows) and len(bounds) > 1
+    apart = told_apart(bounds)
     fields = {QUERY: StructField(QUERY, IntegerType(), False)} if apart else {}
     for bound in bounds:
         rides = bound.query.partition_by if bound.own_rows else bound.schema.names
@@ -154,11 +154,14 @@ def check_together(bounds: Sequence[Bound], frame: Any) -> None:
     who = f"shared queries over a {'stream' if frame.isStreaming else 'DataFrame'}"
     if len({(b.query.partition_by, b.query.order_by, b.own_rows) for b in bounds}) > 1:
         raise Unsupported(
-            f"{who} run in one pass, so they need the same partition_by and order_by, and all an "
-            f"answer a row or all hopping windows"
+            f"{who} run in one pass, so they need the same partition_by and order_by, and all "
+            f"hopping windows or none"
         )
-    if not bounds[0].own_rows and any(b.filters or not b.query.window.per_row for b in bounds):
-        raise Unsupported(f"{who} need an answer for every row")
+    if told_apart(bounds) and any(QUERY in bound.output().names for bound in bounds):
+        raise InvalidArgument(
+            f"{who} tell by a column {QUERY!r} whose each result is, and there is another column "
+            f"of that name: rename it"
+        )
     names = [name for b in bounds for name in b.query.parts]
     for name in names:
         if names.count(name) > 1:

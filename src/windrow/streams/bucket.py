@@ -162,15 +162,16 @@ class Bucket:
         found: list[NewResults] = []
         for family, log in zip(self.plan.families, self._logs, strict=False):
             found += family.step(log, ready, now, self.header.done)
-        results = [self._chosen(i, each, now) for i, each in enumerate(found)]
-        if self.plan.own_rows:
-            for i, closed in enumerate(results):
+        made = zip(self.plan.answered, found, strict=True)
+        results = {i: self._chosen(i, each, now) for i, each in made}
+        names = [name for name in self.plan.rows.names if name in self.plan.columns]
+        names = list(self.plan.keys) if self.plan.own_rows else names
+        if self.plan.own_rows or self.plan.told_apart:
+            for i, closed in sorted(results.items()):
                 if closed.rows.size:
-                    table = closed.result(list(self.plan.keys))
-                    outcome.tables.append(self._full(table, query=i))
-        elif any(each.rows.size for each in results):
-            names = [name for name in self.plan.rows.names if name in self.plan.columns]
-            table, *others = [each.result(names) for each in results]
+                    outcome.tables.append(self._full(closed.result(names), query=i))
+        elif any(each.rows.size for each in results.values()):
+            table, *others = [each.result(names) for each in results.values()]
             for other in others:
                 for name in other.column_names[len(names) :]:
                     table = table.append_column(name, other.column(name))
@@ -185,7 +186,7 @@ class Bucket:
             return results.chosen(passing(bound, results))
         return self.plan.latest[i].news(self._latest[i], results, now)
 
-    def _full(self, table: pa.Table, late: bool = False, query: int = 0) -> pa.Table:
+    def _full(self, table: pa.Table, late: bool = False, query: int | None = None) -> pa.Table:
         """Rows with all columns of the result."""
         values: dict[str, Any] = {} if self.plan.late is None else {self.plan.late: late}
         if self.plan.told_apart:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.kernels.routes import trace
+from windrow.queries.plan import groups_of
 from windrow.queries.streaming import Streaming
 from windrow.streams.aggregates import GrowingWindows
 from windrow.streams.chunks import ChunkedWindows
@@ -18,7 +19,7 @@ from windrow.streams.rows import RowWindows
 from windrow.streams.slices import SlicedWindows
 from windrow.streams.step import Gap, nullable
 from windrow.tables.bind import Bound
-from windrow.tables.run import QUERY
+from windrow.tables.run import QUERY, told_apart
 from windrow.windows.base import Kept, written
 
 
@@ -26,8 +27,9 @@ from windrow.windows.base import Kept, written
 class Plan:
     """Queries over one stream of rows.
 
-    Per-row queries put their results beside the rows. Hopping ones give a row for each window, and
-    if there are several, the column `query` tells whose it is.
+    Queries with a result for every row put it beside the row. Hopping ones give a row for each
+    window, and those that count rows the row that closes one; if there are several such, the column
+    `query` tells whose it is.
     """
 
     bounds: tuple[Bound, ...]
@@ -63,7 +65,10 @@ class Plan:
         """What is kept, for queries that keep the same together."""
         if self.own_rows:
             trace(self.bounds[0].query.window, "slices")
-            return [SlicedWindows(self.bounds, self.update)]
+            groups = groups_of([bound.query for bound in self.bounds])
+            if len(groups) == 1:
+                return [self._sliced]
+            return [SlicedWindows([self.bounds[i] for i in g.members], self.update) for g in groups]
         gap = None if self.idle is None or not self.timed else Gap(self.time, self.idle)
         kept: dict[Kept, list[Bound]] = {}
         for bound in self.bounds:
@@ -81,6 +86,12 @@ class Plan:
                 families.append(RowWindows([bound], gap))
         return families
 
+    @cached_property
+    def answered(self) -> list[int]:
+        """The numbers of the queries whose results a step makes, as the families make them."""
+        places = {id(bound): i for i, bound in enumerate(self.bounds)}
+        return [places[id(bound)] for family in self.families for bound in family.bounds]
+
     def _kept(self, bound: Bound) -> Kept:
         """What is kept for a query; how long a key was idle is known of rows only."""
         kept = bound.plan.stream
@@ -96,8 +107,12 @@ class Plan:
     @property
     def at_once(self) -> SlicedWindows | None:
         """The windows with slices if rows need not wait for their turn to enter slices."""
-        (first, *_) = self.families
-        return first if isinstance(first, SlicedWindows) and first.commutative else None
+        return self._sliced if self.own_rows and self._sliced.commutative else None
+
+    @cached_property
+    def _sliced(self) -> SlicedWindows:
+        """All windows with slices: rows are cut where any of them begins or ends."""
+        return SlicedWindows(self.bounds, self.update)
 
     @property
     def presliced(self) -> SlicedWindows | None:
@@ -127,7 +142,7 @@ class Plan:
     @property
     def told_apart(self) -> bool:
         """Whether a column says which query a row of the result is of."""
-        return self.own_rows and len(self.bounds) > 1
+        return told_apart(self.bounds)
 
     def identity(self, buckets: int) -> tuple[bytes, str]:
         """A digest of all that the state depends on, and the same to be read."""

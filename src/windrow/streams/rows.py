@@ -65,13 +65,20 @@ class RowWindows(Family[Log]):
     def live(self, held: pa.Table, done: int | None) -> NDArray[np.bool_]:
         """Which of the rows in the store count: chunks have others too, until they go.
 
-        Those are older than any window reaches, so only a policy must be told.
+        Those are older than any window reaches, so only a policy must be told, and who counts rows:
+        behind one that is gone the numbers go on.
         """
-        if not self._policed:
+        if not (self._policed or self._numbered):
             return np.ones(held.num_rows, np.bool_)
         joined = Joined(self.keys, held, held.slice(0, 0), self.gap)
-        (bound,) = self.bounds
         live = np.empty(joined.size, np.bool_)
+        if self._numbered:
+            gone = np.flatnonzero(np.diff(joined.sorted(NUMBER)) != 1) + 1
+            first = joined.starts[:-1].copy()
+            np.maximum.at(first, np.searchsorted(joined.starts, gone, side="right") - 1, gone)
+            live[joined.order] = joined.from_positions(first, joined.starts)
+            return live
+        (bound,) = self.bounds
         rows = self._rows(bound, joined, None)
         live[joined.order] = self._stays(bound, joined, rows, no_windows(rows))
         return live

@@ -64,10 +64,17 @@ class SlicedWindows(Family[Log]):
 
     def slices(self, rows: pa.Table) -> tuple[pa.Table, NDArray[Any]]:
         """Rows as slices, a row for each key and slice; and the first row of each slice."""
-        at = integers(rows, self._order)
-        starts = np.maximum.reduce([w.slice_starts(at, self._axis) for w in self._windows])
-        rows = rows.append_column(SLICE, pa.array(starts))
+        rows = rows.append_column(SLICE, self._starts(integers(rows, self._order)))
         return states_by_key(self._parts, rows, self.keys, SLICE)
+
+    def _own(self, slices: pa.Table) -> pa.Table:
+        """Slices that may be finer, each with the start of the own one that it is a part of."""
+        starts = self._starts(integers(slices, SLICE))
+        return slices.set_column(slices.column_names.index(SLICE), SLICE, starts)
+
+    def _starts(self, at: NDArray[np.int64]) -> pa.Array:
+        """Where the slice of each time starts."""
+        return pa.array(np.maximum.reduce([w.slice_starts(at, self._axis) for w in self._windows]))
 
     def too_late(self, rows: pa.Table, now: int) -> NDArray[np.bool_]:
         """Which rows lie in no window that is open, and in one that was."""
@@ -90,11 +97,14 @@ class SlicedWindows(Family[Log]):
     def step(self, log: Log, new: pa.Table, now: int | None, done: int | None) -> list[NewResults]:
         """Return the windows that close by `now`, and keep the slices of those that are open.
 
-        Slices come in place of rows if these may be aggregated as they come.
+        Slices come in place of rows if these may be aggregated as they come; they may be finer,
+        cut for windows that are planned apart as well.
         """
         held, stamp = log.rows, now or 0
         now = NEVER if now is None else now
-        new = (new if self.commutative else self.slices(new)[0]).select(held.column_names)
+        new = (self._own(new) if SLICE in new.column_names else self.slices(new)[0]).select(
+            held.column_names
+        )
         touched = np.zeros(held.num_rows, np.bool_)
         if new.num_rows:
             touched = rows_among(held, new, [*self.keys, SLICE])

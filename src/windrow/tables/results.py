@@ -24,6 +24,7 @@ from windrow.aggregations.sums import Sum
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.columns import nanoseconds_of
 from windrow.kernels.interpreted import failing_position
+from windrow.kernels.named import Common
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import trace
 from windrow.queries.plan import ResultPlan
@@ -93,10 +94,14 @@ class SortedColumns:
 
         None if they are no numbers, and nothing can stand for them.
         """
+        as_numbers = self._values.get((text, "number"))
+        if as_numbers is not None:  # they are the same for whoever takes them
+            return as_numbers
         key = text, takes
         if key not in self._values:
             found = numbered(self.array(text), takes)
             if found is not None:
+                key = (text, "number") if found.back is None else key
                 found = replace(found, data=self.laid.sorted(found.data), nulls=self.nulls(text))
             self._values[key] = found
         return self._values[key]
@@ -137,6 +142,7 @@ class WindowResults:
         self.columns, self.laid, self.windows = columns, columns.laid, windows
         self.array, self.values = columns.array, columns.values
         self._call = aggregate
+        self._found: dict[str, Any] = {}  # of a column, what several results want
 
     def result(self, aggregation: Aggregation, kind: pa.DataType | None) -> pa.Array:
         """The results of an aggregation, in the order of the windows."""
@@ -194,7 +200,14 @@ class WindowResults:
             nulls=[v.nulls for v in values],
             threads=self.laid.threads,
             way=plan.route(any(v.nulls is not None for v in values)),
+            common=self._common(plan),
         )
+
+    def _common(self, plan: ResultPlan) -> Common | None:
+        """What the result has in common with others of its column."""
+        if not plan.common:
+            return None
+        return Common(plan.common, self._found.setdefault(plan.aggregation.columns[0], {}))
 
     # -- kinds of results -------------------------------------------------------------------
 

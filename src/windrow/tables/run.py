@@ -36,7 +36,7 @@ from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows, sort_rows
 from windrow.windows.positions import Bounds, Windows
 
-QUERY = "query"  # whose result a row is, where several queries have rows of their own
+QUERY = "query"  # whose result a row is, where several queries have results for other rows
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,11 @@ class TableEngine:
     def plan(self, query: Query, frame: Any) -> Plan:
         """What will run for a query over a frame."""
         return bind(query, self.schema_of(frame)).plan
+
+
+def told_apart(bounds: Sequence[Bound]) -> bool:
+    """Whether `QUERY` tells of which query a row of the result is: some have none for some rows."""
+    return len(bounds) > 1 and any(b.filters or not b.query.window.per_row for b in bounds)
 
 
 def run_queries(
@@ -126,6 +131,7 @@ class _Pool:
 
     def __init__(self, asked: Sequence[tuple[Plan, Windows]]) -> None:
         self._asked = [(plan, windows) for plan, windows in asked if plan.slicing is not None]
+        self._group = {id(windows): plan.group for plan, windows in asked}
         self._made: dict[tuple[Aggregation, int], ResultArray] = {}
 
     def aggregate(
@@ -137,14 +143,21 @@ class _Pool:
         nulls: Any,
         threads: int,
         way: Route,
+        common: Any = None,
     ) -> ResultArray:
         """As `aggregate` of the kernels; the other queries' results are kept for them."""
         key = aggregation, id(windows)
         if key in self._made:
             return self._made.pop(key)
-        others = [w for plan, w in self._asked if aggregation in plan.query.parts.values()]
+        others = [
+            w
+            for plan, w in self._asked
+            if plan.group == self._group[id(windows)] and aggregation in plan.query.parts.values()
+        ]
         if way.name != FLATFIT or not any(w is windows for w in others):
-            return aggregate(aggregation, columns, windows, nulls=nulls, threads=threads, way=way)
+            return aggregate(
+                aggregation, columns, windows, nulls=nulls, threads=threads, way=way, common=common
+            )
         made = aggregate_shared(aggregation, columns, [w.bounds() for w in others], nulls=nulls)
         for each, results in zip(others, made, strict=True):
             self._made[aggregation, id(each)] = results

@@ -81,6 +81,9 @@ class Window:
     def check_axis(self, axis: Axis) -> None:
         """Refuse an order column that the window cannot be measured along."""
 
+    def check_room(self) -> None:
+        """Refuse windows so many of which hold a single row that memory has no room for them."""
+
     # -- how it prints ----------------------------------------------------------------------
 
     def arguments(self) -> dict[str, Any]:
@@ -98,9 +101,13 @@ def written(arguments: Mapping[str, Any]) -> list[str]:
     return [f"{k}={named(v) if callable(v) else repr(v)}" for k, v in arguments.items()]
 
 
-def slide_too_large(slide: Any, argument: str, size: Any) -> InvalidArgument:
-    """The error for windows that leave rows between them out."""
-    return InvalidArgument(
-        f"slide={slide!r} is larger than {argument}={size!r}, so rows between the windows would be "
-        f"lost; take a slide of at most {size!r}"
-    )
+def check_gaps(gaps: Any, slide: Any, large: bool, argument: str, size: Any) -> None:
+    """Refuse a slide that leaves rows between windows out, unless that is asked for."""
+    if not isinstance(gaps, bool):
+        raise InvalidArgument(f"gaps={gaps!r} must be True or False")
+    if large and not gaps:
+        raise InvalidArgument(
+            f"slide={slide!r} is larger than {argument}={size!r}, so rows between the windows "
+            f"would be lost; take a slide of at most {size!r}, or say gaps=True (in CQL: WITH "
+            f"GAPS) if that is meant"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,14 @@ from numpy.typing import NDArray
 from windrow.compiled import compiled, inner
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows.arrays import Positions, in_threads, ordinary, stretches
+from windrow.windows.room import check_room
 
 Array = np.ndarray[Any, Any]
 
 _FIRST = -(2**63)
+_LAST = 2**63 - 1
+# More windows are not counted.
+_MOST = 2**62
 _TOGETHER = 16
 # From here on it is faster to walk.
 _FAR = 64
@@ -222,15 +227,27 @@ def _hop(
     size: Any,
     slide: Any,
     offset: Any,
+    places: int,
+    placed: int,
+    told: int,
+    since: int,
+    open_: int,
+    until: int,
     lo: Array,
     hi: Array,
     opens: Array,
     segment: Array,
 ) -> int:
-    """Return how many windows hold a row, and write them where there is room for them."""
+    """Return how many windows hold a row, and write them where there is room for them.
+
+    Of the segments before `told` those from `since` on are asked for, and of those from `open_` on
+    those up to `until`; of all segments every `places`-th.
+    """
     w = done = 0
-    for s in range(starts.size - 1):
+    for s in range(placed, starts.size - 1, places):
         first = past = starts[s]
+        least = since if s < told else _FIRST
+        most = until if s >= open_ else _LAST
         opening = slide  # the start of the first window that no row has reached
         for i in range(starts[s], starts[s + 1]):
             if i > starts[s] and at[i] < opening:
@@ -240,7 +257,13 @@ def _hop(
                 oldest = max(oldest, done + 1)
             done = newest
             opening = (newest + 1) * slide + offset
+            if oldest > most:
+                break
+            oldest = max(oldest, least)
+            newest = min(newest, most)
             if not lo.size:
+                if newest - oldest >= _MOST - w:
+                    return _MOST
                 w += max(newest - oldest + 1, 0)
                 continue
             for k in range(oldest, newest + 1):
@@ -257,14 +280,40 @@ def _hop(
     return w
 
 
+@dataclass(frozen=True)
+class Asked:
+    """Which hopping windows are asked for, of segments whose rows come bit by bit.
+
+    Windows of the segments from `open` on that end by `now`, and of the segments before `told`
+    that end behind `done`; None: all. Of the segments only every `places`-th, from `placed` on.
+    """
+
+    now: Any = None
+    open: int = 0
+    done: Any = None
+    told: int = 0
+    places: int = 1
+    placed: int = 0
+
+
+EVERY_WINDOW = Asked()
+
+
 def hop_bounds(
-    at: NDArray[Any], starts: Positions, size: Any, slide: Any, offset: Any = 0
+    at: NDArray[Any],
+    starts: Positions,
+    size: Any,
+    slide: Any,
+    offset: Any = 0,
+    asked: Asked = EVERY_WINDOW,
+    named: str = "",
 ) -> tuple[Positions, Positions, NDArray[Any], Positions]:
     """The windows [start, start + size) that hold a row, start = k·slide + offset for a whole k.
 
     Gives the positions [lo, hi) of each window's rows, its start in the type of `at`, and its
     segment, ordered by segment and start. Times are int64 or float64, in order within a segment.
-    O(rows + windows); a row lies in about size / slide of them.
+    O(rows + windows); a row lies in about size / slide of them. Windows that memory has no room
+    for are refused before any is made; `named` says whose they are.
 
     >>> lo, hi, start, segment = hop_bounds(np.array([-1, 3, 9]), np.array([0, 2, 3]), 4, 2)
     >>> start.tolist(), segment.tolist()
@@ -278,12 +327,30 @@ def hop_bounds(
     at, starts = ordinary(at), ordinary(starts)
     if at.size:
         _check_reach(at, size, slide)
-    m, sizes = 0, [at.dtype.type(each) for each in (size, slide, offset % slide)]
-    for _ in range(2):  # the windows are counted, then written
+    kind = at.dtype.type
+    sizes = [kind(each) for each in (size, slide, offset % slide)]
+    told = 0 if asked.done is None else asked.told
+    since = 0 if asked.done is None else _first_behind(kind(asked.done), *sizes)
+    opened = starts.size if asked.now is None else asked.open
+    until = 0 if asked.now is None else _first_behind(kind(asked.now), *sizes) - 1
+    which = asked.places, asked.placed, told, since, opened, until
+    m = 0
+    for written in (False, True):  # the windows are counted, then written
         lo, hi, segment = (np.empty(m, np.int64) for _ in range(3))
         opens = np.empty(m, at.dtype)
-        m = _hop(at, starts, *sizes, lo, hi, opens, segment)
+        m = _hop(at, starts, *sizes, *which, lo, hi, opens, segment)
+        if not written:
+            check_room(m, named or f"range={size}, slide={slide}")
     return lo, hi, opens, segment
+
+
+def _first_behind(t: Any, *sizes: Any) -> int:
+    """The number of the first window that ends behind t."""
+    size, slide, offset = (each.item() for each in sizes)
+    if isinstance(size, int):
+        first = (t.item() - size - offset) // slide + 1
+        return min(max(first, -(2**62)), 2**62)
+    return _around(t.item(), size, slide, offset)[0]
 
 
 def _check_reach(at: NDArray[Any], size: Any, slide: Any) -> None:

@@ -1,4 +1,9 @@
-"""Hopping windows [start, start + size), a start every slide: `range=` with a `slide=`."""
+"""Hopping windows [start, start + size), a start every slide: `range=` with a `slide=`.
+
+range=4, slide=2             ├───────┤       ├───────┤     windows overlap
+                                 ├───────┤       ├───────┤
+range=2, slide=5, gaps=True  ├───┤     ├───┤     ├───┤     rows between them are in none
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.errors import InvalidArgument
-from windrow.windows.base import Kept, slide_too_large
+from windrow.windows.base import Kept, check_gaps, written
+from windrow.windows.room import check_room
 from windrow.windows.sizes import NOW, UNBOUNDED, Axis, in_cql, measure, signed
 from windrow.windows.slicing import Slicing, slices
 from windrow.windows.span import Measured
@@ -28,6 +34,7 @@ class Hopping(Measured):
 
     slide: Any = None
     offset: Any = None
+    gaps: bool = False  # whether the slide may be larger than the size
 
     columns: ClassVar[tuple[str, ...]] = ("window_start", "window_end")
     kept: ClassVar[Kept] = "slices"
@@ -40,31 +47,23 @@ class Hopping(Measured):
             raise InvalidArgument(f"range={self.range!r} goes with neither closed= nor slide=")
         self.check_like("slide", self.slide)
         self.check_like("offset", self.offset)
-        if measure("slide", self.slide) > self.measure():
-            raise slide_too_large(self.slide, self.measured, self.size)
+        large = measure("slide", self.slide) > self.measure()
+        check_gaps(self.gaps, self.slide, large, self.measured, self.size)
         signed("offset", self.offset)
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The windows that hold a row, of rows that have an order."""
-        import numpy as np
-
-        from windrow.windows.bounds import hop_bounds
+        from windrow.windows.bounds import Asked, hop_bounds
         from windrow.windows.positions import PLACED, Bounds, Windows
 
         assert rows.at is not None and rows.axis is not None
         size, slide, offset = self.sizes(rows.axis)
-        lo, hi, opens, stretch = hop_bounds(rows.at, rows.starts, size, slide, offset)
+        placed = PLACED if rows.places > 1 else 0  # some rows have no order
+        asked = Asked(rows.now, rows.open, rows.done, rows.told, rows.places, placed)
+        lo, hi, opens, stretch = hop_bounds(
+            rows.at, rows.starts, size, slide, offset, asked, self._named
+        )
         ends = opens + opens.dtype.type(size)
-        due = []
-        if rows.places > 1:  # some rows have no order
-            due.append(stretch % rows.places == PLACED)
-        if rows.now is not None:
-            due.append((stretch < rows.open) | (ends <= rows.now))
-        if rows.done is not None:
-            due.append((stretch >= rows.told) | (ends > rows.done))
-        if due:
-            chosen = np.logical_and.reduce(due)
-            lo, hi, opens, ends, stretch = (a[chosen] for a in (lo, hi, opens, ends, stretch))
         key = stretch if rows.places == 1 else stretch // rows.places
         return Bounds(Windows(rows.starts, lo=lo, hi=hi), ends=(opens, ends), key=key)
 
@@ -110,6 +109,14 @@ class Hopping(Measured):
         size: int | float = self.sizes(axis)[0]
         return size
 
+    def check_room(self) -> None:
+        size, slide, _ = self._sizes()
+        check_room(int(size / slide), self._named)
+
+    @property
+    def _named(self) -> str:
+        return ", ".join(written(self.arguments()))
+
     def sizes(self, axis: Axis) -> tuple[Any, Any, Any]:
         """Size, slide and offset in the unit of `axis`, which `start_axis` gave."""
         size, slide, offset = (axis.units(each)[0] for each in self._sizes())
@@ -134,11 +141,18 @@ class Hopping(Measured):
 
     def cql(self) -> list[str]:
         words = [f"{self.measured.upper()} {in_cql(self.size)}", f"SLIDE {in_cql(self.slide)}"]
-        return words if self.offset is None else [*words, f"OFFSET {in_cql(self.offset)}"]
+        words += [] if self.offset is None else [f"OFFSET {in_cql(self.offset)}"]
+        return [*words, "WITH GAPS"] if self.gaps else words
 
     def __str__(self) -> str:
         shifted = "" if self.offset is None else f", shifted by {self.offset}"
+        between = "; rows between them are in none" if self._leaves_gaps else ""
         return (
             f"[start, start + {self.size}) for every start that is a multiple of "
-            f"{self.slide}{shifted}"
+            f"{self.slide}{shifted}{between}"
         )
+
+    @property
+    def _leaves_gaps(self) -> bool:
+        size, slide, _ = self._sizes()
+        return slide > size

@@ -29,8 +29,10 @@ KINDS: dict[str, type[Window]] = {
 def window_of(asker: str, closed: str = "both", **arguments: Any) -> Window:
     """The window that arguments of `sliding` ask for; errors begin with `asker`.
 
-    >>> window_of("sliding", rows=3, range=None), window_of("sliding", range=4, slide=2)
-    (Rows(rows=3, slide=None), Hopping(range=4, delta=None, slide=2, offset=None))
+    >>> window_of("sliding", rows=3, range=None)
+    Rows(rows=3, slide=None, gaps=False)
+    >>> window_of("sliding", range=4, slide=2)
+    Hopping(range=4, delta=None, slide=2, offset=None, gaps=False)
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     sizes = [name for name in KINDS if name in given]
@@ -55,10 +57,11 @@ def window_of(asker: str, closed: str = "both", **arguments: Any) -> Window:
                 f"[start, start + {size}), so leave closed= or slide= out"
             )
         return Hopping(**given)
-    offset = given.pop("offset", None)
+    sliding = ("offset",) if "slide" in given else ("offset", "gaps")
+    lost = {name: given.pop(name) for name in sliding if name in given}
     if given.get("rows") == UNBOUNDED:
         given["rows"] = None
     window = kind(**given)
-    if offset is not None:
-        raise InvalidArgument(f"offset={offset!r} goes with slide= only")
+    for name, value in lost.items():
+        raise InvalidArgument(f"{name}={value!r} goes with slide= only")
     return window

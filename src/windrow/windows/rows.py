@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.errors import whole_number
-from windrow.windows.base import Kept, Window, slide_too_large
+from windrow.windows.base import Kept, Window, check_gaps
 from windrow.windows.sizes import UNBOUNDED
 from windrow.windows.slicing import Slicing, slices
 
@@ -21,8 +21,9 @@ class Rows(Window):
 
     rows: int | None
     slide: int | None = None
+    gaps: bool = False  # whether the slide may be larger than the window
 
-    takes: ClassVar[tuple[str, ...]] = ("rows", "slide")
+    takes: ClassVar[tuple[str, ...]] = ("rows", "slide", "gaps")
     counts_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -31,8 +32,8 @@ class Rows(Window):
         if self.slide is None:
             return
         whole_number("slide", self.slide, least=1)
-        if self.rows is not None and self.slide > self.rows:
-            raise slide_too_large(self.slide, "rows", self.rows)
+        large = self.rows is not None and self.slide > self.rows
+        check_gaps(self.gaps, self.slide, large, "rows", self.rows)
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The last rows up to each row, or up to each that completes a slide."""
@@ -84,7 +85,8 @@ class Rows(Window):
 
     def cql(self) -> list[str]:
         size = "UNBOUNDED" if self.rows is None else str(self.rows)
-        return [f"ROWS {size}", *([] if self.slide is None else [f"SLIDE {self.slide}"])]
+        slide = [] if self.slide is None else [f"SLIDE {self.slide}"]
+        return [f"ROWS {size}", *slide, *(["WITH GAPS"] if self.gaps else [])]
 
     def __str__(self) -> str:
         every = "an answer a row" if self.per_row else f"an answer after every {self.slide} rows"

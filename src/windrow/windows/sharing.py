@@ -1,22 +1,15 @@
 """Several windows over one stream: one plan, one set of slices, one FlatFIT (paper 002).
 
-The slices of all queries are cut at the edges of any of them, and each slice is aggregated once:
-
-    (6, 2)     ├───────┼───────┼───────┼───────┤    results at 2, 4, 6, 8 …
-    (8, 4)     ├───────────────┼───────────────┤    answers at    4,    8 …
-    shared     ├── 2 ──┼── 2 ──┼── 2 ──┼── 2 ──┤    (6, 2) over 3 slices, (8, 4) over 4
-
-At each edge the queries that are due are answered from one FlatFIT of the slices, the longest
-window first, since the shorter ones then find its work done.
+At each edge of the plan (`edges`) the queries that are due are answered from one FlatFIT of the
+slices, the longest window first, since the shorter ones then find its work done. Windows that do
+not profit from one plan have several (`weaving`).
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-import math
 import operator
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,114 +19,13 @@ from windrow.aggregations.together import Record
 from windrow.algorithms.base import NOTHING
 from windrow.algorithms.flatfit import FlatFit
 from windrow.errors import InvalidArgument
-from windrow.windows.slicing import Slicing, choose_slicing, slices
+from windrow.windows.edges import Edge, SharedPlan
+from windrow.windows.room import check_room
+from windrow.windows.slicing import Slicing
+from windrow.windows.weaving import Group, woven
 
-
-class Due(NamedTuple):
-    """A result that is due: of which query, and over how many of the newest whole slices."""
-
-    query: int
-    slices: int
-
-
-class Edge(NamedTuple):
-    """A position where a slice ends (`cut`), where queries are due, or both.
-
-    `length` is that of the slice up to here, `held` the number of whole slices that any later
-    result may need. Where a query is due and no slice ends, its window ends with the slice that
-    still grows.
-    """
-
-    at: int
-    length: int
-    cut: bool
-    due: tuple[Due, ...]
-    held: int
-
-
-class SharedPlan:
-    """The slices of several windows (range, slide) or (range, slide, offset), and who is due when.
-
-    >>> plan = SharedPlan([(6, 2), (8, 4)])
-    >>> plan.composite
-    4
-    >>> [(edge.at, edge.due) for edge in plan.steps()]
-    [(2, (Due(query=0, slices=3),)), (4, (Due(query=1, slices=4), Due(query=0, slices=3)))]
-    """
-
-    def __init__(self, windows: Sequence[tuple[int, ...]], strategy: str = "auto") -> None:
-        if not windows:
-            raise InvalidArgument("windows: a shared plan needs at least one (range, slide)")
-        self.queries: tuple[Slicing, ...] = tuple(_slicing(w, strategy) for w in windows)
-        self.composite = math.lcm(*(query.slide for query in self.queries))
-        self.longest = max(query.range for query in self.queries)
-        self._reach = max(self.longest, *(query.slide for query in self.queries))
-        self._by_length = sorted(enumerate(self.queries), key=lambda iq: -iq[1].range)
-
-    def edges(self, after: int = 0) -> Iterator[Edge]:
-        """The edges behind `after`, without end, as if the stream had always been running.
-
-        O(queries) each; the first one costs as much for each slice of the longest window.
-        """
-        latest, at, count = after - self._reach, after, -1
-        numbers: OrderedDict[int, int] = OrderedDict()  # of the cuts that later windows begin at
-        while True:
-            cut = min(query.next_cut(latest) for query in self.queries)
-            here = min(cut, *(query.next_answer(at) for query in self.queries))
-            length = here - latest
-            if here == cut:
-                latest, count = cut, count + 1
-                numbers[cut] = count
-            if here <= after:
-                continue
-            at = here
-            due = tuple(
-                Due(i, count - numbers[at - query.range])
-                for i, query in self._by_length
-                if (at - query.offset) % query.slide == 0
-            )
-            while numbers and next(iter(numbers)) <= at - self.longest:
-                numbers.popitem(last=False)
-            yield Edge(at, length, at == cut, due, max(len(numbers) - 1, 0))
-
-    def steps(self) -> Iterator[Edge]:
-        """The edges of one composite slide; they repeat behind it."""
-        return itertools.takewhile(lambda edge: edge.at <= self.composite, self.edges())
-
-    def explain(self) -> str:
-        """The slices, and what sharing them saves. O(edges of a composite slide).
-
-        >>> print(SharedPlan([(6, 2), (8, 4)]).explain())
-        2 windows share 2 slices in each 4 positions, where alone they have 3
-        range 6, slide 2: panes, the range is a multiple of the slide: one slice a slide
-        range 8, slide 4: panes, the range is a multiple of the slide: one slice a slide
-        at most 4 slices are held, by flatfit: answers reuse longer ones' work
-        """
-        shared = most = 0
-        for edge in self.steps():
-            shared += edge.cut
-            most = max(most, edge.held, *(due.slices for due in edge.due))
-        alone = sum(q.slices_per_slide * (self.composite // q.slide) for q in self.queries)
-        cut = f"{shared} slices in each {self.composite} positions, where alone they have {alone}"
-        lines = [f"{len(self.queries)} windows share {cut}"]
-        for query in self.queries:
-            auto, why = choose_slicing(query.range, query.slide)
-            why = why if query.strategy == auto else "as it was asked for"
-            lines.append(f"range {query.range}, slide {query.slide}: {query.strategy}, {why}")
-        lines.append(f"at most {most} slices are held, by flatfit: answers reuse longer ones' work")
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return f"SharedPlan({[(q.range, q.slide, q.offset) for q in self.queries]})"
-
-
-def _slicing(window: tuple[int, ...], strategy: str) -> Slicing:
-    if not isinstance(window, tuple) or len(window) not in (2, 3):
-        raise InvalidArgument(
-            f"windows: {window!r} is not (range, slide) or (range, slide, offset)"
-        )
-    range, slide, *offset = window
-    return slices(range, slide, strategy, *offset)
+# Up to so many results of a query at a time, nobody asks whether there is room for them.
+_MANY = 1 << 20
 
 
 class Answer(NamedTuple):
@@ -149,7 +41,8 @@ class SharedWindows:
 
     Each window has an aggregation, or named ones; one given for all is shared by all. Positions
     are the numbers of the values, or the times that come with them as whole numbers (nanoseconds,
-    say); windows that no value lies in are left out.
+    say); windows that no value lies in are left out. Windows that do not profit from one plan are
+    planned apart (`groups`).
 
     With `lateness`, a value waits until the newest time is so much later, and enters in its turn;
     one that comes after its turn is dropped, and counted in `late`.
@@ -175,16 +68,16 @@ class SharedWindows:
     ) -> None:
         self.late = 0  # how many values came too late and were dropped
         self._lateness = lateness
-        self._waiting: list[tuple[int, int, Any, State]] = []  # by time, then as they came
+        self._waiting: list[tuple[int, int, Any, list[State]]] = []  # by time, then as they came
         self._came = itertools.count()
         self._latest: int | None = None  # the newest time that came
-        self.plan = SharedPlan(windows, strategy)
-        self._places, asked = _places(aggregations, len(self.plan.queries))
-        self.partials = SharedStates(*asked)
-        self._slices = Slices(self.partials)
-        self._growing: State = NOTHING
-        self._edges: Iterator[Edge] | None = None
-        self._edge: Edge
+        plan = SharedPlan(windows, strategy)
+        wanted = _wanted(aggregations, len(plan.queries))
+        self._queries = plan.queries
+        self._many = _MANY * min(query.slide for query in plan.queries)
+        self.groups = [SharedSlices(group, plan.queries, wanted) for group in woven(plan.queries)]
+        self._begun = False
+        self._due = 0  # the first edge behind the position
         self._position = 0  # up to here everything is answered
         self._newest = 0  # where the newest value lies
         self._timed: bool | None = None
@@ -202,8 +95,8 @@ class SharedWindows:
         if self._lateness is not None:
             return self._push_late(value, at)
         place = self._time(at) if timed else self._position
-        families = self._slices.fitting(value, self._growing)
-        return self._moved(place, timed, self.partials.lift(value), families)
+        families = [group.fitting(value) for group in self.groups]
+        return self._moved(place, timed, self._lifted(value), families)
 
     def advance(self, to: int) -> list[Answer]:
         """The answers up to the time `to`: no value before it will come."""
@@ -220,47 +113,60 @@ class SharedWindows:
         assert self._lateness is not None
         self._check_whole()
         place = _whole(at)
-        if self._edges is not None and place < self._position:
+        if self._begun and place < self._position:
             self.late += 1
             return []
-        turn = (place, next(self._came), value, self.partials.lift(value))
-        heapq.heappush(self._waiting, turn)
+        heapq.heappush(self._waiting, (place, next(self._came), value, self._lifted(value)))
         self._latest = place if self._latest is None else max(self._latest, place)
         return self._released(self._latest - self._lateness)
 
     def _released(self, to: int) -> list[Answer]:
         """Let the values up to `to` enter, in the order of their times, and answer up to there."""
         self._check_whole()
-        to = to if self._edges is None else max(to, self._position)
+        to = max(to, self._position) if self._begun else to
         answers: list[Answer] = []
         self._broken = True  # unless all of it is done
         while self._waiting and self._waiting[0][0] <= to:
-            place, _, value, state = heapq.heappop(self._waiting)
-            families = self._slices.fitting(value, self._growing)
+            self._check_room(self._waiting[0][0])
+            place, _, value, states = heapq.heappop(self._waiting)
+            families = [group.fitting(value) for group in self.groups]
             self._broken = False
-            answers += self._moved(place, True, state, families)
+            answers += self._moved(place, True, states, families)
             self._broken = True
+        self._check_room(to)
         self._broken = False
         return answers + self._moved(to, timed=True)
+
+    def _lifted(self, value: Any) -> list[State]:
+        return [group.partials.lift(value) for group in self.groups]
 
     def _check_whole(self) -> None:
         if self._broken:
             raise InvalidArgument("an earlier push failed half-way; start again with a new one")
 
     def _moved(
-        self, place: int, timed: bool, state: State = NOTHING, families: Any = None
+        self,
+        place: int,
+        timed: bool,
+        states: Sequence[State] = (),
+        families: Sequence[Any] = (),
     ) -> list[Answer]:
         """Answer up to `place` and add the value there, if there is one."""
         self._check_whole()
         self._timed = timed
-        if self._edges is None:
-            self._begin(place)
+        if not self._begun:
+            for group in self.groups:
+                group.begin(place)
+            self._begun = True
+            self._due = min(group.due for group in self.groups)
+        if place - self._position > self._many:
+            self._check_room(place)
         self._broken = True
         answers = self._until(place)
-        if state is not NOTHING:
-            self._growing = self._slices.plus(self._growing, state)
+        if states:
+            for group, state, family in zip(self.groups, states, families, strict=True):
+                group.add(state, family)
             self._newest = place
-            self._slices.families = families
             if not timed:
                 answers = self._until(place + 1)
         self._broken = False
@@ -268,30 +174,114 @@ class SharedWindows:
 
     def _time(self, at: Any) -> int:
         place = _whole(at)
-        if self._edges is not None and place < self._position:
+        if self._begun and place < self._position:
             raise InvalidArgument(
                 f"at={at} lies before {self._position}, which is answered already"
             )
         return place
 
-    def _begin(self, place: int) -> None:
+    def _until(self, position: int) -> list[Answer]:
+        """Pass all edges up to `position`."""
+        self._position = position
+        if position < self._due:
+            return []
+        answers: list[Answer] = []
+        for group in self.groups:
+            answers += group.until(position, self._newest)
+        if len(self.groups) > 1:
+            answers.sort(key=lambda each: (each.end, -self._queries[each.query].range))
+        self._due = min(group.due for group in self.groups)
+        return answers
+
+    def _check_room(self, position: int) -> None:
+        """Refuse more results up to `position` than memory has room for."""
+        if position - self._position <= self._many or all(group.empty for group in self.groups):
+            return
+        longest = max(query.range for query in self._queries)
+        last = min(position, self._newest + longest)
+        due = sum(
+            max(0, (last - q.offset) // q.slide - (self._position - q.offset) // q.slide)
+            for q in self._queries
+        )
+        check_room(due, f"moving from {self._position} to {position}")
+
+    def explain(self) -> str:
+        """The plans, and the states that the aggregations share."""
+        if len(self.groups) == 1:
+            return self.groups[0].explain()
+        said = [f"{len(self._queries)} windows in {len(self.groups)} plans, as they profit from it"]
+        for group in self.groups:
+            said.append(f"\nplan of {group.group}\n{group.explain()}")
+        return "\n".join(said)
+
+    def __repr__(self) -> str:
+        held = ", ".join(f"{group.partials!r}, {len(group)} slice(s)" for group in self.groups)
+        return f"<shared windows of {held}>"
+
+    def _check(self) -> None:
+        for group in self.groups:
+            group._check(self._position, self._begun)
+
+
+class SharedSlices:
+    """The slices of a group of windows with one plan, and what of them is due.
+
+    `queries` are all windows, and `wanted` has the aggregations of each: one, or several by names.
+    """
+
+    def __init__(
+        self,
+        group: Group,
+        queries: Sequence[Slicing],
+        wanted: Sequence[Aggregation | Mapping[str, Aggregation]],
+    ) -> None:
+        self.group, self.members = group, group.members
+        self.plan = SharedPlan([queries[i] for i in self.members])
+        self._places, asked = _places([wanted[i] for i in self.members])
+        self.partials = SharedStates(*asked)
+        self._slices = Slices(self.partials)
+        self._growing: State = NOTHING
+        self._edges: Iterator[Edge]
+        self._edge: Edge
+
+    def __len__(self) -> int:
+        return len(self._slices)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no slice is held, not even one that grows."""
+        return self._growing is NOTHING and not len(self._slices)
+
+    @property
+    def due(self) -> int:
+        """Where the next edge lies."""
+        return self._edge.at
+
+    def fitting(self, value: Any) -> Any:
+        """The families once `value` is in; an error if it does not fit to what is held."""
+        return self._slices.fitting(value, self._growing)
+
+    def begin(self, place: int) -> None:
         """Let the slices begin at `place`: no value lies before."""
         self._slices.keep(0)
         self._growing = NOTHING
-        self._edges = self.plan.edges(after=place)
+        self._edges = self.plan.edges(after=place, begun=True)
         self._edge = next(self._edges)
 
-    def _until(self, position: int) -> list[Answer]:
-        """Pass all edges up to `position`."""
-        assert self._edges is not None
+    def add(self, state: State, families: Any) -> None:
+        """Add a value to the slice that grows."""
+        self._growing = self._slices.plus(self._growing, state)
+        self._slices.families = families
+
+    def until(self, position: int, newest: int) -> list[Answer]:
+        """Pass all edges up to `position`; the newest value lies at `newest`."""
         answers: list[Answer] = []
         while self._edge.at <= position:
-            if self._edge.at - self.plan.longest > self._newest:  # all that is left is a gap
-                self._begin(position)
+            if self._edge.at - self.plan.longest > newest:  # all that is left is a gap
+                self.begin(position)
                 break
             answers += self._answers(self._edge)
             self._edge = next(self._edges)
-        self._position = position
         return answers
 
     def _answers(self, edge: Edge) -> list[Answer]:
@@ -302,7 +292,7 @@ class SharedWindows:
         for query, count in edge.due:
             state = self._slices.plus(self._slices.newest(count), self._growing)
             if state is not NOTHING:
-                answers.append(Answer(query, edge.at, self._result(query, state)))
+                answers.append(Answer(self.members[query], edge.at, self._result(query, state)))
         self._slices.keep(edge.held)
         return answers
 
@@ -317,12 +307,9 @@ class SharedWindows:
         kept = ", ".join(map(repr, self.partials.parts.values()))
         return f"{self.plan.explain()}\neach slice keeps the state of {kept}"
 
-    def __repr__(self) -> str:
-        return f"<shared windows of {self.partials!r}, {len(self._slices)} slice(s)>"
-
-    def _check(self) -> None:
+    def _check(self, position: int, begun: bool) -> None:
         self._slices._check()
-        assert self._edges is None or self._edge.at > self._position
+        assert not begun or self._edge.at > position
 
 
 class Slices(FlatFit):
@@ -384,8 +371,8 @@ def _whole(at: Any) -> int:
         raise InvalidArgument(f"at must be a whole number, got {at!r}") from None
 
 
-def _places(aggregations: Any, count: int) -> tuple[list[int | dict[str, int]], list[Aggregation]]:
-    """All aggregations that the queries ask for, and each query's among them, by names if any."""
+def _wanted(aggregations: Any, count: int) -> list[Any]:
+    """The aggregations of each window: one, or several by their names."""
     if isinstance(aggregations, Aggregation | Mapping):
         aggregations = [aggregations] * count
     if len(aggregations) != count:
@@ -393,10 +380,14 @@ def _places(aggregations: Any, count: int) -> tuple[list[int | dict[str, int]], 
             f"aggregations: {len(aggregations)} for {count} windows; give one for each, or one "
             f"for all"
         )
+    return [getattr(wanted, "parts", None) or wanted for wanted in aggregations]
+
+
+def _places(wanted: Sequence[Any]) -> tuple[list[int | dict[str, int]], list[Aggregation]]:
+    """All aggregations that the queries ask for, and each query's among them, by names if any."""
     asked: list[Aggregation] = []
     places: list[int | dict[str, int]] = []
-    for wanted in aggregations:
-        parts = getattr(wanted, "parts", None) or wanted
+    for parts in wanted:
         if isinstance(parts, Mapping):
             places.append({name: len(asked) + i for i, name in enumerate(parts)})
             asked += parts.values()

@@ -73,6 +73,18 @@ class Slicing:
         """How many slices end, and so how many partials are computed, in a slide. O(1)."""
         return len(self.edges)
 
+    @property
+    def progressions(self) -> list[tuple[int, int]]:
+        """Where slices end, as progressions: a position, and the distance to the next. O(1).
+
+        >>> slices(5, 3, "panes").progressions, slices(5, 3, "pairs", offset=1).progressions
+        ([(0, 1)], [(2, 3), (1, 3)])
+        """
+        if self.strategy == "panes":
+            length = math.gcd(self.range, self.slide)
+            return [(self.offset % length, length)]
+        return [((self.offset + edge) % self.slide, self.slide) for edge in self.edges]
+
     def next_cut(self, position: int) -> int:
         """The first end of a slice after `position`. O(log slices_per_slide).
 

@@ -74,7 +74,7 @@ class Span(Measured):
 
     closed: str = "both"
 
-    takes: ClassVar[tuple[str, ...]] = ("range", "delta", "closed", "slide", "offset")
+    takes: ClassVar[tuple[str, ...]] = ("range", "delta", "closed", "slide", "offset", "gaps")
 
     def __post_init__(self) -> None:
         if self.closed not in CLOSED:

@@ -3,7 +3,8 @@
     [ PARTITION BY a, b   ORDER BY ts   RANGE 24 HOURS   SLIDE 1 MINUTE   OFFSET 15 SECONDS ]
       ROWS n | ROWS UNBOUNDED             CLOSED LEFT | RIGHT | BOTH | NEITHER
       RANGE size | RANGE UNBOUNDED        LATENESS interval
-      DELTA number | UNBOUNDED | NOW      ON condition   (to the end of the bracket)
+      DELTA number | UNBOUNDED | NOW      WITH GAPS      (a SLIDE larger than the window)
+                                          ON condition   (to the end of the bracket)
 
 The clauses come in any order. A size is a number, or an interval as people write it.
 """
@@ -19,7 +20,6 @@ import lark
 
 from windrow.errors import QuerySyntaxError, did_you_mean
 from windrow.queries.cql.errors import wrong
-from windrow.windows.sizes import NOW, UNBOUNDED
 
 _GRAMMAR = r"""
 bracket: clause+
@@ -34,6 +34,7 @@ bracket: clause+
        | _OFFSET size            -> offset
        | _CLOSED SIDE            -> closed
        | _LATENESS size          -> lateness
+       | _WITH GAPS              -> gaps
        | _ON CONDITION           -> on
 names: NAME ("," NAME)*
 ?rows: size | UNBOUNDED
@@ -55,8 +56,9 @@ SIGN: "-"
 _SIZES = ("rows", "range", "delta", "unbounded", "now", "on")
 _WORDS = (
     *("PARTITION BY", "ORDER BY", "ROWS", "RANGE", "DELTA", "UNBOUNDED", "NOW", "ON"),
-    *("SLIDE", "OFFSET", "CLOSED", "LATENESS"),
+    *("SLIDE", "OFFSET", "CLOSED", "LATENESS", "WITH GAPS"),
 )
+_KEPT = ("UNBOUNDED", "NOW", "GAPS")  # the words that are values
 _FORMS = "a window is written [RANGE 1 HOUR], [ROWS 100 SLIDE 10], [PARTITION BY a RANGE 1 DAY]"
 
 
@@ -99,8 +101,8 @@ def read(text: str, start: int, stop: int) -> dict[str, Clause]:
 def _parser() -> lark.Lark:
     keywords = "|".join(words.split()[0] for words in _WORDS)
     grammar = _GRAMMAR.replace("KEYWORDS", keywords)
-    for word in (*keywords.split("|"), "BY", "INTERVAL"):
-        silent = "" if word.lower() in (UNBOUNDED, NOW) else "_"  # lark leaves such words out
+    for word in (*keywords.split("|"), "BY", "INTERVAL", "GAPS"):
+        silent = "" if word in _KEPT else "_"  # lark leaves such words out
         grammar += f"{silent}{word}: /{word}\\b/i\n"
     return lark.Lark(grammar, start="bracket", parser="lalr", propagate_positions=True)
 
@@ -116,6 +118,8 @@ def _value(node: Any, text: str, at: tuple[int, int]) -> Any:
         condition = node.children[0]
         return at[1] - len(condition), at[1]
     (value,) = node.children
+    if node.data == "gaps":
+        return True
     return str(value).lower() if isinstance(value, lark.Token) else _size(value, text, at)
 
 

@@ -30,6 +30,7 @@ from windrow.windows.base import Window
 from windrow.windows.kinds import window_of
 from windrow.windows.sizes import NOW, UNBOUNDED
 
+_BESIDE = ("slide", "offset", "closed", "gaps")  # what a window may say besides its size
 _UNDERSTOOD = ("expressions", "from_", "where", "group", "having")
 
 
@@ -112,9 +113,9 @@ class _Compiler:
 
     def _window(self) -> Window:
         said = self.said
-        beside = {name: said[name] for name in ("slide", "offset", "closed") if name in said}
+        beside = {name: said[name] for name in _BESIDE if name in said}
         counts = "rows" in said or (UNBOUNDED in said and len(self.order) != 1)
-        takes = () if "on" in said else ("slide",) if counts else tuple(beside)
+        takes = () if "on" in said else ("slide", "gaps") if counts else tuple(beside)
         for name in beside:
             if name not in takes:
                 place = self.parts.window[name].place
