@@ -132,6 +132,12 @@ def test_the_loop_makes_three_combinations_a_row(w: int) -> None:
         counted[threading.get_ident()] += 1
         return max(a, b)
 
+    def claimed(progress: list[int], i: int, number: int) -> bool:
+        with lock:
+            progress[i] += (free := progress[i] == number)
+        return free
+
+    lock = threading.Lock()
     functions = {
         "window": lambda r, row, w, lo, hi: (max(0, r + 1 - w), r + 1),
         "lift": lambda columns, nulls, j, position, into: columns[0][j],
@@ -143,6 +149,7 @@ def test_the_loop_makes_three_combinations_a_row(w: int) -> None:
         "emit": lambda out, valid, i, state: out.append(state),
         "published": lambda progress, i: progress[i],
         "publish": list.__setitem__,
+        "claimed": claimed,
         "let_others_run": lambda: time.sleep(0),
     }
     loop = dict(vars(pba_loop))
@@ -151,7 +158,7 @@ def test_the_loop_makes_three_combinations_a_row(w: int) -> None:
             loop[each.__name__] = FunctionType(each.__code__, loop, each.__name__)
     loop |= functions
     values = np.random.default_rng(w).integers(0, 10**6, 4 * w + 50)
-    progress, cursors = [0] * 32, [0] * 16
+    progress, cursors = [0] * 40, [0] * 16
     cursors[2], cursors[pba_loop.HELPED] = w, 1
     cursors[pba_loop.EDGE] = cursors[pba_loop.STEP] = Cuts.by_rows(w).step
     buffers = [[0] * w, [0] * 4, progress, np.empty(0, np.int64)]
@@ -164,6 +171,8 @@ def test_the_loop_makes_three_combinations_a_row(w: int) -> None:
         before = counted[threading.get_ident()]
         loop["run"](r, r + 1, 0, w, 0, 0, (values,), 0, cursors, *buffers, out, [])
         costs.append(counted[threading.get_ident()] - before)
+        while progress[pba_loop.DONE] < progress[pba_loop.JOBS]:
+            time.sleep(0)  # or the caller does what is not yet begun
     progress[pba_loop.OVER] = 1
     second.join(30)
     assert out == rolling(values, Max(), rows=w).tolist()
@@ -188,11 +197,17 @@ def test_what_the_second_thread_raises_is_raised(helpers: list[Any]) -> None:
     )
     values = np.full(9000, 100)
     values[[0, 700]] = 5000, 700  # 700 is 7 times what is behind it, but not what is before
-    for sizes in ((9000,), (1000,)):
-        helpers.clear()
-        with pytest.raises(ZeroDivisionError):
-            in_batches(values, sizes, aggregation=largest, rows=3000, algorithm="pba")
-        assert [type(helper.exception()) for helper in helpers] == [ZeroDivisionError]
+    options: dict[str, Any] = {"aggregation": largest, "rows": 3000, "algorithm": "pba"}
+    with pytest.raises(ZeroDivisionError):
+        rolling(values, **options)
+    helpers.clear()
+    state = RollingState()
+    for a in (0, 1000):
+        rolling(values[a : a + 1000], state=state, **options)
+    (helper,) = helpers
+    assert isinstance(helper.exception(), ZeroDivisionError)
+    with pytest.raises(ZeroDivisionError):
+        rolling(values[2000:3000], state=state, **options)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -15,44 +15,30 @@ joined with the middle (those from `joined` on), and one ⊕ is left.
 The jobs are numbered, and done in order by the same function in a second thread, with
 cursors[HELPS]. The two tell each other in `progress` how far they are:
 
-    progress[JOBS]   how many jobs there are so far      progress[LISTED …]   what they are
-    progress[DONE]   how many of them are done           progress[OVER]       no more will come
+    progress[JOBS]   how many jobs there are so far     progress[LISTED …]   what they are
+    progress[TAKEN]  how many are begun, by either      progress[DONE]       how many the second did
+    progress[OVER]   no more will come
+
+A job that is needed before the second thread has begun it is taken from it: lcs are computed then,
+and what would be joined is left as it is. So the caller waits for nothing but work that is going on.
 
 Without a second thread (unless cursors[HELPED]), and of short chunks, the caller's does the passes.
 """
 
-from windrow.kernels.atomics import let_others_run, publish, published
+from windrow.kernels.atomics import claimed, let_others_run, publish, published
 from windrow.kernels.loops.protocol import *
 
 STATES = {"ring": (1, 0), "spare": (0, 4)}
-INDICES = {"progress": (0, 32), "edges": (0, 0)}  # the edges are the caller's
+INDICES = {"progress": (0, 40), "edges": (0, 0)}  # the edges are the caller's
 ROUNDED = False
 
 FRONT, LAST, OPENED, JOINED, EDGE, STEP, HELPS, HELPED = 3, 4, 5, 6, 8, 9, 10, 11  # cursors
 WANTED, JOIN = 12, 13  # the jobs to wait for: the older closed chunk's, and the front's (0: none)
-JOBS, OVER, DONE, LISTED = 0, 1, 8, 16  # in progress, what each thread writes in a line of its own
+JOBS, OVER, MINE, DONE, TAKEN, LISTED = 0, 1, 2, 8, 16, 24  # in progress, in lines apart
 CSA, MIDDLE, CHUNK, RESULT = 0, 1, 2, 3  # in spare; CHUNK is the aggregate of the last closed one
 FEW = 512  # slices that are not worth another thread
 PATIENCE = 4095  # how often to look before the processor is given away (a power of two less one)
 NEVER = 1 << 62
-
-
-@inner
-def wait_for(progress, jobs):
-    waited = 0
-    while published(progress, DONE) < jobs:
-        waited += 1
-        if waited & PATIENCE == 0:
-            let_others_run()
-
-
-@inner
-def add_job(progress, begin, end, joins):
-    number = progress[JOBS]
-    wait_for(progress, number - 3)
-    at = LISTED + 4 * (number & 3)
-    progress[at], progress[at + 1], progress[at + 2] = begin, end, joins
-    publish(progress, JOBS, number + 1)
 
 
 @inner
@@ -78,19 +64,63 @@ def join_all(ring, capacity, begin, end, newer):
 
 
 @inner
+def is_join(progress, number):
+    return progress[LISTED + 4 * (number & 3) + 2] != 0
+
+
+@inner
+def compute_lcs(ring, capacity, progress, number):
+    at = LISTED + 4 * (number & 3)
+    to_lcs(ring, capacity, progress[at], progress[at + 1])
+
+
+@inner
+def wait_for(ring, capacity, progress, jobs):
+    """Return when the first `jobs` jobs are done or dropped; whether one that joins was dropped."""
+    dropped = False
+    number = published(progress, TAKEN)
+    while number < jobs:
+        if claimed(progress, TAKEN, number):
+            progress[MINE] += 1
+            if is_join(progress, number):
+                dropped = True
+            else:
+                compute_lcs(ring, capacity, progress, number)
+        number = published(progress, TAKEN)
+    theirs = number - progress[MINE]
+    waited = 0
+    while published(progress, DONE) < theirs:
+        waited += 1
+        if waited & PATIENCE == 0:
+            let_others_run()
+    return dropped
+
+
+@inner
+def add_job(ring, capacity, progress, begin, end, joins):
+    number = progress[JOBS]
+    wait_for(ring, capacity, progress, number - 3)
+    at = LISTED + 4 * (number & 3)
+    progress[at], progress[at + 1], progress[at + 2] = begin, end, joins
+    publish(progress, JOBS, number + 1)
+
+
+@inner
 def do_jobs(ring, spare, progress, capacity):
-    """Do all jobs until no more will come."""
-    number, waited = progress[DONE], 0
+    """Do all jobs that are not taken until no more will come."""
+    done, waited = progress[DONE], 0
     while True:
         over = published(progress, OVER)
+        number = published(progress, TAKEN)
         if number < published(progress, JOBS):
-            at = LISTED + 4 * (number & 3)
-            if progress[at + 2]:
-                join_all(ring, capacity, progress[at], progress[at + 1], load(spare, MIDDLE))
-            else:
-                to_lcs(ring, capacity, progress[at], progress[at + 1])
-            number += 1
-            publish(progress, DONE, number)
+            if claimed(progress, TAKEN, number):
+                if is_join(progress, number):
+                    at = LISTED + 4 * (number & 3)
+                    join_all(ring, capacity, progress[at], progress[at + 1], load(spare, MIDDLE))
+                else:
+                    compute_lcs(ring, capacity, progress, number)
+                done += 1
+                publish(progress, DONE, done)
         elif over:
             break
         else:
@@ -116,24 +146,26 @@ def run(
         edge = edges[turn] if turn < edges.size else NEVER
     oldest_place, place = head % capacity, end % capacity
     csa, middle = load(spare, CSA), load(spare, MIDDLE)
-    for r in range(row, stop):
+    r = row
+    while r < stop:
         first, past = window(r, row, w, lo, hi)
         oldest_place += first - head
         if oldest_place >= capacity:
             oldest_place -= capacity
         head = first
         if join and head >= joined:
-            wait_for(progress, join)
+            if wait_for(ring, capacity, progress, join):
+                joined = front
             join = 0
         if head > front:
             if head <= last:
-                wait_for(progress, wanted)
+                wait_for(ring, capacity, progress, wanted)
                 front = last
             elif head < opened:
-                wait_for(progress, progress[JOBS])
+                wait_for(ring, capacity, progress, progress[JOBS])
                 front = last = opened
             else:
-                wait_for(progress, progress[JOBS])
+                wait_for(ring, capacity, progress, progress[JOBS])
                 if opened < head < end:  # far into the open chunk: nobody has its lcs
                     to_lcs(ring, capacity, head, end)
                     opened = end
@@ -160,10 +192,10 @@ def run(
                     shared = cursors[HELPED] != 0 and opened - last >= FEW
                     if shared and front - head >= FEW:
                         joined = head + 1 + (front - head) // 4
-                        add_job(progress, joined, front, 1)
+                        add_job(ring, capacity, progress, joined, front, 1)
                         join = progress[JOBS]
                     if shared:
-                        add_job(progress, last + 1, opened, 0)
+                        add_job(ring, capacity, progress, last + 1, opened, 0)
                     elif opened - last > 2:
                         to_lcs(ring, capacity, last + 1, opened)
                 while edge <= end:
@@ -188,6 +220,25 @@ def run(
         emit_both(
             out, valid, r - row, oldest, csa, head < opened, opened < end, slot(spare, RESULT)
         )
+        r += 1
+        if w == 0 or head >= front:
+            continue
+        # rows that cross nothing, nor the end of the ring
+        parts = 3 if head < joined and front < opened else 2
+        quiet = min((joined if parts == 3 else front) - head - 1, edge - end, stop - r)
+        quiet = min(quiet, capacity - place, capacity - oldest_place - 1)
+        for i in range(quiet):
+            state = lift(columns, nulls, end - base + i, end + i, slot(ring, place + i))
+            keep(ring, place + i, state)
+            csa = combine(csa, state, slot(spare, CSA))
+            oldest = load(ring, oldest_place + 1 + i)
+            if parts == 3:
+                oldest = combine(oldest, middle, slot(spare, RESULT))
+            emit(out, valid, r - row + i, combine(oldest, csa, slot(spare, RESULT)))
+        if quiet > 0:
+            keep(spare, CSA, csa)
+            r, head, end = r + quiet, head + quiet, end + quiet
+            place, oldest_place = (place + quiet) % capacity, oldest_place + quiet
     cursors[0], cursors[1] = head, end
     cursors[FRONT], cursors[LAST], cursors[OPENED] = front, last, opened
     cursors[JOINED], cursors[WANTED], cursors[JOIN], cursors[EDGE] = joined, wanted, join, edge
