@@ -171,7 +171,7 @@ def test_the_loop_makes_three_combinations_a_row(w: int) -> None:
         before = counted[threading.get_ident()]
         loop["run"](r, r + 1, 0, w, 0, 0, (values,), 0, cursors, *buffers, out, [])
         costs.append(counted[threading.get_ident()] - before)
-        while progress[pba_loop.DONE] < progress[pba_loop.JOBS]:
+        while progress[pba_loop.DONE] + progress[pba_loop.MINE] < progress[pba_loop.JOBS]:
             time.sleep(0)  # or the caller does what is not yet begun
     progress[pba_loop.OVER] = 1
     second.join(30)

@@ -140,6 +140,7 @@ def kernel(
             f"inner = njit(error_model={error_model!r}, **{INNER})",
             monoid.source,
             f"COMMUTATIVE = {commutative}",
+            f"BY_ROWS = {bounds == 'rows'}",
             _function("window(r, row, w, lo, hi)", *_BOUNDS[bounds]),
             *functions,
             *(f"@inner\n{inspect.getsource(function)}" for function in protocol.SHARED),

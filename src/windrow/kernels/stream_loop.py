@@ -379,7 +379,7 @@ class Pba(Loop):
         super().__init__(*arguments)
         self.cuts = cuts
         self.cursors[pba.EDGE], self.cursors[pba.STEP] = cuts.first, cuts.step
-        self.stretch: NDArray[Any] | None = None  # of time, that the newest value lies in
+        self.newest: NDArray[Any] | None = None  # time so far
         self.edges = NO_BOUNDS  # boundaries from the end of the window on
         self.helper: Future[None] | None = None
 
@@ -409,17 +409,20 @@ class Pba(Loop):
 
     def _find_edges(self, batch: Batch) -> None:
         """Note where the values of this batch begin another stretch of time."""
-        if batch.at is None or self.cuts.span is None or not batch.at.size:
+        span, at = self.cuts.span, batch.at
+        if at is None or span is None or not at.size:
             return
-        if batch.at.dtype == np.float64:
-            with np.errstate(over="ignore"):
-                stretches = np.floor(batch.at / self.cuts.span)
+        before = at[:1] if self.newest is None else self.newest
+        self.newest = at[-1:].copy()
+        if isinstance(span, int) and (int(at[-1]) - int(before[0])) // span < at.size // 8:
+            borders = np.arange(before[0] // span + 1, at[-1] // span + 1) * span
+            found = np.unique(np.searchsorted(at, borders))
         else:
-            stretches = batch.at // self.cuts.span
-        before = stretches[:1] if self.stretch is None else self.stretch
-        changes = stretches != np.concatenate([before, stretches[:-1]])
-        self.edges = np.concatenate([self.edges, np.flatnonzero(changes) + batch.base])
-        self.stretch = stretches[-1:].copy()
+            with np.errstate(over="ignore"):
+                times = np.concatenate([before, at])
+                stretches = times // span if isinstance(span, int) else np.floor(times / span)
+            found = np.flatnonzero(stretches[1:] != stretches[:-1])
+        self.edges = np.concatenate([self.edges, found + batch.base])
 
     def _ask_for_help(self, columns: list[Column]) -> None:
         """Let another thread do the jobs of this call, and those that are left when it is over."""

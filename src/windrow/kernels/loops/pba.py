@@ -22,7 +22,7 @@ cursors[HELPS]. The two tell each other in `progress` how far they are:
 A job that is needed before the second thread has begun it is taken from it: lcs are computed then,
 and what would be joined is left as it is. So the caller waits for nothing but work that is going on.
 
-Without a second thread (unless cursors[HELPED]), and of short chunks, the caller's does the passes.
+Without a second thread (unless cursors[HELPED]) all of them are.
 """
 
 from windrow.kernels.atomics import claimed, let_others_run, publish, published
@@ -97,12 +97,11 @@ def wait_for(ring, capacity, progress, jobs):
 
 
 @inner
-def add_job(ring, capacity, progress, begin, end, joins):
-    number = progress[JOBS]
-    wait_for(ring, capacity, progress, number - 3)
-    at = LISTED + 4 * (number & 3)
+def add_job(progress, begin, end, joins):
+    """List one more job; of those before it, two at most are not done."""
+    at = LISTED + 4 * (progress[JOBS] & 3)
     progress[at], progress[at + 1], progress[at + 2] = begin, end, joins
-    publish(progress, JOBS, number + 1)
+    publish(progress, JOBS, progress[JOBS] + 1)
 
 
 @inner
@@ -153,24 +152,21 @@ def run(
         if oldest_place >= capacity:
             oldest_place -= capacity
         head = first
-        if join and head >= joined:
-            if wait_for(ring, capacity, progress, join):
+        needed = join if head >= joined else 0
+        if head > front:
+            if opened < head < end:  # far into the open chunk
+                add_job(progress, head, end, 0)
+            needed = wanted if head <= last else progress[JOBS]
+        if needed > 0:
+            if wait_for(ring, capacity, progress, needed):
                 joined = front
             join = 0
         if head > front:
             if head <= last:
-                wait_for(ring, capacity, progress, wanted)
                 front = last
-            elif head < opened:
-                wait_for(ring, capacity, progress, progress[JOBS])
-                front = last = opened
             else:
-                wait_for(ring, capacity, progress, progress[JOBS])
-                if opened < head < end:  # far into the open chunk: nobody has its lcs
-                    to_lcs(ring, capacity, head, end)
-                    opened = end
-                else:
-                    opened = head
+                if head >= opened:
+                    opened = end if opened < head else head
                 front = last = opened
             joined = front
             if front < opened:
@@ -189,15 +185,11 @@ def run(
                         store(spare, MIDDLE, csa)
                         middle = load(spare, MIDDLE)
                     last, opened = opened, end
-                    shared = cursors[HELPED] != 0 and opened - last >= FEW
-                    if shared and front - head >= FEW:
+                    if cursors[HELPED] and opened - last >= FEW and front - head >= FEW:
                         joined = head + 1 + (front - head) // 4
-                        add_job(ring, capacity, progress, joined, front, 1)
+                        add_job(progress, joined, front, 1)
                         join = progress[JOBS]
-                    if shared:
-                        add_job(ring, capacity, progress, last + 1, opened, 0)
-                    elif opened - last > 2:
-                        to_lcs(ring, capacity, last + 1, opened)
+                    add_job(progress, last + 1, opened, 0)
                 while edge <= end:
                     turn += 1
                     if step:
@@ -221,24 +213,43 @@ def run(
             out, valid, r - row, oldest, csa, head < opened, opened < end, slot(spare, RESULT)
         )
         r += 1
-        if w == 0 or head >= front:
+        if head >= front or opened == end:
             continue
         # rows that cross nothing, nor the end of the ring
         parts = 3 if head < joined and front < opened else 2
-        quiet = min((joined if parts == 3 else front) - head - 1, edge - end, stop - r)
-        quiet = min(quiet, capacity - place, capacity - oldest_place - 1)
-        for i in range(quiet):
-            state = lift(columns, nulls, end - base + i, end + i, slot(ring, place + i))
-            keep(ring, place + i, state)
-            csa = combine(csa, state, slot(spare, CSA))
-            oldest = load(ring, oldest_place + 1 + i)
-            if parts == 3:
-                oldest = combine(oldest, middle, slot(spare, RESULT))
-            emit(out, valid, r - row + i, combine(oldest, csa, slot(spare, RESULT)))
-        if quiet > 0:
-            keep(spare, CSA, csa)
-            r, head, end = r + quiet, head + quiet, end + quiet
-            place, oldest_place = (place + quiet) % capacity, oldest_place + quiet
+        last_first = min(joined if parts == 3 else front, head + capacity - oldest_place) - 1
+        last_past = min(edge, end + capacity - place)
+        oldest_place, place = oldest_place - head, place - end
+        if BY_ROWS:  # both ends move by one: a loop that knows its length takes a fifth less
+            quiet = min(last_first - head, last_past - end, stop - r)
+            for i in range(1, quiet + 1):
+                state = lift(columns, nulls, end - base, end, slot(ring, end + place))
+                keep(ring, end + place, state)
+                csa = combine(csa, state, slot(spare, CSA))
+                end += 1
+                oldest = load(ring, head + i + oldest_place)
+                if parts == 3:
+                    oldest = combine(oldest, middle, slot(spare, RESULT))
+                emit(out, valid, r - row + i - 1, combine(oldest, csa, slot(spare, RESULT)))
+            head, r = head + max(quiet, 0), r + max(quiet, 0)
+        else:
+            while r < stop:
+                first, past = window(r, row, w, lo, hi)
+                if first > last_first or past > last_past:
+                    break
+                while end < past:
+                    state = lift(columns, nulls, end - base, end, slot(ring, end + place))
+                    keep(ring, end + place, state)
+                    csa = combine(csa, state, slot(spare, CSA))
+                    end += 1
+                head = first
+                oldest = load(ring, head + oldest_place)
+                if parts == 3:
+                    oldest = combine(oldest, middle, slot(spare, RESULT))
+                emit(out, valid, r - row, combine(oldest, csa, slot(spare, RESULT)))
+                r += 1
+        keep(spare, CSA, csa)
+        oldest_place, place = oldest_place + head, (place + end) % capacity
     cursors[0], cursors[1] = head, end
     cursors[FRONT], cursors[LAST], cursors[OPENED] = front, last, opened
     cursors[JOINED], cursors[WANTED], cursors[JOIN], cursors[EDGE] = joined, wanted, join, edge
