@@ -20,12 +20,10 @@ from windrow import (
 )
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class
+from windrow.algorithms.sba import Cuts
 from windrow.kernels.columns import column
 from windrow.kernels.rolling import COMPILED
 from windrow.kernels.stream_loop import Batch, roller
-
-# By time, and for sketches, pba runs as sba.
-pytestmark = pytest.mark.filterwarnings("ignore::windrow.kernels.routes.SubstitutedWarning")
 
 AFFINE = aggregation(  # neither commutative nor selective, without a neutral element of its own
     lift=lambda v: (v % 7 + 1, v % 5),
@@ -159,14 +157,17 @@ def test_buffers_grow_with_the_window(algorithm: str, agg: Aggregation) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 5, 64, 100, 1025])
-def test_flatfit_and_b_int_are_as_large_as_paper_002_says(n: int) -> None:
-    """2n states and pointers, and 2^(⌈log₂ n⌉ + 1) states; beside them one more."""
+def test_loops_are_as_large_as_their_papers_say(n: int) -> None:
+    """FlatFIT 2n states and pointers, B-Int 2^(⌈log₂ n⌉ + 1) states; PBA (3n + 13)/2, as SBA."""
     values = np.arange(2.0 * n)
-    bounds = {"flatfit": 2 * n, "b_int": max(8, 2 << (n - 1).bit_length())}
+    bounds = {"flatfit": 2 * n + 1, "b_int": max(8, 2 << (n - 1).bit_length()) + 1}
+    bounds["pba"] = (3 * n + 13) // 2
     for algorithm, bound in bounds.items():
         came = column(values, None, "value")
-        loop: Any = roller(Max(), [came], [values], n, algorithm, False)
+        loop: Any = roller(Max(), [came], [values], n, algorithm, False, Cuts.by_rows(n))
         for base in range(0, 6 * n, 2 * n):
             loop.roll(Batch([came], base, [values], False, base, base + 2 * n))
-        held = [a.size for b in loop.buffers for a in (b if isinstance(b, tuple) else (b,))]
-        assert sum(held) <= bound + 1, algorithm
+        kept = loop.buffers if algorithm == "flatfit" else loop.buffers[:2]
+        held = [a.size for b in kept for a in (b if isinstance(b, tuple) else (b,))]
+        assert sum(held) <= bound, algorithm
+        assert not loop.waiting, "no value of an earlier batch is kept beside the states"

@@ -36,9 +36,6 @@ from windrow import (
 from windrow.errors import InvalidArgument, InvalidValue, Unsupported
 from windrow.kernels.routes import NotCompiledWarning
 
-# By time, and for sketches, pba runs as sba.
-pytestmark = pytest.mark.filterwarnings("ignore::windrow.kernels.routes.SubstitutedWarning")
-
 NAN = np.nan
 SPREAD = aggregation(
     lift=lambda v: (v, v),

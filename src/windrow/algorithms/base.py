@@ -115,6 +115,7 @@ class Aggregator(ABC):
     bulk_evict: ClassVar[bool] = False
     several_ranges: ClassVar[bool] = False
     prefix_search: ClassVar[bool] = False
+    cuts_by_time = False  # whether `insert` is told times, though they are not kept
 
     def __init__(self, aggregation: Aggregation) -> None:
         refusal = self.refuses(aggregation)
@@ -154,6 +155,13 @@ class Aggregator(ABC):
     def make(cls, aggregation: Aggregation, **options: Any) -> Aggregator:
         """Return an empty window; algorithms that come in several kinds choose one here."""
         return cls(aggregation, **options)
+
+    @classmethod
+    def options_for(
+        cls, rows: int | None = None, slide: int | None = None, span: int | float | None = None
+    ) -> dict[str, Any]:
+        """Return the options for a window of so many rows and such a slide, or span of time."""
+        return {}
 
     # -- the data type ----------------------------------------------------------------------
 

@@ -141,6 +141,7 @@ def kernel(
             f"inlined = njit(error_model={error_model!r}, forceinline=True, **{INNER})",
             monoid.source,
             f"COMMUTATIVE = {commutative}",
+            f"BY_ROWS = {bounds == 'rows'}",
             _function("window(r, row, w, lo, hi)", *_BOUNDS[bounds]),
             *functions,
             *(f"@inner\n{inspect.getsource(function)}" for function in protocol.SHARED),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.aggregations.ordering import plain
 from windrow.algorithms import ALGORITHMS
+from windrow.algorithms.sba import Cuts, optimal_span
 from windrow.errors import (
     InvalidArgument,
     InvalidValue,
@@ -81,6 +83,7 @@ def rolling(
     range: Any = None,
     at: Any = None,
     closed: str = "both",
+    slide: int | None = None,
     lateness: Any = None,
     algorithm: str = "auto",
     threads: int = 1,
@@ -93,7 +96,8 @@ def rolling(
     The window is the last `rows` values, the current one included, or those whose time in `at`
     lies within `range` before the current one's (`closed` as in pandas, both ends by default).
     `values` is an array, or a pair of them for an aggregation of pairs (ArgMax with one array
-    answers positions). A dict of aggregations gives a dict of arrays.
+    answers positions). A dict of aggregations gives a dict of arrays. With `slide=s` and `rows`
+    there is a result after every s values, as with `sliding`.
 
     Arrays may be NumPy's, or a Series or an array of pandas, Polars or Arrow, whose nulls are
     nulls. `nulls` marks further ones, ``nan="null"`` every NaN. A window of nulls only has NaN or
@@ -111,6 +115,8 @@ def rolling(
     >>> from windrow import Max, Mean, rolling
     >>> rolling(np.array([3, 1, 2, 5, 4]), Max(), rows=3)
     array([3, 3, 3, 5, 5])
+    >>> rolling(np.array([3, 1, 2, 5, 4]), Max(), rows=3, slide=2)
+    array([3, 5])
     >>> at = np.array(["2026-01-01T10:00", "2026-01-01T10:40", "2026-01-01T11:30"], "M8[s]")
     >>> rolling(np.array([1.0, 2.0, 6.0]), Mean(), range="1 hour", at=at)
     array([1. , 1.5, 4. ])
@@ -119,7 +125,9 @@ def rolling(
     """
     arrays = list(values) if isinstance(values, tuple) else [values]
     asked = nulls is not None
-    stream = _Stream(aggregation, rows, range, closed, algorithm, threads, asked, nan, lateness)
+    stream = _Stream(
+        aggregation, rows, range, closed, algorithm, threads, asked, nan, lateness, slide
+    )
     if state is not None:
         stream = _continued(state, stream)
     try:
@@ -164,6 +172,7 @@ class _Stream:
         has_nulls: bool,
         nan: str,
         lateness: Any = None,
+        slide: Any = None,
     ) -> None:
         self.parts = _parts(aggregation)
         self.many = (
@@ -174,7 +183,12 @@ class _Stream:
             raise InvalidArgument("give rows= or range=, one of them")
         self.rows = None if rows is None else whole_number("rows", rows, least=1)
         self.range, self.closed, self.algorithm, self.nan = plain(range_), closed, algorithm, nan
-        self.window = window_of("rolling", rows=self.rows, range=self.range, closed=closed)
+        if slide is not None and rows is None:
+            raise InvalidArgument(f"rolling: slide={slide!r} goes with rows= only")
+        self.slide = None if slide is None else whole_number("slide", slide, least=1)
+        self.window = window_of(
+            "rolling", rows=self.rows, range=self.range, slide=self.slide, closed=closed
+        )
         self.lateness = plain(lateness)
         self.arrival = None if lateness is None else self._arrival()
         self.late = 0  # values that came too late
@@ -209,6 +223,8 @@ class _Stream:
         window = (
             f"rows={self.rows}" if self.rows else f"range={self.range!r}, closed={self.closed!r}"
         )
+        if self.slide is not None:
+            window += f", slide={self.slide}"
         if self.lateness is not None:
             window += f", lateness={self.lateness!r}"
         return (
@@ -241,7 +257,10 @@ class _Stream:
             self.late += late
             self.answered = self.position
         elif self.rows is None:
+            batch.at = instant
             batch = self._by_time(batch, instant, last)
+        elif self.slide is not None:
+            batch = self._by_slide(batch)
         else:
             batch.row, batch.stop = self.answered, self.position
             self.answered = self.position
@@ -252,11 +271,20 @@ class _Stream:
     def _roller(self, part: Aggregation, columns: list[Any], arrays: list[Any]) -> Roller:
         """The driver of tables behind a carried tail, or the named algorithm's own loop."""
         nulls = self.has_nulls or self.nan == "null"
+        rows = self.rows if self.slide is None else None  # with a slide, windows have bounds
         if self.arrival is not None:
-            return roller(part, columns, arrays, None, "fiba", nulls, late=True)
+            return roller(part, columns, arrays, None, "fiba", nulls, Cuts(), late=True)
         if self.algorithm == "auto":
-            return Tail(part, columns, self.rows, self.threads, nulls)
-        return roller(part, columns, arrays, self.rows, self.algorithm, nulls)
+            return Tail(part, columns, rows, self.threads, nulls)
+        return roller(part, columns, arrays, rows, self.algorithm, nulls, self._cuts())
+
+    def _cuts(self) -> Cuts:
+        """Where the boundary aggregators cut the window into chunks."""
+        if self.rows is not None:
+            return Cuts.by_rows(self.rows, self.slide or 1)
+        assert self.axis is not None
+        size = self.window.reach(self.axis)
+        return Cuts(span=math.inf if size is None else optimal_span(size))
 
     def _instants(self, at: Any, n: int) -> Any:
         if self.rows is not None:
@@ -283,6 +311,16 @@ class _Stream:
             raise InvalidArgument("state: the times of this batch are of another type than before")
         self.axis = axis
         return instant
+
+    def _by_slide(self, batch: Batch) -> Batch:
+        """Find the windows of the slides that are complete now."""
+        assert self.rows is not None and self.slide is not None
+        slides = np.arange(self.answered, self.position // self.slide)
+        batch.hi = (slides + 1) * self.slide
+        batch.lo = np.maximum(batch.hi - self.rows, 0)
+        batch.row, batch.stop = self.answered, self.answered + slides.size
+        self.answered = batch.stop
+        return batch
 
     def _by_time(self, batch: Batch, instant: NDArray[Any], last: bool) -> Batch:
         """Find the windows of the rows that can be answered now."""

@@ -27,10 +27,6 @@ class NotCompiledWarning(UserWarning):
     """An aggregation of the user's own runs in the interpreter."""
 
 
-class SubstitutedWarning(UserWarning):
-    """Another algorithm runs than the one that was asked for by its name."""
-
-
 @dataclass(frozen=True)
 class Route:
     """How results are made: by a `kernel`, by a loop over `compiled` states, or by neither.

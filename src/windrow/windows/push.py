@@ -48,12 +48,13 @@ def window(
     until: Callable[[Any, Any], bool] | None = None,
     on: Callable[[Any], bool] | None = None,
     closed: str = "both",
+    slide: int | None = None,
     lateness: Any = None,
     algorithm: str = "auto",
 ) -> Window:
     """Return a window to push values through; give one of `rows`, `range`, `delta`, `until`, `on`.
 
-    - `rows=w`: the last w values.
+    - `rows=w`: the last w values. With `slide=s` every s-th push answers, and the others None.
     - `range=r`: those whose time `at` lies in [t − r, t], t being the newest time; `closed` as in
       pandas. `at` is a time and r a duration, or both are numbers.
     - `delta=d`: the same for numbers `at`.
@@ -88,7 +89,10 @@ def window(
         until=until,
         on=on,
         closed=closed,
+        **({} if slide is None else {"slide": slide}),
     )
+    if slide is not None and not isinstance(extent, Rows):
+        raise InvalidArgument(f"window: slide={slide!r} goes with rows= only")
     if isinstance(extent, Until | On) and lateness is not None:
         (name,) = extent.arguments()
         raise InvalidArgument(f"lateness={lateness!r} goes with times, and {name}= has none")
@@ -107,7 +111,7 @@ def window(
         return _Punctuated(extent, _aggregator(aggregation, algorithm, auto))
     late = lateness is not None
     auto = choose(aggregation, out_of_order=late)
-    swag = _aggregator(aggregation, algorithm, auto, "lateness" if late else "")
+    swag = _aggregator(aggregation, algorithm, auto, "lateness" if late else "", extent)
     if isinstance(extent, Span):
         return _WithinSpan(extent, swag, plain(lateness))
     return _LastRows(extent, swag, plain(lateness))
@@ -118,7 +122,11 @@ _ABILITIES = {"lateness": "out_of_order", "until": "prefix_search"}
 
 
 def _aggregator(
-    aggregation: Aggregation, algorithm: str, auto: tuple[str, str], argument: str = ""
+    aggregation: Aggregation,
+    algorithm: str,
+    auto: tuple[str, str],
+    argument: str = "",
+    extent: base.Window | None = None,
 ) -> Aggregator:
     """Return an aggregator; `auto` is the algorithm of that name, and why it is taken."""
     if algorithm == "auto":
@@ -131,7 +139,12 @@ def _aggregator(
         raise InvalidArgument(
             f"algorithm={algorithm!r} does not go with {argument}=; take {', '.join(able)} or auto"
         )
-    return aggregator(aggregation, algorithm)
+    options = {}
+    if isinstance(extent, Rows):
+        options = algorithm_class(algorithm).options_for(extent.rows, extent.slide)
+    elif isinstance(extent, Span) and extent.bounded:
+        options = algorithm_class(algorithm).options_for(span=extent.measure())
+    return aggregator(aggregation, algorithm, **options)
 
 
 class Window(ABC):
@@ -231,6 +244,8 @@ class _LastRows(Window):
         }
         rows = extent.rows if isinstance(extent, Rows) else None
         self._rows = rows or 0  # how many there may be, where that is the window
+        self._every = (extent.slide if isinstance(extent, Rows) else None) or 1
+        self._pushed = 0  # since the last result
         self._timed = swag.out_of_order  # whether the structure is told the times
         self._kind: str | None = None  # of the times so far
         self._newest: Any = None
@@ -249,10 +264,12 @@ class _LastRows(Window):
                 f"lateness= (how late a value may be) or algorithm='fiba'"
             )
         elif _distance(t, self._newest, self._tolerance) > 0 or self._has_no_place(t):
-            result = self.query()
+            result = self.query() if self._every == 1 else None
             self.late += 1
+            return result
         else:
             result = self._insert_late(value, t)
+        self._pushed = (self._pushed + 1) % self._every
         return result
 
     def explain(self) -> str:
@@ -279,11 +296,11 @@ class _LastRows(Window):
 
     def _slide(self, values: list[Any], t: Any, gone: int) -> Any:
         """Insert values of one time, evict the `gone` oldest, and return the result."""
-        at = t if self._timed else None
+        at = t if self._timed or self._swag.cuts_by_time else None
         for value in values:
             self._swag.insert(value, at=at)
         self._swag.evict(gone)
-        return self._swag.query()
+        return self._swag.query() if self._pushed + 1 == self._every else None
 
     def _checked_time(self, at: Any) -> tuple[str, Any]:
         """Return the kind of `at` and its number; raise unless it goes with the others."""
