@@ -82,9 +82,7 @@ def roller(
     if refusal:
         raise Unsupported(refusal)
     measured = columns[:1] if aggregation.takes == "ordered pair" else columns
-    name = _SAME_LOOP.get(algorithm, algorithm)
-    if algorithm == "slick_deque" and not aggregation.selective:
-        name = "subtract_on_evict"
+    name = loop_name(algorithm, aggregation)
     known, compiled = numbers_of(aggregation, measured), None
     if known is not None:
         dtypes = [str(c.data.dtype) for c in known]
@@ -102,6 +100,13 @@ def roller(
                 f"algorithm='pba' runs as sba: {why} are not for two threads", SubstitutedWarning
             )
     return kind(aggregation, compiled, known, arrays, rows, name, nulls)
+
+
+def loop_name(algorithm: str, aggregation: Aggregation) -> str:
+    """The name of the loop that runs an algorithm."""
+    if algorithm == "slick_deque" and not aggregation.selective:
+        return "subtract_on_evict"
+    return _SAME_LOOP.get(algorithm, algorithm)
 
 
 class Interpreted:
