@@ -17,30 +17,26 @@ from hypothesis import strategies as st
 import windrow
 from tests.catalogue import AGGREGATIONS, identified
 from windrow import Count, Max, Mean, Min, StdDev, Sum, Variance, rolling, window
-from windrow.algorithms import ALGORITHMS, algorithm_class
+from windrow.algorithms import ALGORITHMS
 from windrow.kernels import push as compiled
 from windrow.windows import numbers, pushed_rows
+from windrow.windows.base import written
 from windrow.windows.numbers import is_numeric
 
 NUMERIC = [each for each in AGGREGATIONS if is_numeric(each)]
 LOOPS = [name for name in ALGORITHMS if compiled.has_loop(name, Sum())]
-EXTENTS: list[dict[str, Any]] = [
-    {"rows": 1},
-    {"rows": 7},
-    {"range": 5},
-    {"range": 5, "closed": "right"},
-]
+
+
+def first(few: Any, items: list[Any]) -> list[Any]:
+    """All items, of which those that are not among the few are slow: each compiles a loop."""
+    return [item if item in few else pytest.param(item, marks=pytest.mark.slow) for item in items]
+
+
+every_loop = pytest.mark.parametrize("algorithm", first(("two_stacks", "daba"), LOOPS))
 rng = np.random.default_rng(7)
 FLOATS = [float(v) for v in rng.normal(0, 1e3, 150)] + [0.1, -0.0, 1e300, 1e300, 3.5] * 3
 INTS = [int(v) for v in rng.integers(-50, 50, 150)]
 TIMES = [int(t) for t in np.cumsum(rng.integers(0, 3, 200))]
-
-
-@pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Windows are compiled after so many numbers."""
-    monkeypatch.setattr(pushed_rows, "PUSHES", 20)
-    return 20
 
 
 def pushed(w: Any, values: list[Any], timed: bool) -> list[Any]:
@@ -58,9 +54,22 @@ def runs(w: Any) -> str:
     return str(w.explain().splitlines()[-1])
 
 
-@pytest.mark.parametrize("values", [FLOATS, INTS], ids=["floats", "integers"])
-@pytest.mark.parametrize("extent", EXTENTS, ids=str)
-@pytest.mark.parametrize("aggregation", NUMERIC, ids=identified)
+@pytest.mark.parametrize(
+    ("extent", "values"),
+    [
+        ({"rows": 7}, FLOATS),
+        ({"range": 5, "closed": "right"}, INTS),
+        *(
+            pytest.param(extent, values, marks=pytest.mark.slow)
+            for extent in ({"rows": 1}, {"rows": 7}, {"range": 5})
+            for values in (FLOATS, INTS)
+        ),
+    ],
+    ids=lambda part: "-".join(written(part)) if isinstance(part, dict) else type(part[0]).__name__,
+)
+@pytest.mark.parametrize(
+    "aggregation", first((Max(), Mean(), Variance(), Count()), NUMERIC), ids=identified
+)
 def test_a_window_that_is_compiled_on_the_way_answers_as_before(
     aggregation: Any, extent: dict[str, Any], values: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,7 +78,7 @@ def test_a_window_that_is_compiled_on_the_way_answers_as_before(
     timed = "range" in extent
     interpreted = window(aggregation, **extent)
     expected = pushed(interpreted, values, timed)
-    assert "interpreted" in runs(interpreted)
+    assert "in the interpreter" in runs(interpreted)
     monkeypatch.setattr(pushed_rows, "PUSHES", 20)
     w = window(aggregation, **extent)
     results = pushed(w, values, timed)
@@ -80,13 +89,11 @@ def test_a_window_that_is_compiled_on_the_way_answers_as_before(
     assert len(w) == len(interpreted)
 
 
-@pytest.mark.parametrize("values", [FLOATS, INTS], ids=["floats", "integers"])
 @pytest.mark.parametrize("rows", [1, 7, 64])
-@pytest.mark.parametrize("algorithm", LOOPS)
-def test_results_are_those_of_rolling_bit_for_bit(
-    algorithm: str, rows: int, values: list[Any]
-) -> None:
-    aggregation = next(a for a in (Sum(), Max()) if algorithm_class(algorithm).supports(a))
+@every_loop
+def test_results_are_those_of_rolling_bit_for_bit(algorithm: str, rows: int) -> None:
+    """Of a variance, which shows in which order floats were put together."""
+    values, aggregation = FLOATS, Variance(ddof=0)
     expected = rolling(np.array(values), aggregation, rows=rows, algorithm=algorithm)
     w = window(aggregation, rows=rows, algorithm=algorithm)
     first = w.push_many(values[:10])
@@ -98,19 +105,20 @@ def test_results_are_those_of_rolling_bit_for_bit(
     assert got.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("algorithm", LOOPS)
-def test_sums_of_floats_are_compiled_on_the_way_where_they_round_alike(
-    algorithm: str, soon: int
+@pytest.mark.parametrize("extent", [{"rows": 37}, {"range": 37}], ids=["rows", "range"])
+@every_loop
+def test_floats_are_compiled_on_the_way_where_they_are_rounded_alike(
+    algorithm: str, extent: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others stay in the interpreter, unless they are compiled from the first value on."""
-    if not algorithm_class(algorithm).supports(Sum()):
-        pytest.skip("it has no sums")
-    w = window(Sum(), rows=37, algorithm=algorithm)
-    results = pushed(w, FLOATS, timed=False)
-    assert runs(w).startswith("compiled") == (algorithm in compiled.SAME_BITS)
-    if algorithm in compiled.SAME_BITS:
-        expected = rolling(np.array(FLOATS), Sum(), rows=37, algorithm=algorithm)
-        assert np.array(results).tobytes() == expected.tobytes()
+    timed = "range" in extent
+    values = [float(v) for v in rng.normal(1e3, 1e2, len(TIMES))]
+    expected = pushed(window(Variance(ddof=0), algorithm=algorithm, **extent), values, timed)
+    monkeypatch.setattr(pushed_rows, "PUSHES", 20)
+    w = window(Variance(ddof=0), algorithm=algorithm, **extent)
+    assert pushed(w, values, timed) == expected
+    compiles = algorithm not in compiled.OTHER_BITS
+    assert runs(w).startswith("compiled") == compiles
 
 
 @given(
@@ -137,7 +145,7 @@ def test_a_range_by_one_or_by_many(
     one = window({"n": Count(), "max": Max(), "sum": Sum()}, range=extent, closed=closed)
     many = window({"n": Count(), "max": Max(), "sum": Sum()}, range=extent, closed=closed)
     expected = [one.push(v, at=t) for v, t in zip(values, at, strict=True)]
-    assert runs(one).startswith("interpreted")
+    assert runs(one).startswith("in the interpreter")
     results, done = [], 0
     for _, more in steps:
         here = slice(done, done + more)
@@ -246,6 +254,5 @@ def test_the_first_pushes_load_nothing_heavy() -> None:
         "print([m for m in ('numpy', 'numba') if m in sys.modules], w.explain().splitlines()[-1])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == (
-        f"[] interpreted; compiled after {numbers.PUSHES:,} numbers of one type, or by push_many"
-    )
+    then = f"compiled after {numbers.PUSHES:,} numbers of a type, or by push_many"
+    assert done.stdout.strip() == f"[] in the interpreter; {then}"

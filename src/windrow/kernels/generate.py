@@ -144,7 +144,7 @@ def kernel(
         *(_tuple_type(outputs), "uint8[::1]"),
     ]
     entry, signature = [], f"void({', '.join(arguments)})"
-    if least:
+    if least and not isinstance(monoid, RowAlgebra):
         entry = _one_array_entry(loop, _fields(monoid, nulls))
         signature = (
             f"Optional({outputs[0]})(int64, int64, int64, int64[::1], int64[::1], "

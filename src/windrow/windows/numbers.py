@@ -76,7 +76,7 @@ class Numbers:
         if kind is int:
             if self.kind is float or (self._longest and len(self.loop or ()) >= self._longest):
                 return False
-            return -self._largest <= value <= self._largest
+            return bool(-self._largest <= value <= self._largest)
         return value is None
 
     def take_time(self, t: Any) -> bool:
@@ -126,7 +126,7 @@ class Numbers:
         """
         self.kind = self.kind or kind
         module = loops()
-        same = self.exact or not self.values or self._algorithm in module.SAME_BITS
+        same = self.exact or not self.values or self._algorithm not in module.OTHER_BITS
         found = same and module.has_loop(self._algorithm, self._aggregation)
         if self.kind is None or not found:
             return False

@@ -16,9 +16,10 @@ from windrow.aggregations.together import Together
 from windrow.algorithms import ALGORITHMS, aggregator, algorithm_class, choose
 from windrow.algorithms.base import Aggregator
 from windrow.errors import InvalidArgument, whole_number
+from windrow.stores.base import Store
 from windrow.windows.kinds import window_of
 from windrow.windows.on import On
-from windrow.windows.pushed import Window, emptied
+from windrow.windows.pushed import Window, emptied, opened
 from windrow.windows.pushed_rows import LastRows, WithinSpan
 from windrow.windows.span import Span
 from windrow.windows.until import Until, leaving
@@ -35,6 +36,8 @@ def window(
     closed: str = "both",
     lateness: Any = None,
     algorithm: str = "auto",
+    store: Store | None = None,
+    **options: Any,
 ) -> Window:
     """Return a window to push values through; give one of `rows`, `range`, `delta`, `until`, `on`.
 
@@ -51,6 +54,10 @@ def window(
     value is an error, except with ``algorithm="fiba"`` or "flatfat", which take them all. A late
     value moves no window: where the current one does not reach back to it, it is dropped, too.
     Every value that is dropped is counted in `late`.
+
+    With `store=` the window lies there, its times included, under the name `window=` ("main"). It
+    is opened again by it, and goes on where it was: see `close` and `flush`. `options` are those of
+    `aggregator`.
 
     >>> from datetime import datetime
     >>> from windrow import Max, Sum
@@ -80,22 +87,29 @@ def window(
     if isinstance(aggregation, Mapping):
         aggregation = Together(**aggregation)
     check_aggregation(aggregation, "window")
+    late, stored = lateness is not None, store is not None
+    if late and stored:
+        raise InvalidArgument(
+            f"lateness={lateness!r} does not go with store=: it needs fiba or flatfat, which keep "
+            f"their window in this process"
+        )
+    if stored:
+        options["store"] = store
+    auto = choose(aggregation, out_of_order=late, stored=stored)
     if isinstance(extent, Until):
         auto = "amta", "what a policy sends away is found by a search down its trees"
-        return _UntilPolicy(extent, _aggregator(aggregation, algorithm, auto, "until"))
+        swag = _aggregator(aggregation, algorithm, auto, "until", **options)
+        return opened(_UntilPolicy(extent, swag))
     if isinstance(extent, On):
         if not callable(on):
             raise InvalidArgument(f"on={on!r} must be a function of a value, true where it ends")
-        auto = choose(aggregation)
-        if aggregation.bounded:
+        if aggregation.bounded and not stored:
             auto = "two_stacks", "nothing leaves before the window closes: 1 ⊕ a value"
-        return _Punctuated(extent, _aggregator(aggregation, algorithm, auto))
-    late = lateness is not None
-    auto = choose(aggregation, out_of_order=late)
-    swag = _aggregator(aggregation, algorithm, auto, "lateness" if late else "")
+        return opened(_Punctuated(extent, _aggregator(aggregation, algorithm, auto, **options)))
+    swag = _aggregator(aggregation, algorithm, auto, "lateness" if late else "", **options)
     if isinstance(extent, Span):
-        return WithinSpan(extent, swag, plain(lateness))
-    return LastRows(extent, swag, plain(lateness))
+        return opened(WithinSpan(extent, swag, plain(lateness)))
+    return opened(LastRows(extent, swag, plain(lateness)))
 
 
 # What an argument of `window` needs of the algorithm.
@@ -103,11 +117,15 @@ _ABILITIES = {"lateness": "out_of_order", "until": "prefix_search"}
 
 
 def _aggregator(
-    aggregation: Aggregation, algorithm: str, auto: tuple[str, str], argument: str = ""
+    aggregation: Aggregation,
+    algorithm: str,
+    auto: tuple[str, str],
+    argument: str = "",
+    **options: Any,
 ) -> Aggregator:
     """Return an aggregator; `auto` is the algorithm of that name, and why it is taken."""
     if algorithm == "auto":
-        swag = aggregator(aggregation, auto[0])
+        swag = aggregator(aggregation, auto[0], **options)
         swag.why = auto[1]
         return swag
     ability = _ABILITIES.get(argument)
@@ -116,7 +134,7 @@ def _aggregator(
         raise InvalidArgument(
             f"algorithm={algorithm!r} does not go with {argument}=; take {', '.join(able)} or auto"
         )
-    return aggregator(aggregation, algorithm)
+    return aggregator(aggregation, algorithm, **options)
 
 
 class _UntilPolicy(Window):
@@ -153,7 +171,10 @@ class _Punctuated(Window):
             self._swag.insert(value)
             return None
         result = self._swag.query_with(value)
-        self._swag = emptied(self._swag)
+        if self._stored is None:
+            self._swag = emptied(self._swag)
+        else:
+            self._stored.evict(len(self._stored))
         return result
 
 

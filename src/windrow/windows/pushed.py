@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any
+from abc import abstractmethod
+from typing import Any, TypeVar
 
 from windrow.algorithms import aggregator
 from windrow.algorithms.base import Aggregator, times_of
+from windrow.algorithms.stored import Stored
+from windrow.errors import InvalidArgument
+from windrow.identity import digest_of
+from windrow.stores.base import Closing
 from windrow.windows import base
 from windrow.windows.numbers import loops
 
@@ -18,13 +22,27 @@ def emptied(swag: Aggregator) -> Aggregator:
     return new
 
 
-class Window(ABC):
+Opened = TypeVar("Opened", bound="Window")
+
+
+def opened(window: Opened) -> Opened:
+    """Return a window that goes on where it was in its store, if it has one."""
+    try:
+        window.resume()
+    except BaseException:
+        window.close()
+        raise
+    return window
+
+
+class Window(Closing):
     """A window that values are pushed through; `windrow.window` makes one."""
 
     def __init__(self, extent: base.Window, swag: Aggregator) -> None:
         self.extent = extent
         self.late = 0  # how many values came too late and were dropped
         self._swag = swag
+        self._stored = swag if isinstance(swag, Stored) else None
 
     @abstractmethod
     def push(self, value: Any, at: Any = None) -> Any:
@@ -55,6 +73,42 @@ class Window(ABC):
     def __len__(self) -> int:
         return len(self._swag)
 
+    def flush(self) -> None:
+        """Return when the window, as it is now, is safe in its store, if it has one."""
+        if self._stored is not None:
+            self._stored.flush()
+
+    def close(self) -> None:
+        """`flush`, and let others open the window, if it has a store."""
+        if self._stored is not None:
+            self._stored.close()
+
+    def resume(self) -> None:
+        """Go on where the window in the store was; raise if that is another one."""
+        if self._stored is None:
+            return
+        given = self.extent.arguments()
+        digests = [digest_of(each) for each in given.values() if callable(each)]
+        identity = " ".join([", ".join(base.written(given)), *digests])
+        found, *beside = self._stored.beside or (None,)
+        if found != identity and (found is not None or self._stored.used):
+            what = found or "the values of an aggregator"
+            raise InvalidArgument(
+                f"window {self._stored.window!r} of {self._stored.store!r} holds {what}, so it "
+                f"cannot be opened as {identity}"
+            )
+        self._stored.beside = identity, *beside
+        if beside:
+            self._resume(*beside)
+
+    def _resume(self, *beside: Any) -> None:
+        """Take back what `_note_beside` was given."""
+
+    def _note_beside(self, *beside: Any) -> None:
+        """Let what the window knows beside its values be in the store with them."""
+        if self._stored is not None:
+            self._stored.beside = self._stored.beside[0], *beside
+
     def explain(self) -> str:
         """Return what the window holds, what runs, and why.
 
@@ -64,8 +118,14 @@ class Window(ABC):
         slick_deque: SlickDeque
         of Max(): commutative, selective, exact
         because its answer is always one of the values: fewer than 2 ⊕ a value
+        in the interpreter; compiled after 10,000 numbers of a type, or by push_many
         """
-        return f"{self.extent}\n{self._swag.explain()}"
+        return f"{self.extent}\n{self._swag.explain()}\n{self._engine}"
+
+    @property
+    def _engine(self) -> str:
+        """What the ⊕ run in."""
+        return "in the interpreter"
 
     def __repr__(self) -> str:
         return (

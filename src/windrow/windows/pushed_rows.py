@@ -11,6 +11,7 @@ from windrow.aggregations.ordering import plain
 from windrow.algorithms import aggregator
 from windrow.algorithms.base import Aggregator
 from windrow.errors import InvalidArgument, InvalidValue, WindrowError
+from windrow.stores.encoding import check_storable
 from windrow.windows import base
 from windrow.windows.instants import NO_TIMES, NUMBERS, distance, instant
 from windrow.windows.numbers import PUSHES, Numbers, is_numeric, loops
@@ -39,6 +40,7 @@ class LastRows(Window):
         self._numbers = self._compilable()
         self._timed = swag.out_of_order  # whether the structure is told the times
         self._kind: str | None = None  # of the times so far
+        self._coming = NO_TIMES  # the kind of the time that comes
         self._newest: Any = None
         self._newest_at: Any = None  # the same as it was given
 
@@ -48,11 +50,12 @@ class LastRows(Window):
         if numbers is not None:
             if type(value) is not numbers.kind:
                 value = plain(value)
-            if at is None and numbers.loop is not None and self._kind == NO_TIMES:
-                if numbers.take(value):
-                    return numbers.loop.push(value)
+            loop, untimed = numbers.loop, at is None and self._kind == NO_TIMES
+            if loop is not None and untimed and numbers.take(value):
+                return loop.push(value)
         kind, t = self._checked_time(at)
         if t is None or self._newest is None or t >= self._newest:
+            self._coming = kind
             result = self._append(value, t) if numbers is None else self._append_number(value, t)
             self._kind, self._newest, self._newest_at = kind, t, at
         elif not self._swag.out_of_order:
@@ -75,12 +78,15 @@ class LastRows(Window):
             late = f"late values go to their place, up to {self._lateness['lateness']}"
         elif self._swag.out_of_order:
             late = "late values go to their place"
-        runs = "interpreted"
+        return f"{self.extent}; {late}\n{self._swag.explain()}\n{self._engine}"
+
+    @property
+    def _engine(self) -> str:
         if self._loop is not None:
-            runs = f"compiled, for numbers of type {self._loop.kind.__name__}"
-        elif self._numbers is not None:
-            runs += f"; compiled after {PUSHES:,} numbers of one type, or by push_many"
-        return f"{self.extent}; {late}\n{self._swag.explain()}\n{runs}"
+            return f"compiled, for numbers of type {self._loop.kind.__name__}"
+        if self._numbers is None:
+            return super()._engine
+        return f"{super()._engine}; compiled after {PUSHES:,} numbers of a type, or by push_many"
 
     def push_many(self, values: Any, at: Any = None) -> Any:
         """Push each of `values`; return an array of the results: compiled where there is a loop."""
@@ -103,9 +109,19 @@ class LastRows(Window):
     def _append(self, value: Any, t: Any) -> Any:
         """Insert a value that is not late, slide, and return the result."""
         gone = self._leaving(t)
-        result = self._swag.whole(self._slide, [value], t, gone)
+        result = self._swag.whole(self._slide_to, [value], t, gone)
         self._note_times(t, 1, gone)
         return result
+
+    def _slide_to(self, values: list[Any], t: Any, gone: int) -> Any:
+        """Do what `_slide` does, and note that t is the newest time then."""
+        result = self._slide(values, t, gone)
+        self._note_beside(self._coming, t, ())
+        return result
+
+    def _resume(self, kind: Any, newest: Any, waiting: Any) -> None:
+        self._kind, self._newest = kind, newest
+        self._newest_at = newest
 
     def _leaving(self, newest: Any) -> int:
         """Return how many of the oldest values leave for one that comes at `newest`."""
@@ -118,9 +134,12 @@ class LastRows(Window):
 
     def _compilable(self) -> Numbers | None:
         """Return what notes the numbers of a window that can be compiled."""
-        if self._lateness or not is_numeric(self._swag.aggregation):
+        return self._numbers_within(0, True)
+
+    def _numbers_within(self, size: Any, from_start: bool) -> Numbers | None:
+        if self._lateness or self._stored is not None or not is_numeric(self._swag.aggregation):
             return None
-        return Numbers(self._swag, self._rows, 0, True)
+        return Numbers(self._swag, self._rows, size, from_start)
 
     @property
     def _loop(self) -> Any:
@@ -299,21 +318,26 @@ class WithinSpan(LastRows):
         return super()._append(value, t) if self._to_end else self._wait(value, t)
 
     def _compilable(self) -> Numbers | None:
-        if self._lateness or not self._to_end or not is_numeric(self._swag.aggregation):
-            return None
-        return Numbers(self._swag, 0, self._size, self._from_start)
+        return self._numbers_within(self._size, self._from_start) if self._to_end else None
 
     def _refill(self, values: list[Any], times: list[Any]) -> None:
         super()._refill(values, times)
         self._times = deque(() if self._timed else times)
 
+    def _resume(self, kind: Any, newest: Any, waiting: Any) -> None:
+        super()._resume(kind, newest, waiting)
+        self._waiting.extend(waiting)
+        self._waiting_swag.extend(waiting)
+
     def _wait(self, value: Any, t: Any) -> Any:
         """Let `value` wait; if it is newer than those that do, let them in."""
+        if self._stored is not None:
+            check_storable(value)
         self._swag.admit(value)
         self._waiting_swag.admit(value)
-        entering, waiting = self._waiting, self._waiting_swag
+        entering, still, waiting = list(self._waiting), [], self._waiting_swag
         if t == self._newest:
-            entering = deque()
+            entering, still = [], entering
         else:
             waiting = self._no_values()
         gone = self._leaving(t)
@@ -321,7 +345,8 @@ class WithinSpan(LastRows):
             gone += len(entering)
 
         def slide_and_wait() -> Any:
-            result = self._slide(list(entering), self._newest, gone)
+            result = self._slide(entering, self._newest, gone)
+            self._note_beside(self._coming, t, (*still, value))
             waiting.insert(value)
             return result
 
