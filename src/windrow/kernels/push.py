@@ -27,9 +27,9 @@ from windrow.kernels.window_loop import capacity_for
 
 _PRESENT, _NULL = np.zeros(1, np.uint8), np.ones(1, np.uint8)
 _DTYPES = {float: "float64", int: "int64"}
-# The algorithms that lay values out otherwise here than in the interpreter: floats that are put
-# together in another order may differ in their last bits.
-OTHER_BITS = frozenset({"flatfat", "fiba", "sba"})
+# The algorithms that lay values out otherwise here than in the interpreter, or, as FlatFIT, by what
+# was queried: floats that are put together in another order may differ in their last bits.
+OTHER_BITS = frozenset({"flatfat", "fiba", "flatfit", "sba"})
 
 
 def has_loop(algorithm: str, aggregation: Aggregation) -> bool:

@@ -49,7 +49,7 @@ def instant(at: Any) -> tuple[str, int | float]:
         return NUMBERS, at
     if type(at).__name__ == "datetime64" and at == at:  # NaT differs from itself
         return WITHOUT_ZONE, _numpy_instant(at)
-    raise InvalidValue(f"push: at={at!r} is no time; give a datetime, datetime64 or finite number")
+    raise InvalidValue(f"at={at!r} is no time; give a datetime, datetime64 or finite number")
 
 
 def _numpy_instant(at: Any) -> int:
@@ -61,6 +61,6 @@ def _numpy_instant(at: Any) -> int:
         at, unit, count = at.astype("datetime64[D]"), "D", 1
     scale = NANOSECONDS.get({"m": "min"}.get(unit, unit.lower()))
     if scale is None:
-        raise InvalidValue(f"push: at={at!r} is finer than a nanosecond")
+        raise InvalidValue(f"at={at!r} is finer than a nanosecond")
     count *= int(at.astype("int64"))
     return count * scale

@@ -7,8 +7,9 @@ as it was, and so does a `combine` that raises on the way: the push can be repea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
 
 from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.aggregations.ordering import plain
@@ -19,15 +20,35 @@ from windrow.errors import InvalidArgument, whole_number
 from windrow.stores.base import Store
 from windrow.windows.kinds import window_of
 from windrow.windows.on import On
+from windrow.windows.partitions import Partitions
 from windrow.windows.pushed import Window, emptied, opened
 from windrow.windows.pushed_rows import LastRows, WithinSpan
 from windrow.windows.span import Span
 from windrow.windows.until import Until, leaving
 
 
+@overload
 def window(
     aggregation: Aggregation | Mapping[str, Aggregation],
     *,
+    partition_by: None = None,
+    **arguments: Any,
+) -> Window: ...
+
+
+@overload
+def window(
+    aggregation: Aggregation | Mapping[str, Aggregation],
+    *,
+    partition_by: bool | str | Sequence[str],
+    **arguments: Any,
+) -> Partitions: ...
+
+
+def window(
+    aggregation: Aggregation | Mapping[str, Aggregation],
+    *,
+    partition_by: bool | str | Sequence[str] | None = None,
     rows: int | None = None,
     range: Any = None,
     delta: Any = None,
@@ -38,7 +59,7 @@ def window(
     algorithm: str = "auto",
     store: Store | None = None,
     **options: Any,
-) -> Window:
+) -> Window | Partitions:
     """Return a window to push values through; give one of `rows`, `range`, `delta`, `until`, `on`.
 
     - `rows=w`: the last w values.
@@ -59,6 +80,9 @@ def window(
     is opened again by it, and goes on where it was: see `close` and `flush`. `options` are those of
     `aggregator`.
 
+    With ``partition_by=True`` there is a window for each key, ``push(value, key=…)``; with the name
+    of a column, or a list of them, the key is what a row has there. See `Partitions`.
+
     >>> from datetime import datetime
     >>> from windrow import Max, Sum
     >>> peak = window(Max(), rows=2)
@@ -72,6 +96,11 @@ def window(
     7 0
     7 1
     """
+    if partition_by is not None:
+        arguments = {"rows": rows, "range": range, "delta": delta, "until": until, "on": on}
+        arguments |= {"closed": closed, "lateness": lateness, "algorithm": algorithm}
+        make = functools.partial(window, aggregation, **arguments)
+        return Partitions(partition_by, make, store, **options)
     extent = window_of(
         "window",
         rows=None if rows is None else whole_number("rows", rows, least=1),
@@ -186,4 +215,4 @@ def _refuse_time(at: Any, name: str) -> None:
         )
 
 
-__all__ = ["Window", "window"]
+__all__ = ["Partitions", "Window", "window"]

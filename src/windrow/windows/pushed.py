@@ -66,9 +66,35 @@ class Window(Closing):
             results = [self.push(v, at=t) for v, t in zip(values, times, strict=True)]
         return loops().result_array(self._swag.aggregation, results)
 
-    def query(self) -> Any:
-        """Return the aggregate of the window as it is; costs what the algorithm's query costs."""
+    def query(self, at: Any = None) -> Any:
+        """Return the aggregate of the window; with `at`, when time has gone on to that.
+
+        Costs what the algorithm's query costs.
+        """
+        if at is not None:
+            self.advance(at)
         return self._swag.query()
+
+    def advance(self, at: Any) -> None:
+        """Let time go on to `at`, as if something that is not aggregated came then.
+
+        Values leave that are before the window that ends there, and one that comes with a time
+        before `at` is late from then on. For `range=` and `delta=`.
+
+        >>> from windrow import Count, window
+        >>> w = window(Count(), range=60)
+        >>> w.push("a", at=0), w.push("b", at=30), w.query(at=75), w.query(at=100)
+        (1, 2, 1, 0)
+        """
+        raise InvalidArgument(
+            f"at={at!r} goes with range= or delta=: a window with "
+            f"{', '.join(base.written(self.extent.arguments()))} does not change with time"
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no value is in the window, or waits to be."""
+        return not len(self)
 
     def __len__(self) -> int:
         return len(self._swag)

@@ -99,8 +99,10 @@ class LastRows(Window):
                     return results
         return super().push_many(values, at)
 
-    def query(self) -> Any:
-        """Return the aggregate of the window as it is; costs what the algorithm's query costs."""
+    def query(self, at: Any = None) -> Any:
+        """Return the aggregate of the window; with `at`, when time has gone on to that."""
+        if at is not None:
+            self.advance(at)
         return super().query() if self._loop is None else self._loop.result
 
     def __len__(self) -> int:
@@ -196,14 +198,15 @@ class LastRows(Window):
             self._numbers = None
             return False
         self._refill([], [])
+        if not self._rows and self._newest is not None:
+            self._numbers.loop.advance(self._newest)
         return True
 
     def _append_other(self, value: Any, t: Any) -> Any:
         """Let the interpreter take over, for good, with a value of another type."""
-        numbers, self._numbers = self._numbers, None
+        numbers = self._numbers
         assert numbers is not None
-        if numbers.loop is not None:
-            self._refill(*numbers.loop.contents())
+        self._interpret()
         try:
             return self._append(value, t)
         except BaseException:
@@ -211,6 +214,12 @@ class LastRows(Window):
             if numbers.loop is not None:
                 self._refill([], [])
             raise
+
+    def _interpret(self) -> None:
+        """Let the interpreter take over."""
+        loop, self._numbers = self._loop, None
+        if loop is not None:
+            self._refill(*loop.contents())
 
     def _refill(self, values: list[Any], times: list[Any]) -> None:
         """Begin anew with these values."""
@@ -242,14 +251,14 @@ class LastRows(Window):
         kind, t = (NO_TIMES, None) if at is None else instant(at)
         for name, size in self._measures.items():
             if at is None:
-                raise InvalidArgument(f"push: {name}= needs each value's time: push(value, at=…)")
+                raise InvalidArgument(f"{name}= needs each value's time: push(value, at=…)")
             boundless = size in (UNBOUNDED, NOW)
             if not boundless and is_number(size) != (kind == NUMBERS):
                 wanted = "a number" if is_number(size) else "a time"
-                raise InvalidValue(f"push: {name}={size!r}, so at must be {wanted}, got {at!r}")
+                raise InvalidValue(f"{name}={size!r}, so at must be {wanted}, got {at!r}")
         if self._kind not in (None, kind):
             raise InvalidValue(
-                f"push: at={at!r} does not go with the values so far, which came with {self._kind}"
+                f"at={at!r} does not go with the values so far, which came with {self._kind}"
             )
         return kind, t
 
@@ -315,7 +324,36 @@ class WithinSpan(LastRows):
         return aggregator(self._swag.aggregation, "recalculate")
 
     def _append(self, value: Any, t: Any) -> Any:
-        return super()._append(value, t) if self._to_end else self._wait(value, t)
+        return super()._append(value, t) if self._to_end else self._wait([value], t)
+
+    def query(self, at: Any = None) -> Any:
+        """Return the aggregate of the window; with `at`, when time has gone on to that."""
+        newest = self._newest
+        if at is not None and newest is not None and self._checked_time(at)[1] < newest:
+            raise InvalidValue(
+                f"query: at={at!r} is before the newest time, {self._newest_at!r}, and values that "
+                f"were in the window then may have left it"
+            )
+        return super().query(at)
+
+    def advance(self, at: Any) -> None:
+        """Let time go on to `at`, if it has not come to it."""
+        kind, t = self._checked_time(at)
+        if self._newest is not None and t <= self._newest:
+            return
+        if self._numbers is not None and not self._numbers.take_time(t):
+            self._interpret()
+        if self._loop is not None:
+            self._loop.advance(t)
+        else:
+            self._coming = kind
+            self._wait([], t)
+        self._kind, self._newest, self._newest_at = kind, t, at
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no value is in the window, or waits to be."""
+        return not len(self) and not self._waiting
 
     def _compilable(self) -> Numbers | None:
         return self._numbers_within(self._size, self._from_start) if self._to_end else None
@@ -329,12 +367,13 @@ class WithinSpan(LastRows):
         self._waiting.extend(waiting)
         self._waiting_swag.extend(waiting)
 
-    def _wait(self, value: Any, t: Any) -> Any:
-        """Let `value` wait; if it is newer than those that do, let them in."""
-        if self._stored is not None:
-            check_storable(value)
-        self._swag.admit(value)
-        self._waiting_swag.admit(value)
+    def _wait(self, values: list[Any], t: Any) -> Any:
+        """Let values of time t, one or none, wait; if that is newer, let those in that wait."""
+        for value in values:
+            if self._stored is not None:
+                check_storable(value)
+            self._swag.admit(value)
+            self._waiting_swag.admit(value)
         entering, still, waiting = list(self._waiting), [], self._waiting_swag
         if t == self._newest:
             entering, still = [], entering
@@ -346,15 +385,15 @@ class WithinSpan(LastRows):
 
         def slide_and_wait() -> Any:
             result = self._slide(entering, self._newest, gone)
-            self._note_beside(self._coming, t, (*still, value))
-            waiting.insert(value)
+            self._note_beside(self._coming, t, (*still, *values))
+            waiting.extend(values)
             return result
 
         result = self._swag.whole(slide_and_wait)
         self._note_times(self._newest, len(entering), gone)
         if waiting is not self._waiting_swag:
             self._waiting, self._waiting_swag = deque(), waiting
-        self._waiting.append(value)
+        self._waiting.extend(values)
         return result
 
     def _insert_late(self, value: Any, t: Any) -> Any:
@@ -392,5 +431,5 @@ class WithinSpan(LastRows):
         assert times == sorted(times), times
         assert not self._leaving(self._newest), self._swag.oldest_time
         assert len(self._waiting) == len(self._waiting_swag), self._waiting
-        assert bool(self._waiting) == (not self._to_end and self._newest is not None)
+        assert not self._waiting or not self._to_end, self._waiting
         assert self._to_end or all(t < self._newest for t in times), times
