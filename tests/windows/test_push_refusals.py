@@ -226,6 +226,7 @@ def test_auto_says_what_runs_and_why() -> None:
         "fiba: FiBA, the finger B-tree aggregator",
         "of Max(): commutative, selective, exact",
         "because values may come late: O(log d) ⊕ for one that d newer ones came before",
+        "in the interpreter",
     ]
     for algorithm in ("fiba", "flatfat"):
         w = window(Max(), rows=3, algorithm=algorithm)

@@ -76,11 +76,11 @@ def _changing(swag: Aggregator) -> _Changing:
     return _CHANGING.setdefault(type(swag), (names, attrgetter(*names)))
 
 
-def times_of(count: int, at: Iterable[Any]) -> list[Any]:
+def times_of(count: int, at: Iterable[Any], operation: str = "extend") -> list[Any]:
     """Return the times of so many values, or raise if there are more or fewer."""
     times = list(at)
     if len(times) != count:
-        raise InvalidArgument(f"extend: at has {len(times)} times for {count} values")
+        raise InvalidArgument(f"{operation}: at has {len(times)} times for {count} values")
     return times
 
 

@@ -100,9 +100,7 @@ def roller(
         raise Unsupported(refusal)
     check_count(aggregation, columns)
     measured = columns[:1] if aggregation.takes == "ordered pair" else columns
-    name = _SAME_LOOP.get(algorithm, algorithm)
-    if algorithm == "slick_deque" and not aggregation.selective:
-        name = "subtract_on_evict"
+    name = loop_name(algorithm, aggregation)
     known, compiled = numbers_of(aggregation, measured), None
     if known is not None:
         dtypes = [str(c.data.dtype) for c in known]
@@ -114,6 +112,13 @@ def roller(
     if algorithm == "pba":
         return Pba(*arguments, cuts=cuts)
     return (Late if late else Loop)(*arguments)
+
+
+def loop_name(algorithm: str, aggregation: Aggregation) -> str:
+    """The name of the loop that runs an algorithm."""
+    if algorithm == "slick_deque" and not aggregation.selective:
+        return "subtract_on_evict"
+    return _SAME_LOOP.get(algorithm, algorithm)
 
 
 class Interpreted:
