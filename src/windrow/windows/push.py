@@ -28,7 +28,7 @@ from windrow.windows.on import On
 from windrow.windows.rows import Rows
 from windrow.windows.sizes import NOW, UNBOUNDED, is_number, measure
 from windrow.windows.span import Span
-from windrow.windows.until import Until, leaving
+from windrow.windows.until import Until, policy_window
 
 NO_TIMES = "no times"
 NUMBERS = "numbers"
@@ -183,14 +183,20 @@ class _UntilPolicy(Window):
 
     extent: Until
 
+    def __init__(self, extent: base.Window, swag: Aggregator) -> None:
+        super().__init__(extent, swag)
+        self._policy = policy_window(self.extent.until)
+
     def push(self, value: Any, at: Any = None) -> Any:
         """Insert `value`, evict what the policy sends away, and return the result.
 
         O(log n) ⊕; with amta O(1) on average.
         """
         _refuse_time(at, "until")
-        gone = leaving(self._swag, self.extent.until, value)
-        return self._swag.whole(self._slide, value, gone)
+        gone = self._policy.leaving(self._swag, value)
+        result = self._swag.whole(self._slide, value, gone)
+        self._policy.accept()
+        return result
 
     def _slide(self, value: Any, gone: int) -> Any:
         """Insert `value`, evict the `gone` oldest, and return the result."""

@@ -3,9 +3,10 @@
     [ PARTITION BY a, b   ORDER BY ts   RANGE 24 HOURS   SLIDE 1 MINUTE   OFFSET 15 SECONDS ]
       ROWS n | ROWS UNBOUNDED             CLOSED LEFT | RIGHT | BOTH | NEITHER
       RANGE size | RANGE UNBOUNDED        LATENESS interval
-      DELTA number | UNBOUNDED | NOW      ON condition   (to the end of the bracket)
+      DELTA number | UNBOUNDED | NOW      ON condition | UNTIL condition   (to the end)
 
-The clauses come in any order. A size is a number, or an interval as people write it.
+The clauses come in any order, those with a condition last. A size is a number, or an interval as
+people write it.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ bracket: clause+
        | _CLOSED SIDE            -> closed
        | _LATENESS size          -> lateness
        | _ON CONDITION           -> on
+       | _UNTIL CONDITION        -> until
 names: NAME ("," NAME)*
 ?rows: size | UNBOUNDED
 ?range: size | UNBOUNDED | NOW
@@ -52,9 +54,10 @@ SIGN: "-"
 %ignore /--[^\n]*/
 %ignore /\/\*[\s\S]*?\*\//
 """
-_SIZES = ("rows", "range", "delta", "unbounded", "now", "on")
+CONDITIONS = ("on", "until")
+_SIZES = ("rows", "range", "delta", "unbounded", "now", *CONDITIONS)
 _WORDS = (
-    *("PARTITION BY", "ORDER BY", "ROWS", "RANGE", "DELTA", "UNBOUNDED", "NOW", "ON"),
+    *("PARTITION BY", "ORDER BY", "ROWS", "RANGE", "DELTA", "UNBOUNDED", "NOW", "ON", "UNTIL"),
     *("SLIDE", "OFFSET", "CLOSED", "LATENESS"),
 )
 _FORMS = "a window is written [RANGE 1 HOUR], [ROWS 100 SLIDE 10], [PARTITION BY a RANGE 1 DAY]"
@@ -112,7 +115,7 @@ def _value(node: Any, text: str, at: tuple[int, int]) -> Any:
         if len(set(names)) < len(names):
             raise wrong(text, at, f"{node.data.upper()} BY names a column twice")
         return names
-    if node.data == "on":
+    if node.data in CONDITIONS:
         condition = node.children[0]
         return at[1] - len(condition), at[1]
     (value,) = node.children
