@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def test_a_stream_cut_anywhere_is_the_whole(policy: str, slide: int | None) -> N
         table = rows_of([k for k, _ in rows], values)
         stream = Stream(plan_of(query, schema=table.schema))
         edges = [0, *sorted(min(c, n) for c in cuts), n]
-        for step, (begin, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+        for step, (begin, end) in enumerate(pairwise(edges)):
             stream.push(table.slice(begin, end - begin))
             if step in colds:
                 stream.restart()

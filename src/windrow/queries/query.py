@@ -68,6 +68,9 @@ class Query:
         for name in names:
             if name in self.partition_by:
                 raise InvalidArgument(f"the result {name!r} has the name of a partition column")
+        if None in self.window.reads:
+            given = self.window.policy
+            raise InvalidArgument(f"until={given!r} names no column: write Adwin('load')")
         if self.emit not in EMIT:
             raise InvalidArgument(
                 f"emit={self.emit!r} is unknown; {did_you_mean(str(self.emit), EMIT)}"

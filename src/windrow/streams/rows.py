@@ -55,6 +55,8 @@ class RowWindows(Family[Log]):
                 names.update(dict.fromkeys(bound.query.order_by))
             for part in bound.query.parts.values():
                 names.update(dict.fromkeys(part.columns))
+            for text in bound.query.window.reads:
+                names.update(dict.fromkeys(bound.columns_of(text)))
         if self.gap is not None:
             names[self.gap.time] = None
         kept = self.bounds[0].schema

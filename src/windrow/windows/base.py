@@ -47,7 +47,7 @@ class Window:
     per_row: ClassVar[bool] = True  # whether every row has a result
     reach_rows: ClassVar[int | None] = None  # how many rows a window holds at most, if it counts
     kept: ClassVar[Kept] = "rows"
-    reads: ClassVar[tuple[str | None, ...]] = ()  # columns that windows depend on, None unnamed
+    reads: ClassVar[tuple[Any, ...]] = ()  # columns that a policy reads; None for one without name
     policy: ClassVar[Any] = None  # the function that says which of the oldest rows go, if one does
     # what the slices are where `slicing` has no rule for them
     slices_in_words: ClassVar[str] = "1 a row: a window may begin at any of them"

@@ -112,7 +112,7 @@ class Until(Window):
         return self.until
 
     @property
-    def reads(self) -> tuple[str | None, ...]:  # type: ignore[override]
+    def reads(self) -> tuple[Any, ...]:  # type: ignore[override]
         return (self.until.column,) if isinstance(self.until, Adwin) else ()
 
     @property
