@@ -107,7 +107,7 @@ def check_policy(node: Any, text: str, results: Collection[str]) -> None:
 
 
 def _wrong(text: str, node: Any, problem: str, hint: str = "") -> QuerySyntaxError:
-    return QuerySyntaxError.at(text, *place(node), f"until: {problem}", hint)
+    return QuerySyntaxError.at(text, *place(node), problem, hint)
 
 
 # -- as a function of Python -----------------------------------------------------------------
