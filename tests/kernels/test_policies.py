@@ -159,7 +159,10 @@ TABLE = pa.table(
         (lambda total, old: total.now is None, "it reads now=Max('at'), which is not a number"),
         (lambda total, old: False, "it reads none of the results by its name"),
         (lambda total, old: total.n > 2 and len(old) < 9, "it calls len, which of results means"),
-        (lambda total, old: total.n > 2 and any(old), "it does more with results than to ask one"),
+        (
+            lambda total, old: bool(total) and total.n > 2,
+            "it does more with results than to ask one",
+        ),
         (lambda total, old: total.n > old["n"] + 2, "interpreted: No implementation of function"),
         (lambda total, old: str(total.n) > "2", "it calls str, which means something else"),
         (lambda total, old: TABLE.num_rows < total.n, "refers to 'TABLE', a Table, which cannot"),
@@ -189,8 +192,15 @@ def test_a_result_that_is_null_needs_the_interpreter() -> None:
     with pytest.raises(TypeError, match="NoneType") as caught:
         asked(policy)(table)
     assert "at the row {'k': 1, 'v': None, 'i': 0}" in str(caught.value.__notes__)
+    two = pa.concat_tables(
+        [table.drop_columns("k").append_column("k", pa.array([2] * 4)), TABLE],
+        promote_options="permissive",
+    )
     careful = asked(lambda total, old: (total.s or 0) - (old.s or 0) >= 9)
     assert windows_of(careful, table) == ([[0], [0, 1], [2], [2, 3]], "interpreted")
+    made, way = windows_of(careful, two)
+    assert way == "compiled and interpreted", "by keys"
+    assert made[4:] == windows_of(careful, TABLE)[0]
 
 
 def test_sums_past_64_bits_are_exact() -> None:

@@ -15,7 +15,7 @@ from windrow.errors import InvalidArgument, InvalidValue
 from windrow.identity import named
 from windrow.kernels.columns import Column, joined
 from windrow.kernels.interpreted import objects, without_columns
-from windrow.kernels.policies import ONLY, compiled_starts, policy_plan
+from windrow.kernels.policies import ONLY, compiled_starts, policy_plan, way_of
 from windrow.kernels.routes import trace
 from windrow.windows.arrays import Positions
 from windrow.windows.base import Window
@@ -117,7 +117,7 @@ class _Values:
         kinds = {text: _kind_of(column) for text, column in columns.items()}
         plan = policy_plan(progress.policy, self._named(), kinds)
         first = compiled_starts(plan, columns.__getitem__, progress)  # type: ignore[arg-type]
-        trace(named(progress.policy), "interpreted" if first is None else "compiled")
+        trace(named(progress.policy), way_of(first, progress))
         return first
 
     def described(self, position: int) -> dict[str, Any]:

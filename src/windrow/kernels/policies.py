@@ -31,7 +31,7 @@ from windrow.windows import policy_tree
 from windrow.windows.adwin import Adwin
 from windrow.windows.arrays import Positions, ordinary
 from windrow.windows.policy_tree import EDGES, LEVELS
-from windrow.windows.until import Policy, Progress, takes_window
+from windrow.windows.until import UNKNOWN, Policy, Progress, takes_window
 
 ONLY = ""  # the name of a result that is the only one, and that the policy sees without a name
 _NUMBERS = ("int64", "float64")
@@ -199,16 +199,27 @@ def compiled_starts(
     nodes, suffix, prefix = (
         tuple(np.zeros(size, dtype_of(field)) for field in fields) for size in (n, LEVELS, LEVELS)
     )
-    first = np.zeros(n, np.int64)
+    first = np.full(n, UNKNOWN)
     data = tuple(c.data for own in given for c in own) or (np.zeros(n, np.int64),)
     masks = tuple(NO_NULLS if mask is None else ordinary(mask) for mask in nulls)
     at = [ordinary(a) for a in (progress.starts, progress.fresh, progress.origins, progress.heads)]
-    edges = np.zeros(EDGES, np.int64)
+    edges, null = np.zeros(EDGES, np.int64), np.zeros(1, np.int64)
     try:
-        run(*at, data, masks, nodes, suffix, prefix, edges, first)
+        run(*at, data, masks, null, nodes, suffix, prefix, edges, first)
     except Exception:
         return None  # the interpreter tells what is wrong, or finds that nothing is
     return first
+
+
+def way_of(first: Positions | None, progress: Progress) -> str:
+    """How a policy ran: "compiled", "interpreted", or for some stretches the one or the other."""
+    if first is None:
+        return "interpreted"
+    asked = progress.fresh[progress.fresh < progress.starts[1:]]
+    unknown = np.count_nonzero(first[asked] == UNKNOWN)
+    if not unknown:
+        return "compiled"
+    return "interpreted" if unknown == asked.size else "compiled and interpreted"
 
 
 def _nulls_of(columns: Sequence[Column]) -> NDArray[np.uint8] | None:
@@ -244,7 +255,8 @@ def _loop(
     states = f"Tuple(({''.join(f'{f}[::1], ' for f in body.fields)}))"
     columns = f"Tuple(({''.join(f'{d}[::1], ' for d in body.columns or ['int64'])}))"
     masks = f"Tuple(({'uint8[::1], ' * len(parts)}))"
-    arguments = [*["int64[::1]"] * 4, columns, masks, *[states] * 3, *["int64[::1]"] * 2]
+    given = [columns, masks, "int64[::1]"]
+    arguments = [*["int64[::1]"] * 4, *given, *[states] * 3, *["int64[::1]"] * 2]
     asked = "user_policy(total)" if of_window else "user_policy(total, old)"
     size = len(body.fields)
     module = "\n".join(
@@ -270,10 +282,10 @@ def _loop(
                 "load(states, i)", f"return {_tuple(f'states[{k}][i]' for k in range(size))}"
             ),
             _function("store(states, i, s)", *(f"states[{k}][i] = s[{k}]" for k in range(size))),
-            _function("seen(s, n)", *body.seen, f"return {made}"),
+            _function("seen(rows, s, n)", *body.seen, f"return {made}"),
             _function("goes(total, old)", f"return bool({asked})"),
             *(f"@inner\n{inspect.getsource(each)}" for each in policy_tree.TREE),
-            _RUN.format(of_window=of_window),
+            _RUN.format(of_window=of_window, unknown=UNKNOWN),
             "run = compiled(run, error_model='python')",
             f"run.compile(void({', '.join(arguments)}))",
             "for scope in _scopes:\n    scope.clear()",
@@ -296,12 +308,15 @@ def _part(text, error_model, names):
     return [scope[name] for name in names]
 """
 _RUN = """
-def run(starts, fresh, origins, heads, columns, nulls, nodes, suffix, prefix, edges, first):
+def run(starts, fresh, origins, heads, columns, nulls, null, nodes, suffix, prefix, edges, first):
     for s in range(starts.size - 1):
         slide(
-            (columns, nulls), starts[s], starts[s], fresh[s], starts[s + 1], origins[s], heads[s],
-            {of_window}, nodes, suffix, prefix, edges, first,
+            (columns, nulls, null), starts[s], starts[s], fresh[s], starts[s + 1], origins[s],
+            heads[s], {of_window}, nodes, suffix, prefix, edges, first,
         )
+        if null[0]:
+            first[fresh[s] : starts[s + 1]] = {unknown}
+            null[0] = 0
 """
 
 
@@ -352,9 +367,9 @@ class _Text:
         output = monoid.outputs[0]
         count = f"s[{at + k}]" if counted else "n"
         if counted or aggregation.least > 1:
-            nothing = "raise ValueError"  # a null, which only the interpreter has
-            if aggregation.empty is not None:
-                nothing = f"r{i} = {output}({aggregation.empty!r})"
+            nothing = f"r{i} = {output}({aggregation.empty or 0!r})"
+            if aggregation.empty is None:  # a null, which only the interpreter has
+                nothing = f"rows[2][0], r{i} = 1, {output}(0)"
             self.seen += [
                 f"if {count} < {aggregation.least}:\n        {nothing}",
                 f"else:\n        r{i} = {output}(answer_{i}({state}{more}))",

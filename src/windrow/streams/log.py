@@ -200,8 +200,12 @@ class Log(Chunks):
             number = self.append(added, now).number
             self.rows = pa.concat_tables([self.rows, added.select(self.schema.names)])
             self._from = np.concatenate([self._from, np.full(added.num_rows, number)])
-        live = dict(zip(*np.unique(self._from, return_counts=True), strict=True))
-        self.forget([chunk for chunk in self.chunks if chunk.number not in live])
+        numbers = [chunk.number for chunk in self.chunks]  # which never fall, as rows follow others
+        counts = np.diff(
+            np.searchsorted(self._from, [*numbers, numbers[-1] + 1] if numbers else [])
+        )
+        live = dict(zip(numbers, counts.tolist(), strict=True))
+        self.forget([chunk for chunk in self.chunks if not live[chunk.number]])
         if self.wasteful(self._from.size):
             for chunk in self.chunks:
                 if 2 * live[chunk.number] <= chunk.rows:

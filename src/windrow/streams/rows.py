@@ -105,7 +105,7 @@ class RowWindows(Family[Log]):
         if NUMBER in held.column_names:
             numbers = self._rows(self.bounds[0], joined, None).numbers()[joined.fresh]
             new = _with(new, NUMBER, joined.new_rows(joined.fresh), numbers)
-        chosen = np.sort(joined.order[stays])
+        chosen = joined.in_place(stays)
         kept = chosen[chosen < joined.held]
         log.replace(kept, new.take(pa.array(chosen[kept.size :] - joined.held)), now or 0)
         return results

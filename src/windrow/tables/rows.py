@@ -20,7 +20,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.together import Record, Together
 from windrow.identity import named
 from windrow.kernels.columns import Column, column
-from windrow.kernels.policies import compiled_starts, policy_plan
+from windrow.kernels.policies import compiled_starts, policy_plan, way_of
 from windrow.kernels.routes import trace
 from windrow.queries.query import Query
 from windrow.tables.columns import decoded, nulls_of, numbers
@@ -79,7 +79,7 @@ class RowValues:
         kinds = {text: kind_of(self._array(text).type) for text in self._read}
         plan = policy_plan(progress.policy, self._parts, kinds)
         first = compiled_starts(plan, self._numbers, progress)
-        trace(named(progress.policy), "interpreted" if first is None else "compiled")
+        trace(named(progress.policy), way_of(first, progress))
         return first
 
     def described(self, position: int) -> dict[str, Any]:

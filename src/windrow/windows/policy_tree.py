@@ -49,7 +49,7 @@ def store(states, i, state):
     """Put a state at place i."""
 
 
-def seen(state, n):
+def seen(rows, state, n):
     """What a policy sees of the state of n rows."""
 
 
@@ -87,7 +87,7 @@ def slide(
         middle, tall, wide = _settled(
             rows, head, end, shift, nodes, suffix, prefix, edges, middle, tall, wide
         )
-        total = seen(_total(suffix, prefix, tall, wide), end - head)
+        total = seen(rows, _total(suffix, prefix, tall, wide), end - head)
         if of_rest:
             while goes(total, total):
                 head += 1
@@ -96,7 +96,7 @@ def slide(
                 middle, tall, wide = _settled(
                     rows, head, end, shift, nodes, suffix, prefix, edges, middle, tall, wide
                 )
-                total = seen(_total(suffix, prefix, tall, wide), end - head)
+                total = seen(rows, _total(suffix, prefix, tall, wide), end - head)
         else:
             head = _searched(rows, head, end - 1, shift, nodes, total)
         first[i] = head + shift
@@ -115,7 +115,7 @@ def _searched(rows, head, last, shift, nodes, total):
             longer = _block(rows, at, size, shift, nodes)
             if at > head:
                 longer = combine(old, longer)
-            more = goes(total, seen(longer, at + size - head))
+            more = goes(total, seen(rows, longer, at + size - head))
         if more:
             at, old = at + size, longer
         if not more or not climbing:

@@ -209,7 +209,10 @@ class RowReader(Protocol):
         """The rows `begin` … `stop` − 1 as the aggregation takes them."""
 
     def policy_starts(self, progress: Progress) -> Positions | None:
-        """Where the windows of a policy begin, by machine code; None if it is not compiled."""
+        """Where the windows of a policy begin, by machine code; None if it is not compiled.
+
+        A stretch for which that does not do is `UNKNOWN`.
+        """
 
     def described(self, position: int) -> dict[str, Any]:
         """What tells a user which row it is."""

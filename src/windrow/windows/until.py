@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from windrow.windows.positions import Bounds, SortedRows
 
 Policy = Callable[..., object]
+UNKNOWN = -1  # where a window begins that compiled code cannot tell
 
 
 @dataclass(frozen=True)
@@ -85,12 +86,20 @@ class Until(Window):
 
     def _first(self, rows: SortedRows) -> Positions:
         """Where the window of each row begins that the policy is asked of."""
+        import numpy as np
+
         assert rows.values is not None
         progress = progress_of(rows, self.until)
         if isinstance(self.until, Adwin):
             return self.until.starts(rows.values.numbers(self.until.column), progress)
         first = rows.values.policy_starts(progress)
-        return interpreted_starts(rows, progress) if first is None else first
+        if first is None:
+            first = np.full(rows.size, UNKNOWN)
+        begin, stop = progress.fresh, progress.starts[1:]
+        asked = np.flatnonzero(begin < stop)
+        for stretch in asked[first[begin[asked]] == UNKNOWN].tolist():
+            first[begin[stretch] : stop[stretch]] = interpreted_starts(rows, progress, stretch)
+        return first
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows that the policy left in the last window of each stretch."""
@@ -202,20 +211,11 @@ class Tree:
         return self.units[since:], self.nodes[since:]
 
 
-def interpreted_starts(rows: SortedRows, progress: Progress) -> Positions:
-    """Where the window of each row begins that the policy is asked of: 8 or so ⊕ a row."""
-    import numpy as np
+def interpreted_starts(rows: SortedRows, progress: Progress, stretch: int) -> list[int]:
+    """Where the windows begin of the rows of a stretch that the policy is asked of.
 
-    first = np.zeros(rows.size, np.int64)
-    for stretch in np.flatnonzero(progress.fresh < progress.starts[1:]).tolist():
-        begin, stop = progress.starts[stretch : stretch + 2].tolist()
-        found = _interpreted_stretch(rows, progress, stretch)
-        first[begin:stop] = found
-    return first
-
-
-def _interpreted_stretch(rows: SortedRows, progress: Progress, stretch: int) -> list[int]:
-    """The same for one stretch; its tree is kept in `rows.trees`, if that is asked for."""
+    8 or so ⊕ a row. The tree is kept in `rows.trees`, if that is asked for.
+    """
     assert rows.values is not None
     aggregation, policy = rows.values.aggregation, progress.policy
     begin, stop = progress.starts[stretch : stretch + 2].tolist()
@@ -240,7 +240,7 @@ def _interpreted_stretch(rows: SortedRows, progress: Progress, stretch: int) -> 
 
     slide = slide_with(
         own=own, combine=aggregation.combine, load=list.__getitem__, store=list.__setitem__,
-        seen=lambda state, n: aggregation.lower(state), goes=goes,
+        seen=lambda rows, state, n: aggregation.lower(state), goes=goes,
     )  # fmt: skip
     room = [[None] * LEVELS, [None] * LEVELS, [0] * EDGES]
     first = [-1] * (stop - begin)
@@ -259,7 +259,7 @@ def _interpreted_stretch(rows: SortedRows, progress: Progress, stretch: int) -> 
         raise
     if rows.trees is not None:
         rows.trees[stretch] = Tree(origin + stop - begin, units, nodes)
-    return [begin + place for place in first]
+    return [begin + place for place in first[fresh - begin :]]
 
 
 # -- one value at a time ---------------------------------------------------------------------
