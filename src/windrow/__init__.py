@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from windrow.stores import MemoryStore as MemoryStore
     from windrow.stores import RedisStore as RedisStore
     from windrow.stores import RocksStore as RocksStore
+    from windrow.windows.adwin import Adwin as Adwin
     from windrow.windows.push import window as window
 
 __version__ = "0.1.0.dev0"
@@ -148,6 +149,7 @@ _HOME = {
     "Shared": "windrow.queries.shared",
     "shared": "windrow.queries.shared",
     **dict.fromkeys(("LmdbStore", "MemoryStore", "RedisStore", "RocksStore"), "windrow.stores"),
+    "Adwin": "windrow.windows.adwin",
     "window": "windrow.windows.push",
 }
 

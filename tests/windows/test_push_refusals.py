@@ -292,3 +292,8 @@ def test_it_needs_no_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_adwin_knows_does_not_lie_in_a_store() -> None:
+    with pytest.raises(InvalidArgument, match="does not go with store="):
+        window(Max(), until=Adwin(), store=MemoryStore())

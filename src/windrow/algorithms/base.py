@@ -237,13 +237,17 @@ class Aggregator(ABC):
             state = self._query_last(last)
         return self.aggregation.lower(self.aggregation.identity if state is NOTHING else state)
 
-    def query_with(self, value: Any) -> Any:
+    def query_with(self, value: Any, last: int | None = None) -> Any:
         """Return what `query` would if `value` were the newest; the window stays as it is.
 
-        One ⊕ more than a query.
+        With `last`, of the `last` newest values and of `value`. One ⊕ more than a query.
         """
         self.admit(value)
-        return self.aggregation.lower(self._plus(self._query(), self.aggregation.lift(value)))
+        if last is None or last == len(self):
+            state = self._query()
+        else:
+            state = NOTHING if last == 0 else self._query_last(last)
+        return self.aggregation.lower(self._plus(state, self.aggregation.lift(value)))
 
     def admit(self, value: Any) -> None:
         """Raise if `insert` would refuse `value`; the window stays as it is. No ⊕."""

@@ -111,7 +111,8 @@ def _monoid(algebra: Algebra, dtype: str, columns: int) -> Monoid:
 
 # -- functions of the user's own: Numba tells what types their states have -----------------------
 
-_COMPILER = f"{user_function.__module__}.{user_function.__name__}"
+# What compiles the functions that a user's own functions call.
+COMPILER = f"{user_function.__module__}.{user_function.__name__}"
 _NAMES = ("user_lift", "user_combine", "user_lower", "user_inverse")
 
 
@@ -119,7 +120,7 @@ def _own_monoid(aggregation: Aggregation, dtypes: tuple[str, ...]) -> Monoid:
     """The monoid of the user's functions on values of these types."""
     functions = aggregation.functions or {}
     try:
-        text = embed({f"user_{name}": each for name, each in functions.items()}, _COMPILER)
+        text = embed({f"user_{name}": each for name, each in functions.items()}, COMPILER)
         if not text.rstrip().endswith("CACHEABLE = True"):
             raise NotCompilable("a function calls itself, and compiled code has no limit to that")
     except NotCompilable:
@@ -153,17 +154,17 @@ def _typed(text: str, dtypes: tuple[str, ...], invertible: bool, unary: bool) ->
     lift, combine, lower, *inverse = (
         user_function(scope.__dict__[name], **INNER) for name in names
     )
-    state = _returned(lift, tuple(from_dtype(np.dtype(d)) for d in dtypes))
+    state = returned(lift, tuple(from_dtype(np.dtype(d)) for d in dtypes))
     for _ in range(4):  # until combine gives back what it takes
-        wider = _wider(state, _returned(combine, (state, state)), "combine")
+        wider = _wider(state, returned(combine, (state, state)), "combine")
         if wider == state:
             break
         state = wider
     else:
         raise NotCompilable("combine does not return the type of state that it takes")
-    answer = _returned(lower, (state,))
+    answer = returned(lower, (state,))
     for each in inverse:
-        if _wider(state, _returned(each, (state,) * (1 if unary else 2)), "inverse") != state:
+        if _wider(state, returned(each, (state,) * (1 if unary else 2)), "inverse") != state:
             raise NotCompilable("inverse does not return the type of state that it takes")
     fields, outputs = _fields(state, "lift"), _fields(answer, "lower")
     one = not isinstance(state, types.BaseTuple)
@@ -186,7 +187,7 @@ def _source(
     a, b, s = ("a[0]", "b[0]", "s[0]") if one else ("a", "b", "s")
     lines = [
         text,
-        f"# {_meaning()}",
+        f"# {meaning()}",
         f"from {user_function.__module__} import {user_function.__name__}",
         f"from {exact_float.__module__} import {exact_float.__name__}",
     ]
@@ -213,14 +214,15 @@ def _source(
 
 
 @functools.cache
-def _meaning() -> str:
+def meaning() -> str:
     """A digest of how a user's functions are compiled: what is kept on disk depends on it."""
     modules = (checked, checked_arithmetic, checked_math, user_functions)
     texts = map(inspect.getsource, modules)
     return hashlib.sha256("".join(texts).encode()).hexdigest()
 
 
-def _returned(function: Any, arguments: tuple[types.Type, ...]) -> types.Type:
+def returned(function: Any, arguments: tuple[types.Type, ...]) -> types.Type:
+    """The type that a compiled function returns for arguments of such types."""
     function.compile(arguments)
     signature: Signature = function.overloads[arguments].signature
     return signature.return_type

@@ -133,6 +133,16 @@ def with_arguments(
     return ResultArray(_named(result, parts), answers.missing)
 
 
+def spread(answers: ResultArray, places: NDArray[np.int64], n: int) -> ResultArray:
+    """Results at their places among n; there is none at the others."""
+    if places.size == n:
+        return answers
+    values, missing = np.zeros(n, answers.values.dtype), np.ones(n, np.bool_)
+    values[places] = answers.values
+    missing[places] = False if answers.missing is None else answers.missing
+    return ResultArray(values, missing)
+
+
 def merged(answers: ResultArray) -> Any:
     """One array, with null as its type has it: NaN, NaT, None, or a mask.
 

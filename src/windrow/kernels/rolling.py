@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,13 @@ from windrow.errors import (
 )
 from windrow.kernels.arrival import Arrival
 from windrow.kernels.columns import as_array, column, nanoseconds_of
-from windrow.kernels.results import merged
+from windrow.kernels.decided import Decided
+from windrow.kernels.results import ResultArray, merged, spread
 from windrow.kernels.routes import warn_user
 from windrow.kernels.stream_loop import Batch, Interpreted, Loop, roller
 from windrow.kernels.tail import Tail
 from windrow.windows.arrays import ordinary
+from windrow.windows.base import written
 from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
 from windrow.windows.positions import SortedRows
@@ -81,6 +83,8 @@ def rolling(
     *,
     rows: int | None = None,
     range: Any = None,
+    until: Any = None,
+    on: Any = None,
     at: Any = None,
     closed: str = "both",
     slide: int | None = None,
@@ -94,7 +98,9 @@ def rolling(
     """The aggregate of the window that ends at each value, as an array as long as `values`.
 
     The window is the last `rows` values, the current one included, or those whose time in `at`
-    lies within `range` before the current one's (`closed` as in pandas, both ends by default).
+    lies within `range` before the current one's (`closed` as in pandas, both ends by default); or
+    what the policy `until` leaves of the oldest, see `windrow.windows.until`; or all since the last
+    value for which the function `on` was true, and only those values then have a result.
     `values` is an array, or a pair of them for an aggregation of pairs (ArgMax with one array
     answers positions). A dict of aggregations gives a dict of arrays. With `slide=s` and `rows`
     there is a result after every s values, as with `sliding`.
@@ -112,7 +118,7 @@ def rolling(
     a long array into pieces. `state` goes on where the call before stopped.
 
     >>> import numpy as np
-    >>> from windrow import Max, Mean, rolling
+    >>> from windrow import Max, Mean, Sum, rolling
     >>> rolling(np.array([3, 1, 2, 5, 4]), Max(), rows=3)
     array([3, 3, 3, 5, 5])
     >>> rolling(np.array([3, 1, 2, 5, 4]), Max(), rows=3, slide=2)
@@ -122,12 +128,13 @@ def rolling(
     array([1. , 1.5, 4. ])
     >>> rolling(np.array([5, 1, 2]), Max(), range=3, at=np.array([0, 4, 2]), lateness=2)
     array([5, 1, 2])
+    >>> rolling(np.array([2, 2, 3, 3, 4]), {"s": Sum()}, until=lambda window: window.s > 10)["s"]
+    array([ 2,  4,  7, 10, 10])
     """
     arrays = list(values) if isinstance(values, tuple) else [values]
     asked = nulls is not None
-    stream = _Stream(
-        aggregation, rows, range, closed, algorithm, threads, asked, nan, lateness, slide
-    )
+    sizes = {"rows": rows, "range": range, "until": until, "on": on, "slide": slide}
+    stream = _Stream(aggregation, sizes, closed, algorithm, threads, asked, nan, lateness)
     if state is not None:
         stream = _continued(state, stream)
     try:
@@ -164,32 +171,32 @@ class _Stream:
     def __init__(
         self,
         aggregation: Any,
-        rows: Any,
-        range_: Any,
+        sizes: dict[str, Any],
         closed: str,
         algorithm: str,
         threads: Any,
         has_nulls: bool,
         nan: str,
         lateness: Any = None,
-        slide: Any = None,
     ) -> None:
         self.parts = _parts(aggregation)
         self.many = (
             isinstance(aggregation, Mapping) or getattr(aggregation, "parts", None) is not None
         )
         _check_choices(closed, algorithm, nan)
-        if (rows is None) == (range_ is None):
-            raise InvalidArgument("give rows= or range=, one of them")
+        rows = sizes["rows"]
         self.rows = None if rows is None else whole_number("rows", rows, least=1)
-        self.range, self.closed, self.algorithm, self.nan = plain(range_), closed, algorithm, nan
+        self.range, self.closed = plain(sizes["range"]), closed
+        self.algorithm, self.nan = algorithm, nan
+        slide = sizes["slide"]
         if slide is not None and rows is None:
             raise InvalidArgument(f"rolling: slide={slide!r} goes with rows= only")
         self.slide = None if slide is None else whole_number("slide", slide, least=1)
-        self.window = window_of(
-            "rolling", rows=self.rows, range=self.range, slide=self.slide, closed=closed
-        )
+        sizes = {**sizes, "rows": self.rows, "range": self.range, "slide": self.slide}
+        self.window = window_of("rolling", closed=closed, **sizes)
         self.lateness = plain(lateness)
+        decides = self.rows is None and self.range is None
+        self.decided = self._decided() if decides else None
         self.arrival = None if lateness is None else self._arrival()
         self.late = 0  # values that came too late
         self.threads = whole_number("threads", threads, least=1)
@@ -202,6 +209,16 @@ class _Stream:
         self.oldest = 0
         self.touched = False
         self.nothing: tuple[list[Any], Any] = ([], None)  # a batch without rows, of the same types
+
+    def _decided(self) -> Decided:
+        """What finds the windows that a function decides about; raise unless it can."""
+        ((name, function),) = self.window.arguments().items()
+        if not callable(function):
+            raise InvalidArgument(f"{name}={function!r} must be a function of a value")
+        if self.algorithm != "auto" or self.lateness is not None:
+            beside = "lateness=" if self.algorithm == "auto" else "algorithm="
+            raise InvalidArgument(f"{beside} goes with rows= and range=, not with {name}=")
+        return Decided(self.window, self.parts)
 
     def _arrival(self) -> Arrival:
         """What finds the windows of late values; raise unless they can be."""
@@ -220,11 +237,9 @@ class _Stream:
     @property
     def question(self) -> str:
         """What is asked, in words that are the same for the same thing."""
-        window = (
-            f"rows={self.rows}" if self.rows else f"range={self.range!r}, closed={self.closed!r}"
-        )
-        if self.slide is not None:
-            window += f", slide={self.slide}"
+        window = ", ".join(written(self.window.arguments()))
+        if self.decided is None and self.rows is None:
+            window = f"range={self.range!r}, closed={self.closed!r}"
         if self.lateness is not None:
             window += f", lateness={self.lateness!r}"
         return (
@@ -256,6 +271,8 @@ class _Stream:
             batch.lo, batch.hi, late = self.arrival.bounds(instant)
             self.late += late
             self.answered = self.position
+        elif self.decided is not None:
+            return self._by_decision(self.decided, batch)
         elif self.rows is None:
             batch.at = instant
             batch = self._by_time(batch, instant, last)
@@ -286,10 +303,21 @@ class _Stream:
         size = self.window.reach(self.axis)
         return Cuts(span=math.inf if size is None else optimal_span(size))
 
+    def _by_decision(self, decided: Decided, batch: Batch) -> Any:
+        """The results of the values that came, null where there is none."""
+        arrays = [np.asarray(array) for array in batch.arrays]
+        batch.lo, batch.hi, places = decided.bounds(batch.columns, arrays, batch.last)
+        batch.row, batch.stop = self.answered, self.position
+        n, places = self.position - self.answered, places - self.answered
+        self.answered = self.position
+        answers = self._answers(batch, lambda made: spread(made, places, n))
+        self.touched = False
+        return answers
+
     def _instants(self, at: Any, n: int) -> Any:
-        if self.rows is not None:
+        if self.range is None:
             if at is not None:
-                raise InvalidArgument("at= goes with range=; rows= needs no times")
+                raise InvalidArgument("at= goes with range=; other windows need no times")
             return None
         if at is None:
             raise InvalidArgument("range= needs at=, the time of each value")
@@ -345,9 +373,11 @@ class _Stream:
         self.times, self.oldest = times[keep:].copy(), self.oldest + keep
         return batch
 
-    def _answers(self, batch: Batch) -> Any:
+    def _answers(
+        self, batch: Batch, placed: Callable[[ResultArray], ResultArray] = lambda made: made
+    ) -> Any:
         assert self.rollers is not None
-        answers = [merged(each.roll(batch)) for each in self.rollers]
+        answers = [merged(placed(each.roll(batch))) for each in self.rollers]
         return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
 
 

@@ -96,6 +96,7 @@ class Plan:
     stream: Kept
     group: tuple[int, ...] = ()  # the numbers of the queries that share slices, if several run
     assumed: bool = False  # whether the kinds of the columns were not known
+    policy: Any = None  # how the window's policy runs, a `PolicyPlan` of `windrow.kernels`
 
     @property
     def slicing(self) -> Slicing | None:
@@ -126,7 +127,16 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
     )
     results = _with_common(results)
     spark, stream = _on_spark(query, kinds, native), _on_a_stream(query, results)
-    return Plan(query, results, spark, stream, assumed=kinds is None)
+    policy = None if window.policy is None else _policy(query, results)
+    return Plan(query, results, spark, stream, assumed=kinds is None, policy=policy)
+
+
+def _policy(query: Query, results: Sequence[ResultPlan]) -> Any:
+    """How the policy of a window runs over columns of the kinds that the results are made of."""
+    from windrow.kernels.policies import policy_plan
+
+    pairs = [pair for r in results for pair in zip(r.aggregation.columns, r.kinds, strict=True)]
+    return policy_plan(query.window.policy, query.parts, dict(pairs))
 
 
 def share(plans: Sequence[Plan]) -> list[Plan]:

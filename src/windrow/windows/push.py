@@ -18,6 +18,8 @@ from windrow.algorithms import ALGORITHMS, aggregator, algorithm_class, choose
 from windrow.algorithms.base import Aggregator
 from windrow.errors import InvalidArgument, whole_number
 from windrow.stores.base import Store
+from windrow.windows import base
+from windrow.windows.adwin import Adwin
 from windrow.windows.kinds import window_of
 from windrow.windows.on import On
 from windrow.windows.partitions import Partitions
@@ -25,7 +27,7 @@ from windrow.windows.pushed import Window, emptied, opened, options_of
 from windrow.windows.pushed_rows import LastRows, WithinSpan
 from windrow.windows.rows import Rows
 from windrow.windows.span import Span
-from windrow.windows.until import Until, leaving
+from windrow.windows.until import Until, policy_window
 
 
 @overload
@@ -132,6 +134,11 @@ def window(
         options["store"] = store
     auto = choose(aggregation, out_of_order=late, stored=stored)
     if isinstance(extent, Until):
+        if stored and isinstance(extent.until, Adwin):
+            raise InvalidArgument(
+                f"until={extent.until!r} does not go with store=: its histogram lies in this "
+                f"process; give a function of the aggregates"
+            )
         auto = "amta", "what a policy sends away is found by a search down its trees"
         swag = _aggregator(aggregation, algorithm, auto, "until", **options)
         return opened(_UntilPolicy(extent, swag))
@@ -179,14 +186,20 @@ class _UntilPolicy(Window):
 
     extent: Until
 
+    def __init__(self, extent: base.Window, swag: Aggregator) -> None:
+        super().__init__(extent, swag)
+        self._policy = policy_window(self.extent.until)
+
     def push(self, value: Any, at: Any = None) -> Any:
         """Insert `value`, evict what the policy sends away, and return the result.
 
         O(log n) ⊕; with amta O(1) on average.
         """
         _refuse_time(at, "until")
-        gone = leaving(self._swag, self.extent.until, value)
-        return self._swag.whole(self._slide, value, gone)
+        gone = self._policy.leaving(self._swag, value)
+        result = self._swag.whole(self._slide, value, gone)
+        self._policy.accept()
+        return result
 
     def _slide(self, value: Any, gone: int) -> Any:
         """Insert `value`, evict the `gone` oldest, and return the result."""
