@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from windrow import Collect, Count, Max, Mean, Together, aggregation
+from windrow import Adwin, Collect, Count, Max, Mean, MemoryStore, Together, aggregation
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows.push import window
 
