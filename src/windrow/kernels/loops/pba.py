@@ -20,9 +20,8 @@ cursors[HELPS]. The two tell each other in `progress` how far they are:
     progress[OVER]   no more will come
 
 A job that is needed before the second thread has begun it is taken from it: lcs are computed then,
-and what would be joined is left as it is. So the caller waits for nothing but work that is going on.
-
-Without a second thread (unless cursors[HELPED]) all of them are.
+and what would be joined is left as it is. So the caller waits only for work that is going on.
+Without a second thread (unless cursors[HELPED]) it takes all of them.
 """
 
 from windrow.kernels.atomics import claimed, let_others_run, publish, published
@@ -36,7 +35,7 @@ FRONT, LAST, OPENED, JOINED, EDGE, STEP, HELPS, HELPED = 3, 4, 5, 6, 8, 9, 10, 1
 WANTED, JOIN = 12, 13  # the jobs to wait for: the older closed chunk's, and the front's (0: none)
 JOBS, OVER, MINE, DONE, TAKEN, LISTED = 0, 1, 2, 8, 16, 24  # in progress, in lines apart
 CSA, MIDDLE, CHUNK, RESULT = 0, 1, 2, 3  # in spare; CHUNK is the aggregate of the last closed one
-FEW = 512  # slices that are not worth another thread
+FEW = 512  # slices of a chunk that is not worth another thread
 PATIENCE = 4095  # how often to look before the processor is given away (a power of two less one)
 NEVER = 1 << 62
 
