@@ -19,7 +19,7 @@ from tests.catalogue import AGGREGATIONS, identified
 from windrow import Count, Max, Mean, Min, StdDev, Sum, Variance, rolling, window
 from windrow.algorithms import ALGORITHMS
 from windrow.kernels import push as compiled
-from windrow.windows import numbers, pushed_rows
+from windrow.windows import numbers
 from windrow.windows.base import written
 from windrow.windows.numbers import is_numeric
 
@@ -37,6 +37,12 @@ rng = np.random.default_rng(7)
 FLOATS = [float(v) for v in rng.normal(0, 1e3, 150)] + [0.1, -0.0, 1e300, 1e300, 3.5] * 3
 INTS = [int(v) for v in rng.integers(-50, 50, 150)]
 TIMES = [int(t) for t in np.cumsum(rng.integers(0, 3, 200))]
+
+
+@pytest.fixture(autouse=True)
+def not_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No window is compiled sooner because another test has the loop."""
+    monkeypatch.setattr(numbers, "_ready", set())
 
 
 def pushed(w: Any, values: list[Any], timed: bool) -> list[Any]:
@@ -79,7 +85,7 @@ def test_a_window_that_is_compiled_on_the_way_answers_as_before(
     interpreted = window(aggregation, **extent)
     expected = pushed(interpreted, values, timed)
     assert "in the interpreter" in runs(interpreted)
-    monkeypatch.setattr(pushed_rows, "PUSHES", 20)
+    monkeypatch.setattr(numbers, "PUSHES", 20)
     w = window(aggregation, **extent)
     results = pushed(w, values, timed)
     assert runs(w).startswith("compiled")
@@ -114,7 +120,7 @@ def test_floats_are_compiled_on_the_way_where_they_are_rounded_alike(
     timed = "range" in extent
     values = [float(v) for v in rng.normal(1e3, 1e2, len(TIMES))]
     expected = pushed(window(Variance(ddof=0), algorithm=algorithm, **extent), values, timed)
-    monkeypatch.setattr(pushed_rows, "PUSHES", 20)
+    monkeypatch.setattr(numbers, "PUSHES", 20)
     w = window(Variance(ddof=0), algorithm=algorithm, **extent)
     assert pushed(w, values, timed) == expected
     compiles = algorithm not in compiled.OTHER_BITS
@@ -256,3 +262,60 @@ def test_the_first_pushes_load_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     then = f"compiled after {numbers.PUSHES:,} numbers of a type, or by push_many"
     assert done.stdout.strip() == f"[] in the interpreter; {then}"
+
+
+def test_a_loop_that_is_there_is_taken_sooner() -> None:
+    window(Max(), rows=9).push_many(np.empty(0))
+    windows = window(Max(), rows=3, partition_by=True)
+    for i in range(numbers.FEW + 1):
+        windows.push(float(i), key="many")
+        windows.push(float(i % 7), key="few" if i < 50 else "others")
+    assert [runs(w).split()[0] for w in windows.values()] == ["compiled,", "in", "in"]
+
+
+@pytest.mark.parametrize("extent", [{"rows": 4}, {"range": 6}], ids=["rows", "range"])
+@pytest.mark.parametrize("step", ["push", "push_many", "query"])
+def test_what_is_interrupted_is_not_done(
+    step: str, extent: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the first of two aggregations has taken the value, and the second one not."""
+
+    def interrupt(*_: Any) -> Any:
+        patched.undo()
+        raise KeyboardInterrupt
+
+    def act() -> None:
+        if step == "push":
+            w.push(1e9, **at(TIMES[50]))
+        elif step == "push_many":
+            w.push_many([1e9, 2e9], **at([TIMES[50], TIMES[51]]))
+        else:
+            w.query(at=TIMES[50] + 3)
+
+    def at(times: Any) -> dict[str, Any]:
+        return {"at": times} if "range" in extent else {}
+
+    if step == "query" and "rows" in extent:
+        pytest.skip("it does not go by time")
+    w, twin = (window({"max": Max(), "n": Count()}, **extent) for _ in range(2))
+    for each in (w, twin):
+        each.push_many(FLOATS[:50], **at(TIMES[:50]))
+    with monkeypatch.context() as patched:
+        patched.setattr(w._numbers.loop._parts[1], "run", interrupt)  # type: ignore[attr-defined]
+        with pytest.raises(KeyboardInterrupt):
+            act()
+    assert (w.query(), len(w)) == (twin.query(), len(twin))
+    for i in range(50, 90):
+        assert w.push(FLOATS[i], **at(TIMES[i])) == twin.push(FLOATS[i], **at(TIMES[i]))
+
+
+@pytest.mark.parametrize("closed", ["both", "right"])
+def test_any_number_of_values_leaves_at_once(closed: str) -> None:
+    w = window({"n": Count(), "max": Max()}, range=5000, closed=closed)
+    w.push_many(np.arange(20000.0), at=np.arange(20000))
+    times = list(range(20000))
+    for gap in (1, 2, 1, 900, 4095, 0, 50000):
+        times.append(times[-1] + gap)
+        oldest = times[-1] - 5000
+        expected = sum(t >= oldest if closed == "both" else t > oldest for t in times)
+        assert w.push(-1.0, at=times[-1])["n"] == len(w) == expected

@@ -15,8 +15,10 @@ from typing import Any
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms.base import Aggregator
 
-# After so many pushes, the interpreter has taken about as long as it takes to compile a loop.
+# After so many pushes, the interpreter has taken about as long as it takes to load the compiler.
 PUSHES = 10_000
+FEW = 100  # if this process has the loop already, as from the window of another key
+_ready: set[Any] = set()  # the loops that it has
 _EXACT = 2**53  # integers up to here have floats of their own
 _LARGEST = 2**62  # the difference of integers up to here is an int64
 _LONGEST = 2**24  # values of a window by time, as far as sums of integers are compiled
@@ -116,6 +118,17 @@ class Numbers:
             self.times.append(t)
 
     @property
+    def pays(self) -> bool:
+        """Return whether so many numbers have come that it is time for the loop."""
+        count = len(self.values)
+        return count >= PUSHES or (count == FEW and self._loop in _ready)
+
+    @property
+    def _loop(self) -> Any:
+        """What tells one loop from another."""
+        return self._aggregation, self._algorithm, self.kind, self._window[0] > 0
+
+    @property
     def exact(self) -> bool:
         """Return whether results do not depend on how the numbers are put together."""
         whole = self.kind is int and self._aggregation.exact_on_integers
@@ -136,4 +149,5 @@ class Numbers:
         if self.values:
             loop.push_many(module.numbers_in(self.values), module.times_in(self.times))
         self.loop, self.values, self.times = loop, [], []
+        _ready.add(self._loop)
         return True

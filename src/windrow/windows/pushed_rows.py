@@ -160,7 +160,7 @@ class LastRows(Window):
         assert numbers is not None
         if not (numbers.take(value) and numbers.take_time(t)):
             return self._append_other(value, t)
-        if len(numbers.values) >= PUSHES and not self._compile():
+        if numbers.pays and not self._compile():
             return self._append(value, t)
         if numbers.loop is not None:
             return numbers.loop.push(value, t)
