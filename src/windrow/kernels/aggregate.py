@@ -129,7 +129,7 @@ class Inputs:
                     raise InvalidArgument(
                         f"{what}[{i}] has shape {given.shape}; the windows are over {n} rows"
                     )
-        self.pairs = aggregation.takes == "ordered pair"
+        self.n, self.pairs = n, aggregation.takes == "ordered pair"
         self.arrays, self.masks = arrays, masks
         self.columns = [
             column(array, mask, "value", f"columns[{i}]")
