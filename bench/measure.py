@@ -222,11 +222,12 @@ STATISTICS: dict[str, Callable[[NDArray[np.float64]], float]] = {
 }
 TYPICAL = "max, medians"  # of each event's median over the rounds: without the operating system
 Step = Callable[[Any], Any]
+Events = Callable[[Sequence[Any]], NDArray[np.float64]]  # the time of each
 
 
 def latencies(
     figure: Figure,
-    contenders: Mapping[str, Callable[[], Step]],
+    contenders: Mapping[str, Events],
     values: Sequence[Any],
     settings: Settings,
     clock: Clock,
@@ -234,7 +235,7 @@ def latencies(
 ) -> Iterator[Point]:
     """Yield the statistics of each contender's events, as places of a figure.
 
-    A contender returns the function that one event of a new, full window calls. Every round has the
+    A contender returns the nanoseconds of each event of a new, full window. Every round has the
     same values: what an algorithm does at an event is the same in each round, and what the
     operating system does is not. The second figure has the longest event of each of 200 stretches.
     """
@@ -244,7 +245,7 @@ def latencies(
         if clock.over or name in why:
             continue
         try:
-            seen[name].append(_nanoseconds(contenders[name](), values))
+            seen[name].append(contenders[name](values))
         except Exception as error:
             why[name] = failure(error)
     for name, times in seen.items():
@@ -262,7 +263,7 @@ def latencies(
                 yield stretches.point(name, int(stretch[0]) + 1, longest)
 
 
-def _nanoseconds(step: Step, values: Sequence[Any]) -> NDArray[np.float64]:
+def nanoseconds(step: Step, values: Sequence[Any]) -> NDArray[np.float64]:
     """Return each event's time; garbage is not collected meanwhile, as it would hit anyone."""
     found = np.empty(len(values))
     clock = time.perf_counter_ns

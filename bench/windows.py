@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.experiment import Clock
-from bench.measure import Step, timed
+from bench.measure import Events, Step, nanoseconds, timed
 from windrow import Aggregation, Max, RollingState, aggregation, aggregator, rolling
 
 EACH_ALIKE = ("recalculate", "flatfat", "b_int")  # every slide costs the same: few will do
@@ -125,11 +125,11 @@ class Interpreted:
         return slide
 
 
-def stepping(
+def interpreted_events(
     algorithm: str, aggregation: Aggregation, values: Sequence[Any], w: int
-) -> Callable[[], Step]:
-    """Return what makes a full interpreted window, and returns the function of one event."""
-    return lambda: Interpreted(algorithm, aggregation, values, w).step
+) -> Events:
+    """Return what makes a full interpreted window, and times each event of it."""
+    return lambda events: nanoseconds(Interpreted(algorithm, aggregation, values, w).step, events)
 
 
 class Counting:

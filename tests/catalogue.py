@@ -10,7 +10,20 @@ import numpy as np
 from hypothesis import strategies as st
 
 import windrow.aggregations
-from windrow import Max, Mean, Sum, Together, aggregation
+from windrow import (
+    R2,
+    Corr,
+    Covariance,
+    Intercept,
+    Kurtosis,
+    Max,
+    Mean,
+    Skewness,
+    Slope,
+    Sum,
+    Together,
+    aggregation,
+)
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import ALGORITHMS, algorithm_class
 from windrow.algorithms.base import NOTHING
@@ -56,11 +69,15 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "any": _small,
     "hashable": st.one_of(_small, st.text(max_size=2), st.tuples(_small, _small)),
     "number": st.one_of(_small, _numbers),
+    "integer": _integers,
+    "boolean": st.booleans(),
     "summable": st.one_of(_small, _numbers),
     "measurable": st.one_of(_small, _numbers, st.just(math.nan)),
     "ordered": st.one_of(_small, _numbers, st.just(math.nan)),
     "text": st.text(max_size=3),
+    "timed": st.tuples(_integers, st.integers(0, 10**4)),
     "ordered pair": st.tuples(st.one_of(_small, st.floats(-3, 3)), _integers),
+    "number pair": st.tuples(st.one_of(_small, _numbers), st.one_of(_small, _numbers)),
 }
 
 
@@ -68,6 +85,38 @@ def values_for(aggregation: Aggregation, nulls: bool = True) -> st.SearchStrateg
     """Values that `aggregation` takes."""
     values = VALUES["number" if isinstance(aggregation, Together) else aggregation.takes]
     return st.one_of(values, st.none()) if nulls else values
+
+
+def _fitted(aggregation: Aggregation, values: Any) -> Any:
+    """An array of numbers as one of the type that `aggregation` takes."""
+    if aggregation.takes == "boolean":
+        return np.nan_to_num(values) > 0
+    if aggregation.takes == "integer":
+        return np.clip(np.nan_to_num(values), -(2**40), 2**40).astype(np.int64)
+    return values
+
+
+def arrays_for(aggregation: Aggregation, values: Any) -> list[Any]:
+    """The arrays that `aggregate` takes: the values, and seconds or others beside them if asked."""
+    beside = {"timed": [np.arange(len(values))], "number pair": [values[::-1].copy()]}
+    return [_fitted(aggregation, values), *beside.get(aggregation.takes, [])]
+
+
+def rows_of(aggregation: Aggregation, arrays: list[Any], nulls: Any = None) -> list[Any]:
+    """What an aggregator gets for each row of the arrays, of which the first may have nulls."""
+    columns = [plain(array) for array in arrays]
+    if nulls is not None:
+        columns[0] = [None if gone else v for v, gone in zip(columns[0], nulls, strict=True)]
+    if aggregation.columns:
+        return [dict.fromkeys(aggregation.columns, v) for v in columns[0]]
+    if aggregation.takes == "ordered pair":
+        columns.append(list(range(len(columns[0]))))
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+
+def plain(values: Any) -> list[Any]:
+    """Python's own values; times as NumPy's, which Python's cannot all hold."""
+    return list(values) if values.dtype.kind in "mM" else list(values.tolist())
 
 
 def same(a: Any, b: Any, close: Callable[[float, float], bool] | None = None) -> bool:
@@ -92,12 +141,21 @@ def same(a: Any, b: Any, close: Callable[[float, float], bool] | None = None) ->
     return bool(a == b)
 
 
+# Sums of products and powers around the mean: what cancels in them is of that power.
+_DEGREES: dict[type[Aggregation], int] = {
+    **dict.fromkeys((Corr, Covariance, Slope, Intercept, R2), 2),
+    Skewness: 3,
+    Kurtosis: 4,
+}
+
+
 def closeness(
     aggregation: Aggregation, scale: float = 1e6
 ) -> Callable[[float, float], bool] | None:
     """How near two states must be: equal where the aggregation is exact."""
     if aggregation.exact:
         return None
+    scale **= _DEGREES.get(type(aggregation), 1)
     return lambda x, y: math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-9 * scale)
 
 
@@ -111,8 +169,11 @@ __all__ = [
     "CLASSES",
     "NOTHING",
     "PAIRS",
+    "arrays_for",
     "closeness",
     "identified",
+    "plain",
+    "rows_of",
     "same",
     "values_for",
 ]

@@ -183,11 +183,15 @@ def test_what_it_takes_agrees_with_the_class(cls: type[Aggregation]) -> None:
         "any": "anything",
         "hashable": "hashable values",
         "number": "numbers",
+        "integer": "integers",
+        "boolean": "booleans",
         "summable": "numbers",
         "measurable": "ordered values with a difference",
         "ordered": "ordered values",
         "text": "strings",
+        "timed": "pairs (",
         "ordered pair": "pairs (",
+        "number pair": "pairs (",
     }
     assert aggregation_rows()[cls.__name__]["takes"].startswith(words[cls.takes])
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from bench.experiment import Clock, Experiment, Rule, Settings, Verdict
 from bench.measure import curve
@@ -13,27 +16,33 @@ from bench.memory import grown
 from bench.points import Figure, Point, Points
 from bench.rules import TOO_FEW, ahead, grows, widens
 from bench.windows import Compiled, Counting, Interpreted
-from windrow import Max
+from windrow import Max, RollingState, rolling
 
 # -- operations ------------------------------------------------------------------------------------
 
 UNIT = "⊕ a slide"
 FIGURE_8 = Figure("Figure 8", "one query over the whole window", "window", UNIT)
+FIGURE_9 = Figure("Figure 9", "one query, 10⁹ ⊕ a second", "window", "slides a second")
 FIGURE_10 = Figure("Figure 10", "queries of all ranges from 1 to n", "window", UNIT)
+FIGURE_11 = Figure("Figure 11", "all ranges, 10⁹ ⊕ a second", "window", "slides a second")
+A_SECOND = 1e9  # ⊕: the paper's figures leave the number open
 
 
 def operations(settings: Settings, clock: Clock) -> Iterator[Point]:
     """Whole periods of n + 1 slides: the window's whole range, then all ranges at once."""
-    for figure, sizes in (
-        (FIGURE_8, settings.powers(1, 12, quick=10)),
-        (FIGURE_10, settings.powers(1, 8, quick=7)),
+    for figure, throughput, sizes in (
+        (FIGURE_8, FIGURE_9, settings.powers(1, 12, quick=10)),
+        (FIGURE_10, FIGURE_11, settings.powers(1, 8, quick=7)),
     ):
         for n in sizes:
             for name in ALGORITHMS:
                 if clock.over:
                     yield figure.missing(name, n)
-                else:
-                    yield figure.point(name, n, _counted(name, n, figure is FIGURE_10), exact=True)
+                    yield throughput.missing(name, n)
+                    continue
+                counted = _counted(name, n, figure is FIGURE_10)
+                yield figure.point(name, n, counted, exact=True)
+                yield throughput.point(name, n, A_SECOND / counted, exact=True)
 
 
 def _counted(name: str, n: int, all_ranges: bool) -> float:
@@ -71,7 +80,14 @@ def _equals(figure: Figure, name: str, formula: str, value: Callable[[float], fl
     return Rule(f"{figure.name}: {name} makes {formula} ⊕ a slide, exactly", check)
 
 
-def _below(figure: Figure, name: str, bound: str, value: Callable[[float], float]) -> Rule:
+def _below(
+    figure: Figure,
+    name: str,
+    bound: str,
+    value: Callable[[float], float],
+    makes: str = "makes",
+    unit: str = UNIT,
+) -> Rule:
     def check(points: Points) -> Verdict:
         line = points.line(figure, name)
         if not line:
@@ -80,7 +96,7 @@ def _below(figure: Figure, name: str, bound: str, value: Callable[[float], float
         found = f"at most {y / value(x):.2f} of that, at n = {x:,.0f}"
         return Verdict(found, all(y <= value(x) + 1e-9 for x, y in line))
 
-    return Rule(f"{figure.name}: {name} makes at most {bound} ⊕ a slide", check)
+    return Rule(f"{figure.name}: {name} {makes} at most {bound} {unit}", check)
 
 
 def _log(n: float) -> float:
@@ -92,9 +108,9 @@ OPERATIONS = Experiment(
     "⊕ a slide, exactly",
     "A counting maximum in the interpreted windows, over a whole period of n + 1 slides. Nothing "
     "here depends on the machine.",
-    (FIGURE_8, FIGURE_10),
+    (FIGURE_8, FIGURE_9, FIGURE_10, FIGURE_11),
     operations,
-    source="Table 1, Figures 8 and 10",
+    source="Table 1, Figures 8 to 11",
     finding="A slide costs n − 1 ⊕ by recalculation, log n by FlatFAT and B-Int, and 3 by FlatFIT: "
     "3(n − 1) in a period of n + 1 slides. For all ranges at once it is n²/2, n·log n and n − 1.",
     rules=(
@@ -216,15 +232,34 @@ ALL_RANGES = Experiment(
 
 # -- memory ----------------------------------------------------------------------------------------
 
+FIGURE_12 = Figure("Figure 12", "numbers of 8 bytes in a state, exactly", "window", "numbers")
 FIGURE_16 = Figure("Figure 16", "memory by window", "window", "MB")
 CONTENDERS = {name: f"compiled:{name}" for name in ("flatfat", "b_int", "flatfit", "recalculate")}
 
 
 def memory(settings: Settings, clock: Clock) -> Iterator[Point]:
     """Powers of two, and just above them, where a tree is rounded up."""
-    powers = [1 << e for e in (range(16, 20, 2) if settings.quick else range(16, 23))]
-    sizes = sorted({s for n in powers for s in (n, n * 9 // 8, n * 3 // 2)})
+    for n in settings.sizes(_uneven(range(10, 15))):
+        for name in CONTENDERS:
+            yield FIGURE_12.point(name, n, _numbers(name, n), exact=True)
+    sizes = _uneven(range(16, 20, 2) if settings.quick else range(16, 23))
     yield from grown(FIGURE_16, CONTENDERS, settings.sizes(sizes), clock)
+
+
+def _uneven(exponents: Iterable[int]) -> list[int]:
+    powers = [1 << e for e in exponents]
+    return sorted({s for n in powers for s in (n, n * 9 // 8, n * 3 // 2)})
+
+
+def _numbers(algorithm: str, n: int) -> float:
+    """Return how many numbers a window of n values carries from batch to batch."""
+
+    def stored(w: int) -> int:
+        state = RollingState()
+        rolling(np.arange(2.0 * n), Max(), rows=w, algorithm=algorithm, state=state)
+        return len(pickle.dumps(state))
+
+    return (stored(n) - stored(1)) / 8
 
 
 def _average(points: Points) -> Verdict:
@@ -238,14 +273,19 @@ def _average(points: Points) -> Verdict:
 MEMORY = Experiment(
     "002 memory",
     "FlatFIT's arrays against trees that are rounded up",
-    "The compiled loops of Max over doubles, each window in a fork of its own: by how much its "
+    "The compiled loops of Max over doubles: what a window carries from batch to batch, exactly, "
+    "beyond a window of one value; then each window in a fork of its own, and by how much its "
     "private memory grows.",
-    (FIGURE_16,),
+    (FIGURE_12, FIGURE_16),
     memory,
-    source="Figure 16",
+    source="Figures 12 and 16",
     finding="FlatFIT takes 2n where the trees take twice the next power of two: 1.4 times less "
     "than FlatFAT on average, 1.9 times at most. Recalculation takes the least.",
     rules=(
+        _below(FIGURE_12, "flatfit", "2n", lambda n: 2 * n, "takes", "numbers"),
+        _below(FIGURE_12, "b_int", "4n", lambda n: 4 * n, "takes", "numbers"),
+        ahead(FIGURE_12, "flatfit", "flatfat", by=1.4),
+        ahead(FIGURE_12, "recalculate", "flatfit"),
         ahead(FIGURE_16, "flatfit", "flatfat"),
         Rule("Figure 16: FlatFAT takes 1.1 times FlatFIT's memory or more on average", _average),
         grows(FIGURE_16, "flatfit", "linear"),

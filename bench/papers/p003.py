@@ -11,7 +11,7 @@ from bench.measure import EVENT, TYPICAL, curve, latencies
 from bench.papers.breaking_even import BASE, break_evens, never
 from bench.points import Figure, Point, Points
 from bench.rules import TOO_FEW, ahead, grows, middle
-from bench.windows import Interpreted, stepping
+from bench.windows import Interpreted, interpreted_events
 from windrow import (
     Aggregation,
     ArgMax,
@@ -73,7 +73,7 @@ def latency(settings: Settings, clock: Clock) -> Iterator[Point]:
         values = values_of(name, settings, events)
         if name == "Bloom":
             values = values[: min(events, 4 * n)]
-        contenders = {a: stepping(a, OPERATORS[name], values, n) for a in ALGORITHMS}
+        contenders = {a: interpreted_events(a, OPERATORS[name], values, n) for a in ALGORITHMS}
         yield from latencies(TABLES[name], contenders, values, settings, share, TOPS.get(name))
 
 

@@ -8,17 +8,19 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.alone import alone, tell
+from bench.cycles import event_nanoseconds
 from bench.experiment import Clock, Experiment, Rule, Settings, Verdict
 from bench.measure import EVENT, TYPICAL, Make, curve, failure, latencies, rounds
 from bench.points import Figure, Point, Points
 from bench.rules import TOO_FEW, ahead, at_most, grows, scales
 from bench.sessions import session, spark_rows, to_nowhere
-from bench.windows import Compiled, Counting, Sliced, stepping
+from bench.windows import Compiled, Counting, Sliced, interpreted_events
 from windrow import Aggregation, Max, MomentSketch, sliding
 
 ALGORITHMS = ("two_stacks", "slick_deque", "sba", "pba")
@@ -256,28 +258,52 @@ TIME_WINDOWS = Experiment(
 
 # -- latency ---------------------------------------------------------------------------------------
 
-TABLE_2 = Figure("Table 2", "latency of Max", "statistic", EVENT)
+TABLE_2 = Figure("Table 2", "latency of Max over 16,384 values", "statistic", EVENT)
+TABLE_2_COMPILED = replace(TABLE_2, name="Table 2, compiled")
+TABLE_3 = Figure("Table 3", "latency of MomentSketch over an hour", "statistic", EVENT)
+EACH = "the longest of each stretch"
 FIGURE_7 = Figure(
-    "Figure 7", "Max event by event, the longest of each stretch", "event", EVENT, (False, True)
+    "Figure 7", f"Max over 16,384 random values: {EACH}", "event", EVENT, (False, True)
 )
-TABLE_3 = Figure("Table 3", "latency of MomentSketch", "statistic", EVENT)
+FIGURE_7_COMPILED = replace(FIGURE_7, name="Figure 7, compiled")
+# The other panels, and the tables that go with them.
+SMALLER = replace(TABLE_2, name="Figure 7, 8,192", title="latency of Max over 8,192 values")
+FIGURE_7_SMALLER = replace(FIGURE_7, name="Figure 7, 8,192 by event", title=f"Max: {EACH}")
+LARGER = replace(TABLE_2, name="Figure 7, 16,384", title="latency of Max over 16,384 values")
+FIGURE_7_LARGER = replace(FIGURE_7, name="Figure 7, 16,384 by event", title=f"Max: {EACH}")
+FIGURE_7_HOUR = replace(FIGURE_7, name="Figure 7, an hour", title=f"MomentSketch: {EACH}")
+TWO_HOURS = replace(TABLE_3, name="Figure 7, two hours", title="latency of MomentSketch")
+FIGURE_7_HOURS = replace(
+    FIGURE_7, name="Figure 7, two hours by event", title=f"MomentSketch: {EACH}"
+)
 ONE_THREAD = (
     "Python runs one thread at a time: what the second thread computes, the first waits for"
 )
 
 
 def latency(settings: Settings, clock: Clock) -> Iterator[Point]:
-    """Max over 2^14 values, then MomentSketch over an hour of seconds."""
+    """Max over random values and over those given, then MomentSketch over hours of seconds."""
     n = settings.size(1 << 14, 1 << 12)
     events = settings.size(1 << 17, 1 << 13)
-    values = np.random.default_rng(1).random(events).tolist()
-    cases: list[tuple[Figure, Aggregation, int, int, Figure | None]] = [
-        (TABLE_2, Max(), n, events, FIGURE_7),
-        (TABLE_3, MomentSketch(order=10), min(n, 3600), min(events, 8192), None),
+    sketched = min(events, 1 << 14)
+    chance = np.random.default_rng(1).random(events).tolist()
+    given = settings.uniform(events).tolist()
+    sketch = MomentSketch(order=10)
+    cases: list[tuple[Figure, Figure, Aggregation, int, list[float]]] = [
+        (TABLE_2, FIGURE_7, Max(), n, chance),
+        (SMALLER, FIGURE_7_SMALLER, Max(), n // 2, given),
+        (LARGER, FIGURE_7_LARGER, Max(), n, given),
+        (TABLE_3, FIGURE_7_HOUR, sketch, min(n, 3600), given[:sketched]),
+        (TWO_HOURS, FIGURE_7_HOURS, sketch, min(n, 7200), given[:sketched]),
     ]
-    for share, (figure, each, w, count, stretches) in clock.shares(cases):
-        contenders = {name: stepping(name, each, values, w) for name in ALGORITHMS}
-        yield from latencies(figure, contenders, values[:count], settings, share, stretches)
+    compiled = {
+        name: partial(event_nanoseconds, name, Max(), w=n) for name in ALGORITHMS if name != "pba"
+    }
+    few = clock.share(1, of=20)
+    yield from latencies(TABLE_2_COMPILED, compiled, chance, settings, few, FIGURE_7_COMPILED)
+    for share, (table, stretches, each, w, values) in clock.shares(cases):
+        contenders = {name: interpreted_events(name, each, values, w) for name in ALGORITHMS}
+        yield from latencies(table, contenders, values, settings, share, stretches)
 
 
 def _mean(points: Points) -> Verdict:
@@ -291,11 +317,18 @@ def _mean(points: Points) -> Verdict:
 LATENCY = Experiment(
     "004 latency",
     "latency of Max and of MomentSketch",
-    "Interpreted windows: Max over 2^14 values (2^12 in a quick run), and MomentSketch with ten "
-    "powers over an hour of partials a second apart. Python's threads take turns, so PBA's second "
-    "thread disturbs the first; its ⊕ are counted in 004 operations. SlickDeque needs an "
-    "aggregation that selects, and MomentSketch does not.",
-    (TABLE_2, FIGURE_7, TABLE_3),
+    "Interpreted windows: Max over 2^14 values (2^12 in a quick run) and half of them, and "
+    "MomentSketch with ten powers over one and two hours of partials a second apart; the values of "
+    "the first panel are random, the others those of `--data` if there is any. Python's threads "
+    "take turns, so PBA's second thread disturbs the first; its ⊕ are counted in 004 operations. "
+    "SlickDeque needs an aggregation that selects, and MomentSketch does not. Compiled, an event "
+    "is timed inside the loop by the processor's counter of cycles; PBA is not among those: its "
+    "threads share the work of batches.",
+    (
+        *(TABLE_2, FIGURE_7, TABLE_2_COMPILED, FIGURE_7_COMPILED),
+        *(SMALLER, FIGURE_7_SMALLER, LARGER, FIGURE_7_LARGER),
+        *(TABLE_3, FIGURE_7_HOUR, TWO_HOURS, FIGURE_7_HOURS),
+    ),
     latency,
     source="Tables 2 and 3, Figure 7",
     finding="Two-Stacks has a spike at every flip, SBA a smaller one at every boundary, SlickDeque "
@@ -304,6 +337,8 @@ LATENCY = Experiment(
         ahead(TABLE_2, "slick_deque", "two_stacks", at=TYPICAL, by=2),
         ahead(TABLE_2, "pba", "two_stacks", at=TYPICAL, by=2).unless(ONE_THREAD),
         ahead(TABLE_2, "sba", "two_stacks", at=TYPICAL),
+        ahead(TABLE_2_COMPILED, "slick_deque", "two_stacks", at=TYPICAL, by=2),
+        ahead(TABLE_2_COMPILED, "sba", "two_stacks", at=TYPICAL),
         ahead(TABLE_3, "pba", "two_stacks", at=TYPICAL, by=2).unless(ONE_THREAD),
         Rule(
             "Table 2: SBA's mean is at most 1.1 of the slower of Two-Stacks and SlickDeque", _mean
@@ -317,34 +352,45 @@ LATENCY = Experiment(
 FIGURE_8 = Figure(
     "Figure 8", "throughput by instances", "instances", "thousand rows a second", (False, True)
 )
+FIGURE_8_NODES = replace(
+    FIGURE_8, name="Figure 8, nodes", title="throughput by nodes", x="nodes of a cluster"
+)
 KEYS, WINDOW = 84, 1 << 10
 OURS, THEIRS = "windrow on Spark", "Spark"
 
 
 def instances(settings: Settings, clock: Clock) -> Iterator[Point]:
-    """As many instances as there are cores, from one on."""
+    """As many instances as there are cores, from one on: threads, then nodes of a cluster."""
     rows = settings.size(2_000_000, 400_000)
     few = min(rows, 200_000 if not settings.quick else 40_000)
-    for share, cores in clock.shares(range(1, min(6, os.cpu_count() or 1) + 1)):
+    counts = range(1, min(6, os.cpu_count() or 1) + 1)
+    cases = [(figure, count) for figure in (FIGURE_8, FIGURE_8_NODES) for count in counts]
+    files = [str(path) for path in settings.data]
+    for share, (figure, count) in clock.shares(cases):
+        nodes = count if figure is FIGURE_8_NODES else 0
+        sizes = (rows, few, min(WINDOW, rows))
         try:
             (found,) = alone(
-                both, cores, rows, few, min(WINDOW, rows), settings.repeats, seconds=share.left
+                both, count, nodes, *sizes, settings.repeats, files, seconds=share.left
             )
         except Exception as error:
-            yield from (FIGURE_8.missing(name, cores, failure(error)) for name in (OURS, THEIRS))
+            yield from (figure.missing(name, count, failure(error)) for name in (OURS, THEIRS))
             continue
         for name in (OURS, THEIRS):
-            yield FIGURE_8.timed(name, cores, found[name], found["first_s"])
+            yield figure.timed(name, count, found[name], found["first_s"])
 
 
-def both(cores: int, rows: int, few: int, window: int, repeats: int) -> None:
-    """Tell the seconds a row of both, in a session of so many cores."""
+def both(
+    cores: int, nodes: int, rows: int, few: int, window: int, repeats: int, files: list[str]
+) -> None:
+    """Tell the seconds a row of both, in a session of so many cores, or nodes if there are any."""
     from pyspark.sql import Window as SparkWindow
     from pyspark.sql import functions as sf
 
+    values = Settings(data=tuple(map(Path, files))).values(rows) if files else None
     start = time.perf_counter()
-    with session(cores) as spark:
-        data = spark_rows(spark, rows, KEYS)
+    with session(cores, nodes=nodes) as spark:
+        data = spark_rows(spark, rows, KEYS, values)
         frames = {n: data.limit(n).cache() if n < rows else data.cache() for n in {rows, few}}
         for frame in frames.values():
             frame.count()
@@ -366,14 +412,16 @@ INSTANCES = Experiment(
     "parallel instances on a distributed engine",
     "Max over the last 1,024 rows of 84 keys, every row an answer, in local[1], local[2], … as far "
     "as there are cores. Spark's own frame is asked about fewer rows, since it looks at 1,024 "
-    "values for each; the paper's engine is Flink.",
-    (FIGURE_8,),
+    "values for each; the paper's engine is Flink. Its nodes are the workers of a cluster that "
+    "Spark starts on this machine, processes of one core each.",
+    (FIGURE_8, FIGURE_8_NODES),
     instances,
     source="Figure 8",
     finding="Both grow linearly with the instances while each has a core for its reading and one "
     "for its aggregation, and PBA stays an order of magnitude ahead of the engine's own windows.",
     rules=(
         ahead(FIGURE_8, OURS, THEIRS, by=3),
+        ahead(FIGURE_8_NODES, OURS, THEIRS, by=3),
         scales(FIGURE_8, OURS, 1.3).unless(
             "one machine reads, sorts and aggregates on the same cores; where others use them, "
             "a second instance has nothing to run on"

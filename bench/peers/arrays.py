@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from functools import partial
 from pathlib import Path
@@ -22,13 +22,14 @@ from bench.measure import (
     EVENT,
     TYPICAL,
     Calls,
-    Step,
+    Events,
     checked,
     close,
     curve,
     failure,
     latencies,
     measure,
+    nanoseconds,
     rounds,
     timed,
     turns,
@@ -316,10 +317,10 @@ LATE_VALUES = Experiment(
 ONE_VALUE = Figure("latency", "one value a call, Bloom(bits=16384)", "statistic", EVENT)
 
 
-def stepping(algorithm: str, values: Any, w: int) -> Callable[[], Step]:
-    """Return what fills a window, and returns the function of one call."""
+def timed_calls(algorithm: str, values: Any, w: int) -> Events:
+    """Return what fills a window, and times calls of one value each."""
 
-    def begin() -> Step:
+    def run(calls: Any) -> Any:
         call = partial(
             rolling, aggregation=Bloom(bits=16384), rows=w, algorithm=algorithm,
             state=RollingState(),
@@ -327,16 +328,16 @@ def stepping(algorithm: str, values: Any, w: int) -> Callable[[], Step]:
         call(values)
         for i in range(16):  # to warm up
             call(values[i : i + 1])
-        return call
+        return nanoseconds(call, calls)
 
-    return begin
+    return run
 
 
 def latency(settings: Settings, clock: Clock) -> Iterator[Point]:
     """Two windows' worth of calls, by an algorithm that flips and by one that does not."""
     w = settings.size(1 << 14, 1 << 14)
     values = np.random.default_rng(1).integers(0, 2**62, 3 * w)
-    contenders = {name: stepping(name, values[:w], w) for name in ("two_stacks", "daba")}
+    contenders = {name: timed_calls(name, values[:w], w) for name in ("two_stacks", "daba")}
     calls = [values[i : i + 1] for i in range(w, values.size)]
     yield from latencies(ONE_VALUE, contenders, calls, settings, clock)
 

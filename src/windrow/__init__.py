@@ -15,21 +15,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from windrow.aggregations import EWM as EWM
+    from windrow.aggregations import R2 as R2
     from windrow.aggregations import Aggregation as Aggregation
+    from windrow.aggregations import All as All
+    from windrow.aggregations import Any as Any
     from windrow.aggregations import ArgMax as ArgMax
     from windrow.aggregations import ArgMin as ArgMin
     from windrow.aggregations import ArithmeticMean as ArithmeticMean
+    from windrow.aggregations import BitAnd as BitAnd
+    from windrow.aggregations import BitOr as BitOr
+    from windrow.aggregations import BitXor as BitXor
     from windrow.aggregations import Bloom as Bloom
     from windrow.aggregations import Collect as Collect
     from windrow.aggregations import CollectDistinct as CollectDistinct
     from windrow.aggregations import Concat as Concat
+    from windrow.aggregations import Corr as Corr
     from windrow.aggregations import Count as Count
     from windrow.aggregations import CountDistinct as CountDistinct
     from windrow.aggregations import CountMin as CountMin
+    from windrow.aggregations import Covariance as Covariance
+    from windrow.aggregations import Delta as Delta
+    from windrow.aggregations import EWMByTime as EWMByTime
     from windrow.aggregations import First as First
     from windrow.aggregations import FirstN as FirstN
     from windrow.aggregations import GeometricMean as GeometricMean
     from windrow.aggregations import HyperLogLog as HyperLogLog
+    from windrow.aggregations import Increase as Increase
+    from windrow.aggregations import Intercept as Intercept
+    from windrow.aggregations import Kurtosis as Kurtosis
     from windrow.aggregations import Last as Last
     from windrow.aggregations import LastN as LastN
     from windrow.aggregations import LongestRun as LongestRun
@@ -42,11 +56,15 @@ if TYPE_CHECKING:
     from windrow.aggregations import PopulationStdDev as PopulationStdDev
     from windrow.aggregations import Product as Product
     from windrow.aggregations import Range as Range
+    from windrow.aggregations import Rate as Rate
     from windrow.aggregations import SampleStdDev as SampleStdDev
+    from windrow.aggregations import Skewness as Skewness
+    from windrow.aggregations import Slope as Slope
     from windrow.aggregations import StdDev as StdDev
     from windrow.aggregations import Sum as Sum
     from windrow.aggregations import Together as Together
     from windrow.aggregations import Variance as Variance
+    from windrow.aggregations import WeightedMean as WeightedMean
     from windrow.aggregations import aggregation as aggregation
     from windrow.algorithms import aggregator as aggregator
     from windrow.kernels.rolling import RollingState as RollingState
@@ -61,26 +79,40 @@ if TYPE_CHECKING:
     from windrow.stores import MemoryStore as MemoryStore
     from windrow.stores import RedisStore as RedisStore
     from windrow.stores import RocksStore as RocksStore
+    from windrow.windows.adwin import Adwin as Adwin
     from windrow.windows.push import window as window
 
 __version__ = "0.1.0.dev0"
 
 _AGGREGATIONS = (
     "Aggregation",
+    "All",
+    "Any",
     "ArgMax",
     "ArgMin",
     "ArithmeticMean",
+    "BitAnd",
+    "BitOr",
+    "BitXor",
     "Bloom",
     "Collect",
     "CollectDistinct",
     "Concat",
+    "Corr",
     "Count",
     "CountDistinct",
     "CountMin",
+    "Covariance",
+    "Delta",
+    "EWM",
+    "EWMByTime",
     "First",
     "FirstN",
     "GeometricMean",
     "HyperLogLog",
+    "Intercept",
+    "Kurtosis",
+    "Increase",
     "Last",
     "LastN",
     "LongestRun",
@@ -92,12 +124,17 @@ _AGGREGATIONS = (
     "MomentSketch",
     "PopulationStdDev",
     "Product",
+    "R2",
     "Range",
+    "Rate",
     "SampleStdDev",
+    "Skewness",
+    "Slope",
     "StdDev",
     "Sum",
     "Together",
     "Variance",
+    "WeightedMean",
     "aggregation",
 )
 _HOME = {
@@ -112,6 +149,7 @@ _HOME = {
     "Shared": "windrow.queries.shared",
     "shared": "windrow.queries.shared",
     **dict.fromkeys(("LmdbStore", "MemoryStore", "RedisStore", "RocksStore"), "windrow.stores"),
+    "Adwin": "windrow.windows.adwin",
     "window": "windrow.windows.push",
 }
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from windrow import aggregation, aggregator
+from windrow import aggregation, aggregator, window
 from windrow.aggregations.custom import Custom
 from windrow.algorithms.base import NOTHING, Aggregator
 from windrow.algorithms.flatfat import FlatFAT
-from windrow.algorithms.sba import optimal_chunk, optimal_chunk_in_time
+from windrow.algorithms.sba import Cuts, optimal_chunk, optimal_chunk_in_time, optimal_span
 from windrow.errors import Unsupported
 
 
@@ -486,6 +486,47 @@ def test_pba_slides_in_three_on_the_callers_thread(n: int) -> None:
         assert len(c.by_thread) > 1, "the lcs are computed elsewhere"
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 33, 100, 4096])
+@pytest.mark.parametrize("by", ["rows", "slide", "time"])
+def test_a_window_that_knows_its_size_pushes_in_three_from_the_first_value_on(
+    n: int, by: str
+) -> None:
+    """Also while it fills and when the first value leaves; the chunks are of one size at once."""
+    c, source = Counting(), random.Random(n)
+    options: dict[str, Any] = {"rows": n} if by != "time" else {"range": n - 0.5}
+    if by == "slide":
+        options["slide"] = max(1, n // 5)
+    pushed: Any = window(c.max, algorithm="pba", **options)
+    recent: deque[float] = deque(maxlen=n)
+    for i in range(min(4 * n, n + 5000)):
+        recent.append(source.random())
+        before = c.here
+        result = pushed.push(recent[-1], **({"at": i} if by == "time" else {}))
+        assert c.here - before <= 3
+        assert pushed._swag._held() <= (3 * n + 13) / 2
+        if by != "slide" or (i + 1) % options["slide"] == 0:
+            assert result == max(recent)
+        else:
+            assert result is None
+    if n > 4:
+        assert len(c.by_thread) > 1
+
+
+def test_chunks_of_time_are_half_a_range() -> None:
+    """However unevenly the values come, a window lies in three chunks, and pushes in three."""
+    c, source = Counting(), random.Random(7)
+    pushed: Any = window(c.max, range=100, algorithm="pba")
+    at = 0.0
+    for i in range(4000):
+        at += source.choice([0, 0, 0.1, 1, 1, 30, 400]) if i % 1000 < 500 else 0.5
+        before = c.here
+        pushed.push(source.random(), at=at)
+        assert c.here - before <= 3
+        assert len(pushed._swag._closed) <= 2
+        pushed._check()
+        pushed._swag._check()
+
+
 @pytest.mark.parametrize("algorithm", ["sba", "pba"])
 @every_size
 def test_boundary_aggregators_hold_one_and_a_half_windows(algorithm: str, n: int) -> None:
@@ -505,6 +546,16 @@ def test_optimal_chunk_sizes() -> None:
             assert size // slide // optimal_chunk(size, slide) == 1
             chunk = optimal_chunk_in_time(size, slide, combine_time=0.25)
             assert size // slide // chunk == 1
+            cuts = Cuts.by_rows(size, slide)
+            assert cuts.first % slide == -size % slide, "a window begins there"
+            assert cuts.step == slide * optimal_chunk(size, slide)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000, 3600.0])
+def test_the_span_of_a_chunk_is_theorem_2_for_slides_ever_smaller(size: float) -> None:
+    slide = size / 2**20
+    chunk = slide * optimal_chunk_in_time(size, slide, combine_time=2**10 * slide)
+    assert optimal_span(size) == pytest.approx(chunk, rel=0.002, abs=0.5 * isinstance(size, int))
 
 
 # -- Monoid trees ----------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bench import measure as measuring
 from bench.experiment import Clock, Settings
-from bench.measure import TYPICAL, calibrated, curve, latencies, measure, turns
+from bench.measure import TYPICAL, calibrated, curve, latencies, measure, nanoseconds, turns
 from bench.points import TIME_IS_UP, Figure, Point, Points
 from bench.report import cell
 
@@ -201,7 +201,7 @@ def test_the_longest_event_is_that_of_the_medians_over_the_rounds() -> None:
     """What happens in one round only is in the raw maximum, and not in the typical one."""
     begun = 0
 
-    def begin() -> Callable[[int], None]:
+    def run(values: Sequence[int]) -> Any:
         nonlocal begun
         begun += 1
         first = begun == 1
@@ -209,10 +209,10 @@ def test_the_longest_event_is_that_of_the_medians_over_the_rounds() -> None:
         def step(value: int) -> None:
             time.sleep(0.02 if value == 5 else 0.05 if first and value == 2 else 0)
 
-        return step
+        return nanoseconds(step, values)
 
     settings = Settings(True, 3)
-    points = Points(latencies(F, {"a": begin}, range(8), settings, Clock(60.0)))
+    points = Points(latencies(F, {"a": run}, range(8), settings, Clock(60.0)))
     typical, raw = points.at(F, "a", TYPICAL), points.at(F, "a", "max")
     assert typical is not None and 0.02e9 <= typical.median < 0.05e9
     assert raw is not None and raw.high >= 0.05e9 and len(raw.runs) == 3

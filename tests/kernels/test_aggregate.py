@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.catalogue import CLASSES, closeness, identified, same
+from tests.catalogue import CLASSES, arrays_for, closeness, identified, plain, rows_of, same
 from windrow import (
     ArgMax,
     ArgMin,
@@ -43,7 +43,6 @@ from windrow import (
     aggregator,
 )
 from windrow.aggregations.base import Aggregation
-from windrow.aggregations.kinds import OrderedPairs
 from windrow.aggregations.momentsketch import Moments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.kernels.aggregate import aggregate
@@ -82,22 +81,12 @@ NUMBERS = [
 # -- the oracle ----------------------------------------------------------------------------------
 
 
-def plain(values: Any) -> list[Any]:
-    """Python's own values; times as NumPy's, which Python's cannot all hold."""
-    return list(values) if values.dtype.kind in "mM" else values.tolist()
-
-
-def expected(agg: Aggregation, values: Any, nulls: Any, lo: Any, hi: Any) -> list[Any]:
+def expected(agg: Aggregation, arrays: list[Any], nulls: Any, lo: Any, hi: Any) -> list[Any]:
     """Each window recalculated by itself."""
-    column = [None if nulls is not None and nulls[i] else v for i, v in enumerate(plain(values))]
-    if agg.columns:
-        column = [dict.fromkeys(agg.columns, v) for v in column]
-    elif isinstance(agg, OrderedPairs):
-        column = list(zip(column, range(len(column)), strict=True))
-    made = []
+    rows, made = rows_of(agg, arrays, nulls), []
     for first, past in zip(lo.tolist(), hi.tolist(), strict=True):
         swag = aggregator(agg, "recalculate")
-        swag.extend(column[first:past])
+        swag.extend(rows[first:past])
         made.append(swag.query())
     return made
 
@@ -219,11 +208,13 @@ def test_every_aggregation_of_numbers(
     values, nulls = values_of(dtype, n, seed), nulls_of(n, seed)
     if isinstance(agg, type(AFFINE)):
         values = np.nan_to_num(values, posinf=3, neginf=-3)
-    want = expected(agg, values, nulls, *windows.bounds())
+    arrays = arrays_for(agg, values)
+    want = expected(agg, arrays, nulls, *windows.bounds())
     for threads in (1, 2, 3):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotCompiledWarning)
-            got = by_pieces(threads, agg, [values], windows, nulls=[nulls])
+            masks = [nulls, *[None] * (len(arrays) - 1)]
+            got = by_pieces(threads, agg, arrays, windows, nulls=masks)
         assert agree(agg, got, want), (listed(got), want)
 
 
@@ -244,7 +235,7 @@ def test_every_type_of_numbers(agg: Aggregation, dtype: str) -> None:
     ):
         for nulls in (None, nulls_of(340, 1)):
             got = by_pieces(2, agg, [values], windows, nulls=[nulls])
-            assert agree(agg, got, expected(agg, values, nulls, *windows.bounds()))
+            assert agree(agg, got, expected(agg, [values], nulls, *windows.bounds()))
             if isinstance(agg, Max | First) and not isinstance(agg, ArgMax):
                 assert got.values.dtype == values.dtype
 
@@ -262,7 +253,7 @@ def test_times(agg: Aggregation, dtype: str, windows: Windows, seed: int) -> Non
     nulls = nulls_of(windows.n, seed)
     gone = np.isnat(values) if nulls is None else nulls | np.isnat(values)
     got = by_pieces(2, agg, [values], windows, nulls=[nulls])
-    assert agree(agg, got, expected(agg, values, gone, *windows.bounds()))
+    assert agree(agg, got, expected(agg, [values], gone, *windows.bounds()))
 
 
 def test_spans_of_time_are_summed_and_times_are_not() -> None:
@@ -293,7 +284,7 @@ def test_strings(agg: Aggregation, windows: Windows, seed: int, as_objects: bool
         if nulls is not None:
             values[nulls], given_nulls = None, None
     got = by_pieces(2, agg, [values], windows, nulls=[given_nulls])
-    assert agree(agg, got, expected(agg, values, nulls, *windows.bounds()))
+    assert agree(agg, got, expected(agg, [values], nulls, *windows.bounds()))
 
 
 EXACT = [Max(), Sum(), Mean(), StdDev(), Variance(ddof=0), ArgMax(), GeometricMean(), SPREAD,

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.catalogue import CLASSES
+from tests.catalogue import CLASSES, arrays_for, rows_of
 from windrow import (
-    ArgMax,
     HyperLogLog,
-    LongestRun,
     Max,
     RollingState,
     StdDev,
@@ -22,12 +20,10 @@ from windrow import (
 )
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class
+from windrow.algorithms.sba import Cuts
 from windrow.kernels.columns import column
 from windrow.kernels.rolling import COMPILED
 from windrow.kernels.stream_loop import Batch, roller
-
-# By time, and for sketches, pba runs as sba.
-pytestmark = pytest.mark.filterwarnings("ignore::windrow.kernels.routes.SubstitutedWarning")
 
 AFFINE = aggregation(  # neither commutative nor selective, without a neutral element of its own
     lift=lambda v: (v % 7 + 1, v % 5),
@@ -51,15 +47,13 @@ def pow_mod(base: int, exponent: int) -> int:
 
 
 def interpreted(
-    agg: Aggregation, values: Any, lo: Any, hi: Any, nulls: Any = None, pairs: bool = False
+    agg: Aggregation, arrays: list[Any], lo: Any, hi: Any, nulls: Any = None
 ) -> list[Any]:
     """The answers of recalculation, window by window."""
-    answers = []
+    rows, answers = rows_of(agg, arrays, nulls), []
     for first, past in zip(lo, hi, strict=True):
         swag = aggregator(agg, "recalculate")
-        for p in range(first, past):
-            value = None if nulls is not None and nulls[p] else values[p].item()
-            swag.insert((value, p) if pairs else value)
+        swag.extend(rows[first:past])
         answers.append(swag.query())
     return answers
 
@@ -95,7 +89,7 @@ def test_loops_on_what_neither_commutes_nor_selects(algorithm: str, w: int) -> N
     values = np.random.default_rng(w).integers(0, 50, 200)
     lo, hi = row_bounds(values.size, w)
     got = rolling(values, AFFINE, rows=w, algorithm=algorithm)
-    assert agree(got, interpreted(AFFINE, values, lo, hi), exact=True)
+    assert agree(got, interpreted(AFFINE, [values], lo, hi), exact=True)
 
 
 @pytest.mark.parametrize("algorithm", COMPILED)
@@ -120,14 +114,13 @@ def test_loops_on_max_by_rows_and_by_time(algorithm: str) -> None:
 @pytest.mark.parametrize("with_nulls", [False, True])
 def test_every_compiled_aggregation(agg: Aggregation, algorithm: str, with_nulls: bool) -> None:
     source = np.random.default_rng(1)
-    pairs = isinstance(agg, ArgMax | LongestRun)
     # Floats with nulls, integers without: the types and the nulls do not meet in any function.
-    values = source.integers(1, 5, 90) + (0.25 if with_nulls else 0)
+    arrays = arrays_for(agg, source.integers(1, 5, 90) + (0.25 if with_nulls else 0))
     nulls = source.random(90) < 0.4 if with_nulls else None
     for w in (1, 4, 30):
         lo, hi = row_bounds(90, w)
-        got = rolling(values, agg, rows=w, algorithm=algorithm, nulls=nulls)
-        expected = interpreted(agg, values, lo, hi, nulls, pairs)
+        got = rolling(tuple(arrays), agg, rows=w, algorithm=algorithm, nulls=nulls)
+        expected = interpreted(agg, arrays, lo, hi, nulls)
         assert agree(got, expected, exact=False), (got, expected)
 
 
@@ -164,14 +157,17 @@ def test_buffers_grow_with_the_window(algorithm: str, agg: Aggregation) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 5, 64, 100, 1025])
-def test_flatfit_and_b_int_are_as_large_as_paper_002_says(n: int) -> None:
-    """2n states and pointers, and 2^(⌈log₂ n⌉ + 1) states; beside them one more."""
+def test_loops_are_as_large_as_their_papers_say(n: int) -> None:
+    """FlatFIT 2n states and pointers, B-Int 2^(⌈log₂ n⌉ + 1) states; PBA (3n + 13)/2, as SBA."""
     values = np.arange(2.0 * n)
-    bounds = {"flatfit": 2 * n, "b_int": max(8, 2 << (n - 1).bit_length())}
+    bounds = {"flatfit": 2 * n + 1, "b_int": max(8, 2 << (n - 1).bit_length()) + 1}
+    bounds["pba"] = (3 * n + 13) // 2
     for algorithm, bound in bounds.items():
         came = column(values, None, "value")
-        loop: Any = roller(Max(), [came], [values], n, algorithm, False)
+        loop: Any = roller(Max(), [came], [values], n, algorithm, False, Cuts.by_rows(n))
         for base in range(0, 6 * n, 2 * n):
             loop.roll(Batch([came], base, [values], False, base, base + 2 * n))
-        held = [a.size for b in loop.buffers for a in (b if isinstance(b, tuple) else (b,))]
-        assert sum(held) <= bound + 1, algorithm
+        kept = loop.buffers if algorithm == "flatfit" else loop.buffers[:2]
+        held = [a.size for b in kept for a in (b if isinstance(b, tuple) else (b,))]
+        assert sum(held) <= bound, algorithm
+        assert not loop.waiting, "no value of an earlier batch is kept beside the states"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.catalogue import CLASSES, identified
+from tests.catalogue import CLASSES, arrays_for, identified
 from windrow import RollingState, aggregation, rolling
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
@@ -71,6 +71,7 @@ def test_rolling_is_the_table_s_driver_cut_anywhere(
 ) -> None:  # fmt: skip
     random = np.random.default_rng(seed)
     values = random.integers(-9, 9, n) if whole else random.normal(size=n) * 10.0 ** (seed % 9 - 4)
+    arrays = arrays_for(agg, values)
     gone = random.random(n) < 0.2 if nulls else None
     at = np.sort(random.integers(0, max(2, n // 2), n))
     starts = np.array([0, n])
@@ -79,16 +80,18 @@ def test_rolling_is_the_table_s_driver_cut_anywhere(
     else:
         lo, hi = segment_bounds(at, np.array([0, at.size]), size, "both")
         windows, asked = Windows(starts, lo=lo, hi=hi), {"range": size}
-    table = bits(merged(aggregate(agg, [values], windows, nulls=[gone])))
+    table = bits(merged(aggregate(agg, arrays, windows, nulls=[gone] * len(arrays))))
     times = {} if by_rows else {"at": at}
-    assert bits(rolling(values, agg, **asked, **times, nulls=gone)) == table
+    assert bits(rolling(tuple(arrays), agg, **asked, **times, nulls=gone)) == table
 
     state, pieces = RollingState(), []
     edges = [0, *sorted({min(c, n) for c in cuts}), n]
     for a, b in itertools.pairwise(edges):
         part = {} if by_rows else {"at": at[a:b]}
         null = None if gone is None else gone[a:b]
-        pieces.append(rolling(values[a:b], agg, **asked, **part, nulls=null, state=state))
+        pieces.append(
+            rolling(tuple(c[a:b] for c in arrays), agg, **asked, **part, nulls=null, state=state)
+        )
     if not by_rows:
         pieces.append(state.finish())
     assert bits(joined([p for p in pieces if len(p)] or pieces[:1])) == table
@@ -96,11 +99,11 @@ def test_rolling_is_the_table_s_driver_cut_anywhere(
 
 @pytest.mark.parametrize("agg", EVERY, ids=identified)
 def test_both_take_the_same_way(agg: Aggregation) -> None:
-    values = np.arange(5.0)
+    arrays = arrays_for(agg, np.arange(5.0))
     with warnings.catch_warnings(), traced() as ran:
         warnings.simplefilter("ignore", NotCompiledWarning)
-        aggregate(agg, [values], Windows(np.array([0, 5]), rows=3))
-        rolling(values, agg, rows=3)
+        aggregate(agg, arrays, Windows(np.array([0, 5]), rows=3))
+        rolling(tuple(arrays), agg, rows=3)
     assert ran[0] == ran[1]
 
 

@@ -36,9 +36,6 @@ from windrow import (
 from windrow.errors import InvalidArgument, InvalidValue, Unsupported
 from windrow.kernels.routes import NotCompiledWarning
 
-# By time, and for sketches, pba runs as sba.
-pytestmark = pytest.mark.filterwarnings("ignore::windrow.kernels.routes.SubstitutedWarning")
-
 NAN = np.nan
 SPREAD = aggregation(
     lift=lambda v: (v, v),
@@ -371,8 +368,12 @@ def test_threads_change_nothing(agg: Any) -> None:
 
 X = np.arange(4.0)
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({}, InvalidArgument, "give rows= or range="),
-    ({"rows": 2, "range": 3}, InvalidArgument, "give rows= or range="),
+    ({}, InvalidArgument, "give one of rows=, range=, until= and on=; got none"),
+    (
+        {"rows": 2, "range": 3},
+        InvalidArgument,
+        "give one of rows=, range=, until= and on=; got rows=2 and",
+    ),
     ({"rows": 0}, InvalidArgument, "rows must be 1 or more, got 0"),
     ({"rows": 2.5}, InvalidArgument, "rows must be a whole number, got 2.5"),
     ({"rows": 2, "at": X}, InvalidArgument, "at= goes with range="),

@@ -28,9 +28,6 @@ from windrow.errors import Unsupported
 from windrow.kernels import sketch_rows
 from windrow.kernels.routes import traced
 
-# By time, and for sketches, pba runs as sba.
-pytestmark = pytest.mark.filterwarnings("ignore::windrow.kernels.routes.SubstitutedWarning")
-
 Array = np.ndarray[Any, Any]
 
 BLOOM = Bloom(bits=128, hashes=3)
@@ -44,7 +41,7 @@ PAIRS = [
     *[(BLOOM, name) for name in ("daba", "flatfat", "sba", "log_mta", "pba")],
     *[(DISTINCT, name) for name in ("flatfit", "amta", "recalculate")],
     *[(COUNTS, name) for name in ("two_stacks", "slick_deque", "b_int")],
-    (MOMENTS, "daba"),
+    *[(MOMENTS, name) for name in ("daba", "pba")],
 ]
 every_pair = pytest.mark.parametrize(
     ("sketch", "algorithm"), PAIRS, ids=[f"{type(s).__name__}-{a}" for s, a in PAIRS]

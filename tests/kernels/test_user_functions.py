@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow import Bloom, Max, aggregation, aggregator, rolling, sliding
+from windrow import aggregation, aggregator, rolling, sliding
 from windrow.aggregations.custom import Custom
 from windrow.kernels import checked
 from windrow.kernels.compiled_states import compiled_state
 from windrow.kernels.functions import NotCompilable, embed
-from windrow.kernels.routes import NotCompiledWarning, SubstitutedWarning
+from windrow.kernels.routes import NotCompiledWarning
 from windrow.kernels.user_functions import user_function
 
 BIG = 2**62
@@ -458,15 +458,3 @@ def test_an_error_names_the_aggregation_the_row_and_the_key(lower: Any) -> None:
             rolling(np.array([1, 0, 2]), inverse, rows=1, algorithm=algorithm)
         (note,) = caught.value.__notes__
         assert repr(inverse) in note and "at row 1" in note
-
-
-def test_pba_says_that_it_runs_as_sba_by_time() -> None:
-    with pytest.warns(SubstitutedWarning, match="runs as sba") as caught:
-        rolling(np.arange(9), Max(), range=3, at=np.arange(9), algorithm="pba")
-    assert caught[0].filename == __file__
-
-
-@pytest.mark.slow
-def test_pba_says_that_it_runs_as_sba_for_sketches() -> None:
-    with pytest.warns(SubstitutedWarning, match="runs as sba"):
-        rolling(np.arange(9), Bloom(), rows=3, algorithm="pba")

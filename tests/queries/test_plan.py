@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tests.catalogue import AGGREGATIONS, identified
@@ -54,12 +55,14 @@ ROWS = readings(40, keys=3, seed=5)
 FRAME = ROWS.append_column("text", pa.array([f"w{i % 7}" for i in range(40)])).append_column(
     "money", ROWS.column("y").cast(pa.decimal128(12, 2))
 )
+FRAME = FRAME.append_column("flag", pc.greater(ROWS.column("x"), 3))
 
 
 def of(aggregation: Aggregation, column: str) -> Aggregation:
-    """The same aggregation of a column; of pairs, with the time beside it."""
+    """The same aggregation of a column; of pairs, with the time, or another number, beside it."""
+    beside = "y" if aggregation.takes == "number pair" else "ts"
     bound = copy.copy(aggregation)
-    bound.columns = (column, "ts") if aggregation.arity == 2 else (column,)
+    bound.columns = (column, beside) if aggregation.arity == 2 else (column,)
     return bound
 
 
@@ -82,7 +85,8 @@ def routes(plan: Plan, frame: pa.Table, by_rows: bool | None = None) -> set[tupl
 @pytest.mark.parametrize("column", ["x", "y"])  # whole numbers with nulls, floats without
 @pytest.mark.parametrize("window", WINDOWS)
 def test_a_table_runs_its_plan(window: str, column: str) -> None:
-    every = [of(agg, "text" if agg.takes == "text" else column) for agg in ALONE]
+    others = {"text": "text", "integer": "x", "boolean": "flag"}
+    every = [of(agg, others.get(agg.takes, column)) for agg in ALONE]
     query = query_of(window, *every)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCompiledWarning)

@@ -19,9 +19,27 @@ pytest.importorskip("pyspark")
 from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import functions as sf
 
+import windrow
 from tests.spark.frames import slow
 from tests.streams.feeding import disordered, readings
-from windrow import Collect, Count, Max, Mean, Query, Sum, shared, sliding, sql, streaming
+from windrow import (
+    EWM,
+    All,
+    BitXor,
+    Collect,
+    Count,
+    EWMByTime,
+    Increase,
+    Max,
+    Mean,
+    Query,
+    Rate,
+    Sum,
+    shared,
+    sliding,
+    sql,
+    streaming,
+)  # fmt: skip
 from windrow.spark.progress import Progress
 
 pytestmark = pytest.mark.xdist_group("streams")
@@ -103,6 +121,10 @@ def counted(progress: list[dict[str, Any]], name: str) -> int:
     return sum(getattr(row, name, None) or 0 for _, row in metrics)
 
 
+EVERYDAY = {
+    "b": windrow.Any("x > 10"), "c": All("x > -40"), "d": BitXor("x"), "f": Increase("x"),
+    "g": Rate("x", "ts"), "h": EWM("y", halflife=3), "i": EWMByTime("y", "ts", halflife=20),
+}  # fmt: skip
 ASKED: dict[str, Callable[[], Query]] = {
     "rows": lambda: sliding(
         partition_by="key", order_by="ts", rows=7, lateness="30 seconds",
@@ -121,10 +143,21 @@ ASKED: dict[str, Callable[[], Query]] = {
         partition_by="key", order_by="ts", range="1 minute", slide="7 seconds",
         lateness="30 seconds", a=Max("x"), c=Collect("id"),
     ),
+    "every day": lambda: sliding(
+        EVERYDAY, partition_by="key", order_by="ts", rows=7, lateness="30 seconds"
+    ),
+    "every day, hopping": lambda: sliding(
+        EVERYDAY, partition_by="key", order_by="ts", range="1 minute", slide="7 seconds",
+        lateness="30 seconds",
+    ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["rows", "hopping", *map(slow, ("range", "no key", "policy"))])
+@pytest.mark.parametrize(
+    "kind",
+    ["rows", "hopping",
+     *map(slow, ("range", "no key", "policy", "every day", "every day, hopping"))],
+)  # fmt: skip
 def test_a_stream_answers_as_the_table_with_a_restart(source: Source, kind: str) -> None:
     rows = disordered(readings(300, 5, seed=3, spread=400), 30_000_000, seed=3)
     query = ASKED[kind]()

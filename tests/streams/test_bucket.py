@@ -6,17 +6,43 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import windrow
 from tests.streams.feeding import Stream, disordered, plan_of, readings
-from windrow import ArgMax, Collect, Count, Max, Mean, Query, StdDev, Sum, sliding
+from windrow import (
+    EWM,
+    All,
+    ArgMax,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Collect,
+    Count,
+    Delta,
+    EWMByTime,
+    Increase,
+    Max,
+    Mean,
+    Query,
+    Rate,
+    StdDev,
+    Sum,
+    sliding,
+)  # fmt: skip
 from windrow.errors import InvalidArgument
 
 LATENESS = 30_000_000
 ORDERED = {"a": Max("x"), "b": Sum("x"), "c": Collect("id"), "e": Count(), "f": ArgMax("x", "id")}
 COMMUTATIVE = {"a": Max("x"), "b": Sum("x"), "d": Mean("y"), "e": Count(), "g": StdDev("x")}
+EVERYDAY = {
+    "a": windrow.Any("up"), "b": All("up"), "c": BitAnd("x"), "d": BitOr("x"), "e": Count(),
+    "f": BitXor("x"), "g": Delta("x"), "h": Increase("x"), "i": Rate("x", "ts"),
+    "j": EWM("y", halflife=3), "k": EWMByTime("y", "ts", halflife=20),
+}  # fmt: skip
 KINDS: dict[str, dict[str, Any]] = {
     "rows": {"rows": 3},
     "one row": {"rows": 1},
@@ -83,6 +109,17 @@ def test_a_stream_answers_as_the_table(kind: str, key: str | None, seed: int, n:
         made = stream.finish()
         assert stream.late == stream.partly == 0
         assert told(made) == told(query(came).select(made.column_names))
+
+
+@pytest.mark.parametrize("kind", ["rows", "many rows", "range", "unbounded", "hopping", "policy"])
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=5)
+def test_every_day_s_aggregations(kind: str, seed: int) -> None:
+    came = disordered(readings(120, 3, seed, spread=200), LATENESS, seed)
+    came = came.append_column("up", pc.greater(came.column("x"), 10))
+    query = asked(kind, parts=EVERYDAY)
+    made = streamed(query, came, seed).finish()
+    assert told(made) == told(query(came).select(made.column_names))
 
 
 @pytest.mark.parametrize("kind", ["rows", "range", "hopping", "punctuation"])

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from windrow import Collect, Count, Max, Mean, Together, aggregation
+from windrow import Adwin, Collect, Count, Max, Mean, MemoryStore, Together, aggregation
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows.push import window
 
@@ -226,6 +226,7 @@ def test_auto_says_what_runs_and_why() -> None:
         "fiba: FiBA, the finger B-tree aggregator",
         "of Max(): commutative, selective, exact",
         "because values may come late: O(log d) ⊕ for one that d newer ones came before",
+        "in the interpreter",
     ]
     for algorithm in ("fiba", "flatfat"):
         w = window(Max(), rows=3, algorithm=algorithm)
@@ -291,3 +292,8 @@ def test_it_needs_no_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_adwin_knows_does_not_lie_in_a_store() -> None:
+    with pytest.raises(InvalidArgument, match="does not go with store="):
+        window(Max(), until=Adwin(), store=MemoryStore())

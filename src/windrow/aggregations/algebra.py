@@ -13,7 +13,8 @@ A number in a state, or in a result, is of one of these kinds:
     "argument"                        the argument of a pair, of any type. Compiled functions get
                                       its position instead and can only pass it on
     "difference", "total", "mean"     results only: of the type that subtracting, adding or
-                                      averaging values gives
+                                      averaging values gives; a difference is not negative,
+    "change"                          a change may be
     "span"                            results only: the argument `end` minus the argument `start`
     "text", "bytes", "list"           results that are not numbers; "list of float64" likewise
 """
@@ -29,7 +30,7 @@ Function = Callable[..., Any]
 # The kind of a result, or the kinds of its named parts.
 Result = str | Mapping[str, str]
 
-_OF_VALUES = ("value", "difference", "total")
+_OF_VALUES = ("value", "difference", "change", "total")
 # Numbers of 64 bits at the head of a sketch's row: a cache line that says what the row holds.
 HEAD = 8
 
@@ -44,7 +45,8 @@ class Algebra:
     `unit(*values)` makes the state of one value, `plus(a, b)` joins those of two adjacent parts,
     the older first, `minus(total, old)` takes the oldest part away, and `answer(state)` makes the
     numbers of the kinds `outputs`. They are plain functions of numbers and tuples: no state is
-    empty, no value null. `constants` follow the arguments of `answer`.
+    empty, no value null. `defined(state)` tells whether there is a result; without it there always
+    is. `constants` follow the arguments of `answer` and `defined`.
     """
 
     fields: tuple[tuple[str, str], ...]
@@ -54,6 +56,7 @@ class Algebra:
     answer: Function
     minus: Function | None = None
     constants: tuple[Any, ...] = ()
+    defined: Function | None = None
 
     @property
     def positioned(self) -> bool:

@@ -54,17 +54,21 @@ Takes = Literal[
     "any",  # anything at all
     "hashable",
     "number",
+    "integer",
+    "boolean",
     "summable",  # numbers, decimals, durations
     "ordered",
     "measurable",  # what has an order and can be subtracted: numbers, decimals, times, durations
     "text",
+    "timed",  # a number, and a second column of times or seconds: both are numbers in a state
     "ordered pair",  # a measure with an order, and an argument that rides along
+    "number pair",  # two numbers
 ]
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 # A subclass that changes one of these has other states, or other results, than its base.
 _FUNCTIONS = frozenset(
-    {"lift", "checked", "unit", "plus", "minus", "answer", "combine", "lower", "skips"}
+    {"lift", "checked", "unit", "plus", "minus", "answer", "defined", "combine", "lower", "skips"}
 )
 # What a class states about its states for engines other than the interpreter.
 _STATEMENTS = frozenset({"fields", "algebra", "rows", "listing", "kernel", "spark_fields"})
@@ -117,8 +121,9 @@ class Aggregation:
     and their states:
 
     - `fields`: the numbers of a state, if it is a tuple of numbers. Then `unit`, `plus` and
-      `answer` are static functions, and `minus` if it is invertible. A state whose form depends on
-      the type of the values overrides `algebra` instead;
+      `answer` are static functions, `minus` if it is invertible, and `defined` if some states have
+      no result: the window's is null then. A state whose form depends on the type of the values
+      overrides `algebra` instead;
     - `rows`, `listing`: for states that are rows of an array, or lists;
     - `kernel`: "module:function" that computes all windows at once, where speed pays for it;
     - `spark_fields`: an expression of Spark's SQL for each field, `{0}` being the column;
@@ -154,6 +159,7 @@ class Aggregation:
     plus: ClassVar[Any]
     answer: ClassVar[Any]
     minus: ClassVar[Any] = None
+    defined: ClassVar[Any] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Drop what a base states about its states if the class changes one of its functions."""
@@ -201,7 +207,11 @@ class Aggregation:
 
     def lower(self, state: State) -> Any:
         """Return the result of a state; `empty` for the identity."""
-        return self.empty if state is None else self.answer(state, *self.constants)
+        if state is None:
+            return self.empty
+        if self.defined is not None and not self.defined(state, *self.constants):
+            return None
+        return self.answer(state, *self.constants)
 
     def inverse(self, total: State, old: State) -> State:
         """Return `total` without its oldest part `old`: the b of ``total = old ⊕ b``."""
@@ -228,8 +238,13 @@ class Aggregation:
 
     @property
     def constants(self) -> tuple[Any, ...]:
-        """Return what `answer` takes after the state."""
+        """Return what `answer` and `defined` take after the state."""
         return ()
+
+    @property
+    def inputs(self) -> int:
+        """Return how many of the columns `unit` takes values of; an argument only rides along."""
+        return 1 if self.takes == "ordered pair" else self.arity
 
     @property
     def counts_nulls(self) -> bool:
@@ -252,6 +267,7 @@ class Aggregation:
             type(self).answer,
             type(self).minus,
             self.constants,
+            type(self).defined,
         )
 
     def rows(self, dtype: str) -> RowAlgebra | None:

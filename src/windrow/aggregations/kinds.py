@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from windrow.aggregations.base import Aggregation, Takes, is_null
-from windrow.aggregations.ordering import family, number, plain
+from windrow.aggregations.ordering import family, instant, is_nan, number, plain, real
 from windrow.errors import InvalidValue
 
 
@@ -34,6 +34,30 @@ class Numeric(Aggregation):
         return ("float",) if real else (None,)
 
 
+class Integers(Aggregation):
+    """Takes integers; a boolean is none."""
+
+    takes: ClassVar[Takes] = "integer"
+
+    def checked(self, value: Any) -> Any:
+        value = plain(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        raise InvalidValue(f"{self!r} takes integers, not {type(value).__name__} {value!r}")
+
+
+class Booleans(Aggregation):
+    """Takes booleans; a number is none."""
+
+    takes: ClassVar[Takes] = "boolean"
+
+    def checked(self, value: Any) -> Any:
+        value = plain(value)
+        if isinstance(value, bool):
+            return value
+        raise InvalidValue(f"{self!r} takes booleans, not {type(value).__name__} {value!r}")
+
+
 class Ordered(Aggregation):
     """Takes anything with an order, as long as all values of a window can be compared."""
 
@@ -47,22 +71,57 @@ class Ordered(Aggregation):
         return (None,) if self.skips(value) else (family(value),)
 
 
-class OrderedPairs(Aggregation):
-    """Takes pairs: a measure with an order, and an argument of any type."""
+class _Pairs(Aggregation):
+    """Takes two columns, or pairs."""
 
-    takes = "ordered pair"
     arity = 2
-    column_names = ("measure", "argument")
 
     def skips(self, value: Any) -> bool:
-        """A pair is null when its measure is; a null argument is an argument."""
+        """A pair is null when one of its values is; a null argument is an argument."""
         if is_null(value):
             return True
         if not isinstance(value, tuple | list) or len(value) != 2:
             raise InvalidValue(
-                f"{self!r} takes pairs (measure, argument), not {type(value).__name__} {value!r}"
+                f"{self!r} takes pairs ({', '.join(self.column_names)}), "
+                f"not {type(value).__name__} {value!r}"
             )
-        return is_null(value[0])
+        return any(map(is_null, value[: self.inputs]))
+
+
+class NumberPairs(_Pairs):
+    """Takes pairs of numbers, as floats."""
+
+    takes = "number pair"
+
+    def checked(self, value: Any) -> Any:
+        return real(value[0], self), real(value[1], self)
+
+
+class Timed(_Pairs):
+    """Takes pairs: a number and when it was so, a time or a number of seconds.
+
+    Times are whole nanoseconds in a state. A pair is null when one of the two is, or its time NaN.
+    """
+
+    takes = "timed"
+    column_names = ("value", "at")
+
+    def skips(self, value: Any) -> bool:
+        return super().skips(value) or is_nan(value[1])
+
+    def checked(self, value: Any) -> Any:
+        return number(value[0], self), instant(value[1], self)
+
+    def families(self, value: Any) -> tuple[Hashable, ...]:
+        value = self.pick(value)
+        return (None,) if self.skips(value) else (family(value[1]),)
+
+
+class OrderedPairs(_Pairs):
+    """Takes pairs: a measure with an order, and an argument of any type."""
+
+    takes = "ordered pair"
+    column_names = ("measure", "argument")
 
     def checked(self, value: Any) -> Any:
         return plain(value[0]), value[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Hashable
 from decimal import Decimal
 from fractions import Fraction
@@ -35,6 +36,37 @@ def number(value: Any, asker: object) -> Any:
     if isinstance(value, _NUMBERS):
         return int(value) if isinstance(value, bool) else value
     raise InvalidValue(f"{asker!r} takes numbers, not {type(value).__name__} {value!r}")
+
+
+def real(value: Any, asker: object) -> float:
+    """Return a number as a float, an infinite one if no float can hold it."""
+    value = number(value, asker)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def instant(value: Any, asker: object) -> int:
+    """Return a time in nanoseconds since 1970; numbers are seconds.
+
+    >>> instant(datetime.datetime(1970, 1, 1, 0, 0, 2), "Rate"), instant(1.5, "Rate")
+    (2000000000, 1500000000)
+    """
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None and dtype.kind in "mM":
+        return int(value.astype(f"{dtype.kind}8[ns]").astype("int64"))
+    if isinstance(value, datetime.date):
+        if not isinstance(value, datetime.datetime):
+            value = datetime.datetime(value.year, value.month, value.day)
+        passed = value - datetime.datetime(1970, 1, 1, tzinfo=value.tzinfo and datetime.UTC)
+        finer = getattr(value, "nanosecond", 0)  # pandas has some beyond
+        return int(passed // datetime.timedelta(microseconds=1) * 1000 + finer)
+    seconds = number(value, asker)
+    if not abs(seconds) < 2**63 / 10**9:
+        raise InvalidValue(f"{asker!r}: numbers are seconds, and {seconds!r} is past 292 years")
+    nanoseconds: int = round(seconds * 10**9)
+    return nanoseconds
 
 
 def is_nan(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Sum, Mean and GeometricMean, on sums that do not lose what cancels.
+"""Sum, Mean, GeometricMean and WeightedMean, on sums that do not lose what cancels.
 
 A float sum is kept as hi + lo, where lo is what rounding took from hi (Knuth's TwoSum, carried
 through every combine), so 1e16 + 1 − 1e16 is 1. There are three forms of it:
@@ -18,7 +18,7 @@ from typing import Any
 
 from windrow.aggregations.algebra import Algebra, SqlName
 from windrow.aggregations.count import Count
-from windrow.aggregations.kinds import Numeric
+from windrow.aggregations.kinds import NumberPairs, Numeric
 
 _WHOLE = (("sum", "int64"), ("count", "int64"))
 _REAL = (("sum", "float64"), ("rest", "float64"), ("count", "int64"))
@@ -253,6 +253,45 @@ class GeometricMean(_Summing):
                 fields, ("float64",), apart_log_unit, apart_plus, apart_log_mean, apart_minus
             )
         return Algebra(fields[:3], ("float64",), real_log_unit, real_mean_plus, real_log_mean)
+
+
+class WeightedMean(NumberPairs):
+    """The mean of values, each as often as its weight says: Σ value·weight / Σ weight.
+
+    WEIGHTED_AVG of DuckDB. A pair is skipped if its value or its weight is null. Null if the
+    weights add up to 0.
+
+    >>> from windrow import aggregator
+    >>> swag = aggregator(WeightedMean("price", "volume"))
+    >>> for price, volume in ((10, 1), (20, 3)): swag.insert({"price": price, "volume": volume})
+    >>> swag.query()
+    17.5
+    """
+
+    column_names = ("value", "weight")
+    commutative = True
+    exact = False
+    exact_on_integers = False
+    result = "float64"
+    sql_names = dict.fromkeys(("WEIGHTED_AVG", "WAVG"), SqlName())
+    fields = dict.fromkeys(("weighted", "weightedrest", "weights", "weightsrest"), "float64")
+
+    @staticmethod
+    def unit(value: Any, weight: Any) -> Any:
+        return float(value) * float(weight), 0.0, float(weight), 0.0
+
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        weighted, weights = real_plus(a[:2], b[:2]), real_plus(a[2:], b[2:])
+        return weighted[0], weighted[1], weights[0], weights[1]
+
+    @staticmethod
+    def defined(state: Any) -> Any:
+        return real_sum(state[2:]) != 0.0
+
+    @staticmethod
+    def answer(state: Any) -> Any:
+        return real_sum(state[:2]) / real_sum(state[2:])
 
 
 _LOGARITHMS = {"sum": "log", "rest": "logrest"}

@@ -20,10 +20,10 @@ from typing import Any
 from windrow.aggregations.algebra import Algebra, SqlName
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.kinds import Numeric
+from windrow.aggregations.ordering import real
 from windrow.aggregations.sums import two_sum
 from windrow.errors import InvalidArgument
 
-_MEANING = {0: "population", 1: "sample"}
 _FIELDS = (
     ("count", "int64"),
     ("centre", "float64"),
@@ -31,6 +31,15 @@ _FIELDS = (
     ("squares", "float64"),
 )
 _APART = (*_FIELDS, ("odd", "int64"))
+
+
+def checked_ddof(ddof: Any, asker: Aggregation) -> int:
+    """Return `ddof` if it is 0 or 1; raise an error that names `asker` if it is not."""
+    if ddof not in (0, 1):
+        raise InvalidArgument(
+            f"{type(asker).__name__}: ddof must be 1 (sample) or 0 (population), got {ddof!r}"
+        )
+    return int(ddof)
 
 
 def moved(high: Any, low: Any, by: Any) -> Any:
@@ -139,11 +148,7 @@ class Variance(Numeric):
 
     def __init__(self, *columns: str, ddof: int = 1) -> None:
         super().__init__(*columns)
-        if ddof not in _MEANING:
-            raise InvalidArgument(
-                f"{type(self).__name__}: ddof must be 1 (sample) or 0 (population), got {ddof!r}"
-            )
-        self.ddof = ddof
+        self.ddof = checked_ddof(ddof, self)
         self.least = 1 + ddof
 
     @classmethod
@@ -165,10 +170,7 @@ class Variance(Numeric):
         return Algebra(_FIELDS, real, plain_unit, plain_plus, plain, None, self.constants)
 
     def checked(self, value: Any) -> Any:
-        try:
-            return float(super().checked(value))
-        except OverflowError:
-            return math.inf
+        return real(value, self)
 
     def lower(self, state: Any) -> Any:
         if state is None or state[0] < self.least:

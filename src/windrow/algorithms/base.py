@@ -76,11 +76,11 @@ def _changing(swag: Aggregator) -> _Changing:
     return _CHANGING.setdefault(type(swag), (names, attrgetter(*names)))
 
 
-def times_of(count: int, at: Iterable[Any]) -> list[Any]:
+def times_of(count: int, at: Iterable[Any], operation: str = "extend") -> list[Any]:
     """Return the times of so many values, or raise if there are more or fewer."""
     times = list(at)
     if len(times) != count:
-        raise InvalidArgument(f"extend: at has {len(times)} times for {count} values")
+        raise InvalidArgument(f"{operation}: at has {len(times)} times for {count} values")
     return times
 
 
@@ -115,6 +115,7 @@ class Aggregator(ABC):
     bulk_evict: ClassVar[bool] = False
     several_ranges: ClassVar[bool] = False
     prefix_search: ClassVar[bool] = False
+    cuts_by_time = False  # whether `insert` is told times, though they are not kept
 
     def __init__(self, aggregation: Aggregation) -> None:
         refusal = self.refuses(aggregation)
@@ -154,6 +155,13 @@ class Aggregator(ABC):
     def make(cls, aggregation: Aggregation, **options: Any) -> Aggregator:
         """Return an empty window; algorithms that come in several kinds choose one here."""
         return cls(aggregation, **options)
+
+    @classmethod
+    def options_for(
+        cls, rows: int | None = None, slide: int | None = None, span: int | float | None = None
+    ) -> dict[str, Any]:
+        """Return the options for a window of so many rows and such a slide, or span of time."""
+        return {}
 
     # -- the data type ----------------------------------------------------------------------
 
@@ -229,13 +237,17 @@ class Aggregator(ABC):
             state = self._query_last(last)
         return self.aggregation.lower(self.aggregation.identity if state is NOTHING else state)
 
-    def query_with(self, value: Any) -> Any:
+    def query_with(self, value: Any, last: int | None = None) -> Any:
         """Return what `query` would if `value` were the newest; the window stays as it is.
 
-        One ⊕ more than a query.
+        With `last`, of the `last` newest values and of `value`. One ⊕ more than a query.
         """
         self.admit(value)
-        return self.aggregation.lower(self._plus(self._query(), self.aggregation.lift(value)))
+        if last is None or last == len(self):
+            state = self._query()
+        else:
+            state = NOTHING if last == 0 else self._query_last(last)
+        return self.aggregation.lower(self._plus(state, self.aggregation.lift(value)))
 
     def admit(self, value: Any) -> None:
         """Raise if `insert` would refuse `value`; the window stays as it is. No ⊕."""

@@ -12,13 +12,13 @@ from windrow.algorithms.sba import BoundaryAggregator, Chunk
 
 
 @functools.cache
-def _workers() -> ThreadPoolExecutor:
+def workers() -> ThreadPoolExecutor:
     """The threads that all windows share; started when the first chunk is closed."""
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="windrow-pba")
 
 
 if hasattr(os, "register_at_fork"):  # threads do not come along
-    os.register_at_fork(after_in_child=_workers.cache_clear)
+    os.register_at_fork(after_in_child=workers.cache_clear)
 
 
 class ReversingChunk(Chunk):
@@ -39,7 +39,7 @@ class ReversingChunk(Chunk):
 
     def start(self, combine: Any) -> None:
         """Let another thread turn the states into lcs."""
-        self._pending, self._process = _workers().submit(self._reverse, combine), os.getpid()
+        self._pending, self._process = workers().submit(self._reverse, combine), os.getpid()
 
     def finish(self, combine: Any) -> None:
         """Return when all states are lcs; raise what the other thread has raised."""

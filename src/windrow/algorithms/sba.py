@@ -6,6 +6,8 @@ import itertools
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.base import NOTHING, Aggregator
@@ -38,6 +40,38 @@ def optimal_chunk_in_time(size: float, slide: float, combine_time: float) -> int
     return int(waiting // (slide + 2 * combine_time))
 
 
+def optimal_span(size: int | float) -> int | float:
+    """How long a chunk of a window of `size` time units lasts, if any instant may have a result.
+
+    Theorem 2's chunk of a slide s and a ⊕ of T lasts size · (s + T) / (s + 2T), more or less. That
+    is from half a window, for values that come as fast as they are combined, to all of it. Values
+    of an array, and those of a stream that is replayed, are there at once.
+
+    >>> optimal_span(3600), optimal_span(7), optimal_span(0.5)
+    (1800, 4, 0.25)
+    """
+    return (-(-size // 2) if isinstance(size, int) else size / 2) or 1
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Where chunks begin: at `first` and every `step` values behind it, or every `span` of time."""
+
+    first: int = 0
+    step: int = 0
+    span: int | float | None = None
+
+    @classmethod
+    def by_rows(cls, size: int, slide: int = 1) -> Cuts:
+        """The chunks of theorem 1, in values; they begin where windows do.
+
+        >>> Cuts.by_rows(10, slide=3)
+        Cuts(first=8, step=9, span=None)
+        """
+        step = optimal_chunk(size, slide) * slide
+        return cls(step - size % slide, step)
+
+
 class Chunk:
     """A closed run of slices: their states and the aggregate of them all."""
 
@@ -60,16 +94,26 @@ class BoundaryAggregator(Aggregator):
                 evicted ↑ oldest  └──── middle ────┘               newest ↑
 
     query = lcs[oldest] ⊕ middle ⊕ csa. With the chunk size of theorem 1 a window spans at most
-    three chunks. Without a fixed `chunk`, it follows the window's length.
+    three chunks. Without a fixed `chunk`, it follows the window's length. With a `span`, values are
+    inserted with their times, and a chunk is what lies in a stretch of time of that length.
     """
 
-    def __init__(self, aggregation: Aggregation, chunk: int | None = None) -> None:
+    def __init__(
+        self,
+        aggregation: Aggregation,
+        chunk: int | None = None,
+        span: int | float | None = None,
+    ) -> None:
         super().__init__(aggregation)
         if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
             raise InvalidArgument(
                 f"{self.algorithm}: chunk must be a whole number ≥ 1, got {chunk!r}"
             )
         self._chunk = chunk
+        self.cuts_by_time = span is not None
+        self._span = span
+        self._stretch: Any = None  # of time, in which the newest value lies
+        self._next_stretch: Any = None  # and the one that is being inserted
         self._front: list[State] = []  # lcs of the front chunk, in its order
         self._gone = 0  # how many of the front chunk have left
         self._closed: deque[Chunk] = deque()
@@ -81,14 +125,35 @@ class BoundaryAggregator(Aggregator):
     def __len__(self) -> int:
         return self._size
 
+    @classmethod
+    def options_for(
+        cls, rows: int | None = None, slide: int | None = None, span: int | float | None = None
+    ) -> dict[str, Any]:
+        """Return the chunk of a window of so many rows, or of such a span of time."""
+        if rows is not None:
+            return {"chunk": Cuts.by_rows(rows, slide or 1).step}
+        return {} if span is None else {"span": optimal_span(span)}
+
+    def insert(self, value: Any, at: Any = None) -> None:
+        """Add `value` as the newest; `at` is its time, if chunks are stretches of time."""
+        if self._span is None:
+            super().insert(value, at)
+        else:
+            self._next_stretch = None if at is None else at // self._span
+            super().insert(value)
+
     def _insert(self, state: State) -> None:
-        chunk = self._chunk or optimal_chunk(self._size + 1)
-        if len(self._open) >= chunk and not (self._front and self._closes_on_entry):
+        if self._span is None:
+            is_full = len(self._open) >= (self._chunk or optimal_chunk(self._size + 1))
+        else:
+            is_full = bool(self._open) and self._next_stretch != self._stretch
+        if is_full and not (self._front and self._closes_on_entry):
             self._close()
         csa = self._plus(self._csa, state)
         self._note_length(self._open)
         self._csa = csa
         self._open.append(state)
+        self._stretch = self._next_stretch
         self._size += 1
 
     def _close(self) -> None:

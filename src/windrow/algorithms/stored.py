@@ -117,6 +117,7 @@ class Stored(LevelledTree, Closing):
         cache: int = 512,
     ) -> None:
         self.store, self.window = store, window
+        self.beside: Any = None  # what its owner knows of the window, and has stored with it
         self._nodes = StoredNodes(store, window, buffer, cache)
         try:
             super().__init__(aggregation)
@@ -227,6 +228,11 @@ class Stored(LevelledTree, Closing):
         """Return what runs, where it lies, and why."""
         return f"{super().explain()}\nin window {self.window!r} of {self.store!r}"
 
+    @property
+    def used(self) -> bool:
+        """Return whether there ever was a value in the window."""
+        return self._end > 0
+
     @cached_property
     def _fingerprint(self) -> str:
         return self.aggregation.fingerprint
@@ -238,7 +244,8 @@ class Stored(LevelledTree, Closing):
         levels = tuple(level.save() for level in self._levels if isinstance(level, StoredLevel))
         about = self.algorithm, self._fingerprint, self._families
         times = None if self._times is None else cast(StoredLevel, self._times).save()
-        return *about, self._head, self._end, levels, tuple(self._save_results()), times
+        results = tuple(self._save_results())
+        return *about, self._head, self._end, levels, results, times, self.beside
 
     def _load(self, record: tuple[Any, ...]) -> None:
         try:
@@ -257,8 +264,9 @@ class Stored(LevelledTree, Closing):
             self._families, self._head, self._end = families, head, end
             self._levels = [self._loaded(number, saved) for number, saved in enumerate(levels)]
             stored = {number: level.end - 1 for number, level in enumerate(self._levels)}
-            if more and more[0] is not None:
-                self._times = self._loaded(TIMES, more[0])
+            times, self.beside = [*more, None, None][:2]
+            if times is not None:
+                self._times = self._loaded(TIMES, times)
                 stored[TIMES] = self._times.end - 1
             self._load_results(results)
         except (TypeError, ValueError) as error:

@@ -165,6 +165,7 @@ def _of_query(query: Query, schema: str | None) -> Case:
     if schema is not None:
         return query, schema_of(schema)
     texts = [text for _, part in query.aggregations for text in part.columns]
+    texts += query.window.reads
     names = {name for text in [*texts, *filter(None, [query.where])] for name in columns_of(text)}
     types = dict.fromkeys(sorted(names), pa.float64())
     types |= dict.fromkeys(query.partition_by, _KEYS) | dict.fromkeys(query.order_by, _TIMES)

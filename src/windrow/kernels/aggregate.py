@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation, check_aggregation, is_null
 from windrow.aggregations.count import Count
 from windrow.errors import InvalidArgument, whole_number
-from windrow.kernels.columns import Column, any_null, column
+from windrow.kernels.columns import Column, any_null, column, nanoseconds_of
 from windrow.kernels.interpreted import objects, over_windows, packed, without_columns
 from windrow.kernels.named import Common, Question, check_sums, counts
 from windrow.kernels.results import ResultArray, finished
@@ -83,7 +83,7 @@ def aggregate(
     else:
         answers = over_windows(without_columns(aggregation), given.values(), *windows.bounds())
         made = packed(aggregation, answers)
-    return with_least(aggregation, made, given.nulls(), windows, threads)
+    return with_least(aggregation, made, given.absent(), windows, threads)
 
 
 def with_least(
@@ -118,7 +118,7 @@ class Inputs:
         self, aggregation: Aggregation, arrays: Sequence[NDArray[Any]], nulls: Nulls, n: int
     ) -> None:
         masks = [None] * len(arrays) if nulls is None else list(nulls)
-        wanted = 1 if aggregation.takes == "ordered pair" else aggregation.arity
+        wanted = aggregation.inputs
         if len(arrays) != wanted and not (aggregation.counts_nulls and not arrays):
             raise InvalidArgument(f"{aggregation!r} takes {wanted} array(s), got {len(arrays)}")
         if len(masks) != len(arrays):
@@ -130,6 +130,8 @@ class Inputs:
                         f"{what}[{i}] has shape {given.shape}; the windows are over {n} rows"
                     )
         self.n, self.pairs = n, aggregation.takes == "ordered pair"
+        if aggregation.takes == "timed":
+            arrays = [arrays[0], nanoseconds_of(arrays[1], "columns[1]")]
         self.arrays, self.masks = arrays, masks
         self.columns = [
             column(array, mask, "value", f"columns[{i}]")
@@ -144,6 +146,10 @@ class Inputs:
     def nulls(self, i: int = 0) -> NDArray[np.uint8] | None:
         """Which rows have a null in the i-th column; None if none has."""
         return _null_marks(self.arrays[i], self.masks[i]) if self.arrays else None
+
+    def absent(self) -> NDArray[np.uint8] | None:
+        """Which rows have no value for the aggregation; None if all have."""
+        return any_null(self.numbers) if len(self.arrays) > 1 else self.nulls()
 
     def anything(self) -> Column:
         """The first column, whatever it holds, for a kernel that looks at no value."""

@@ -1,4 +1,4 @@
-"""How compiled code in two threads agrees: one publishes a number, the other reads it."""
+"""How compiled code in two threads agrees: by numbers that one publishes, or that one of them claims."""
 
 from __future__ import annotations
 
@@ -33,6 +33,20 @@ def publish(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, index, value), generate
+
+
+@intrinsic
+def claimed(typing_context: Any, array: Any, index: Any, number: Any) -> Any:
+    """Whether `array[index]` was `number` still, and is one more now: for one thread only."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _pointer(context, builder, signature, arguments)
+        was = context.cast(builder, arguments[2], signature.args[2], types.int64)
+        more = builder.add(was, ir.Constant(was.type, 1))
+        swapped = builder.cmpxchg(pointer, was, more, "acq_rel", "acquire")
+        return builder.extract_value(swapped, 1)
+
+    return types.boolean(array, index, number), generate
 
 
 @intrinsic

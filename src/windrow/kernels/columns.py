@@ -185,6 +185,30 @@ def column(values: Any, nulls: Any, nan: str, name: str = "values") -> Column | 
     return Column(ordinary(data), None if mask is None else mask.astype(np.uint8), array.dtype)
 
 
+def nanoseconds_of(array: NDArray[Any], name: str = "values") -> NDArray[Any]:
+    """Times as NumPy's in nanoseconds; numbers are seconds.
+
+    >>> nanoseconds_of(np.array([1.5]))
+    array(['1970-01-01T00:00:01.500000000'], dtype='datetime64[ns]')
+    """
+    kind = array.dtype.kind
+    if kind in "mM":
+        return np.asarray(array).astype(f"{kind}8[ns]", copy=False)
+    if kind not in "iuf":
+        raise InvalidValue(f"{name} must be times or numbers of seconds, not {array.dtype}")
+    given = np.asarray(array)
+    gone = np.isnan(given) if kind == "f" else np.zeros(given.size, np.bool_)
+    if not (gone | (np.abs(given) < 2**63 / 10**9)).all():
+        raise InvalidValue(f"{name} has numbers past 292 years; numbers are seconds, or give times")
+    if kind == "f":
+        ticks = np.round(np.where(gone, 0.0, given) * 1e9).astype(np.int64)
+    else:
+        ticks = given.astype(np.int64) * 10**9
+    made = ticks.view("M8[ns]")
+    made[gone] = np.datetime64("NaT")
+    return made
+
+
 def any_null(columns: Sequence[Column]) -> NDArray[np.uint8] | None:
     """Which rows have a null in any of the columns; None if no column has nulls.
 

@@ -33,9 +33,9 @@ from windrow.kernels.user_functions import user_function
 class Monoid:
     """A state that is a tuple of numbers, as the text of a module.
 
-    `unit`, `plus`, `answer` and `minus` are names in `source`; `fields` are the types of a state's
-    fields and `outputs` those of the result. `unit` takes as many values as `columns` says, and
-    the position of a value behind them if the state is `positioned`.
+    `unit`, `plus`, `answer`, `minus` and `defined` are names in `source`; `fields` are the types of
+    a state's fields and `outputs` those of the result. `unit` takes as many values as `columns`
+    says, and the position of a value behind them if the state is `positioned`.
     """
 
     fields: tuple[str, ...]
@@ -45,6 +45,7 @@ class Monoid:
     plus: str = "plus"
     answer: str = "answer"
     minus: str = ""
+    defined: str = ""
     constants: tuple[Any, ...] = ()
     columns: int = 1
     positioned: bool = False
@@ -72,7 +73,7 @@ def compiled_state(
     if rows is not None:
         return rows
     algebra = aggregation.algebra(dtypes[0], subtracting)
-    return None if algebra is None else _monoid(algebra, dtypes[0])
+    return None if algebra is None else _monoid(algebra, dtypes[0], aggregation.inputs)
 
 
 def state_of(aggregation: Aggregation, dtypes: Sequence[str]) -> Compiled:
@@ -87,26 +88,31 @@ def state_of(aggregation: Aggregation, dtypes: Sequence[str]) -> Compiled:
 
 
 @functools.lru_cache(maxsize=256)
-def _monoid(algebra: Algebra, dtype: str) -> Monoid:
+def _monoid(algebra: Algebra, dtype: str, columns: int) -> Monoid:
     """The functions of an algebra as a text."""
     functions = {"unit": algebra.unit, "plus": algebra.plus, "answer": algebra.answer}
-    if algebra.minus is not None:
-        functions["minus"] = algebra.minus
+    for name, function in (("minus", algebra.minus), ("defined", algebra.defined)):
+        if function is not None:
+            functions[name] = function
     text = embed(functions)
-    compiled = [f"{name} = inner({name})" for name in functions]
+    compiled = [f"{name} = inner({name})" for name in functions if name != "answer"]
+    compiled.append("answer = inlined(answer)")  # a call of one with branches takes half of a row
     return Monoid(
         algebra.types(dtype),
         tuple(number_type(kind, dtype) for kind in algebra.outputs),
         "\n".join([text, *compiled]),
         minus="minus" if algebra.minus is not None else "",
+        defined="defined" if algebra.defined is not None else "",
         constants=algebra.constants,
+        columns=columns,
         positioned=algebra.positioned,
     )
 
 
 # -- functions of the user's own: Numba tells what types their states have -----------------------
 
-_COMPILER = f"{user_function.__module__}.{user_function.__name__}"
+# What compiles the functions that a user's own functions call.
+COMPILER = f"{user_function.__module__}.{user_function.__name__}"
 _NAMES = ("user_lift", "user_combine", "user_lower", "user_inverse")
 
 
@@ -114,7 +120,7 @@ def _own_monoid(aggregation: Aggregation, dtypes: tuple[str, ...]) -> Monoid:
     """The monoid of the user's functions on values of these types."""
     functions = aggregation.functions or {}
     try:
-        text = embed({f"user_{name}": each for name, each in functions.items()}, _COMPILER)
+        text = embed({f"user_{name}": each for name, each in functions.items()}, COMPILER)
         if not text.rstrip().endswith("CACHEABLE = True"):
             raise NotCompilable("a function calls itself, and compiled code has no limit to that")
     except NotCompilable:
@@ -148,17 +154,17 @@ def _typed(text: str, dtypes: tuple[str, ...], invertible: bool, unary: bool) ->
     lift, combine, lower, *inverse = (
         user_function(scope.__dict__[name], **INNER) for name in names
     )
-    state = _returned(lift, tuple(from_dtype(np.dtype(d)) for d in dtypes))
+    state = returned(lift, tuple(from_dtype(np.dtype(d)) for d in dtypes))
     for _ in range(4):  # until combine gives back what it takes
-        wider = _wider(state, _returned(combine, (state, state)), "combine")
+        wider = _wider(state, returned(combine, (state, state)), "combine")
         if wider == state:
             break
         state = wider
     else:
         raise NotCompilable("combine does not return the type of state that it takes")
-    answer = _returned(lower, (state,))
+    answer = returned(lower, (state,))
     for each in inverse:
-        if _wider(state, _returned(each, (state,) * (1 if unary else 2)), "inverse") != state:
+        if _wider(state, returned(each, (state,) * (1 if unary else 2)), "inverse") != state:
             raise NotCompilable("inverse does not return the type of state that it takes")
     fields, outputs = _fields(state, "lift"), _fields(answer, "lower")
     one = not isinstance(state, types.BaseTuple)
@@ -181,7 +187,7 @@ def _source(
     a, b, s = ("a[0]", "b[0]", "s[0]") if one else ("a", "b", "s")
     lines = [
         text,
-        f"# {_meaning()}",
+        f"# {meaning()}",
         f"from {user_function.__module__} import {user_function.__name__}",
         f"from {exact_float.__module__} import {exact_float.__name__}",
     ]
@@ -208,14 +214,15 @@ def _source(
 
 
 @functools.cache
-def _meaning() -> str:
+def meaning() -> str:
     """A digest of how a user's functions are compiled: what is kept on disk depends on it."""
     modules = (checked, checked_arithmetic, checked_math, user_functions)
     texts = map(inspect.getsource, modules)
     return hashlib.sha256("".join(texts).encode()).hexdigest()
 
 
-def _returned(function: Any, arguments: tuple[types.Type, ...]) -> types.Type:
+def returned(function: Any, arguments: tuple[types.Type, ...]) -> types.Type:
+    """The type that a compiled function returns for arguments of such types."""
     function.compile(arguments)
     signature: Signature = function.overloads[arguments].signature
     return signature.return_type

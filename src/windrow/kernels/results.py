@@ -68,7 +68,8 @@ def _restored(
         )
     if kind == "mean" and column.dtype.kind == "m":
         values = values.round().astype(np.int64)
-    return column.differences(values) if kind in ("difference", "total", "mean") else values
+    subtracted = kind in ("difference", "change", "total", "mean")
+    return column.differences(values) if subtracted else values
 
 
 def _named(result: Mapping[str, str], parts: list[NDArray[Any]]) -> NDArray[Any]:
@@ -130,6 +131,16 @@ def with_arguments(
         if kind != "span"
     ]
     return ResultArray(_named(result, parts), answers.missing)
+
+
+def spread(answers: ResultArray, places: NDArray[np.int64], n: int) -> ResultArray:
+    """Results at their places among n; there is none at the others."""
+    if places.size == n:
+        return answers
+    values, missing = np.zeros(n, answers.values.dtype), np.ones(n, np.bool_)
+    values[places] = answers.values
+    missing[places] = False if answers.missing is None else answers.missing
+    return ResultArray(values, missing)
 
 
 def merged(answers: ResultArray) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.aggregations.ordering import plain
 from windrow.algorithms import ALGORITHMS
+from windrow.algorithms.sba import Cuts, optimal_span
 from windrow.errors import (
     InvalidArgument,
     InvalidValue,
@@ -19,12 +21,14 @@ from windrow.errors import (
     whole_number,
 )
 from windrow.kernels.arrival import Arrival
-from windrow.kernels.columns import as_array, column
-from windrow.kernels.results import merged
+from windrow.kernels.columns import as_array, column, nanoseconds_of
+from windrow.kernels.decided import Decided
+from windrow.kernels.results import ResultArray, merged, spread
 from windrow.kernels.routes import warn_user
 from windrow.kernels.stream_loop import Batch, Interpreted, Loop, roller
 from windrow.kernels.tail import Tail
 from windrow.windows.arrays import ordinary
+from windrow.windows.base import written
 from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
 from windrow.windows.positions import SortedRows
@@ -79,8 +83,11 @@ def rolling(
     *,
     rows: int | None = None,
     range: Any = None,
+    until: Any = None,
+    on: Any = None,
     at: Any = None,
     closed: str = "both",
+    slide: int | None = None,
     lateness: Any = None,
     algorithm: str = "auto",
     threads: int = 1,
@@ -91,9 +98,12 @@ def rolling(
     """The aggregate of the window that ends at each value, as an array as long as `values`.
 
     The window is the last `rows` values, the current one included, or those whose time in `at`
-    lies within `range` before the current one's (`closed` as in pandas, both ends by default).
+    lies within `range` before the current one's (`closed` as in pandas, both ends by default); or
+    what the policy `until` leaves of the oldest, see `windrow.windows.until`; or all since the last
+    value for which the function `on` was true, and only those values then have a result.
     `values` is an array, or a pair of them for an aggregation of pairs (ArgMax with one array
-    answers positions). A dict of aggregations gives a dict of arrays.
+    answers positions). A dict of aggregations gives a dict of arrays. With `slide=s` and `rows`
+    there is a result after every s values, as with `sliding`.
 
     Arrays may be NumPy's, or a Series or an array of pandas, Polars or Arrow, whose nulls are
     nulls. `nulls` marks further ones, ``nan="null"`` every NaN. A window of nulls only has NaN or
@@ -108,18 +118,23 @@ def rolling(
     a long array into pieces. `state` goes on where the call before stopped.
 
     >>> import numpy as np
-    >>> from windrow import Max, Mean, rolling
+    >>> from windrow import Max, Mean, Sum, rolling
     >>> rolling(np.array([3, 1, 2, 5, 4]), Max(), rows=3)
     array([3, 3, 3, 5, 5])
+    >>> rolling(np.array([3, 1, 2, 5, 4]), Max(), rows=3, slide=2)
+    array([3, 5])
     >>> at = np.array(["2026-01-01T10:00", "2026-01-01T10:40", "2026-01-01T11:30"], "M8[s]")
     >>> rolling(np.array([1.0, 2.0, 6.0]), Mean(), range="1 hour", at=at)
     array([1. , 1.5, 4. ])
     >>> rolling(np.array([5, 1, 2]), Max(), range=3, at=np.array([0, 4, 2]), lateness=2)
     array([5, 1, 2])
+    >>> rolling(np.array([2, 2, 3, 3, 4]), {"s": Sum()}, until=lambda window: window.s > 10)["s"]
+    array([ 2,  4,  7, 10, 10])
     """
     arrays = list(values) if isinstance(values, tuple) else [values]
     asked = nulls is not None
-    stream = _Stream(aggregation, rows, range, closed, algorithm, threads, asked, nan, lateness)
+    sizes = {"rows": rows, "range": range, "until": until, "on": on, "slide": slide}
+    stream = _Stream(aggregation, sizes, closed, algorithm, threads, asked, nan, lateness)
     if state is not None:
         stream = _continued(state, stream)
     try:
@@ -156,8 +171,7 @@ class _Stream:
     def __init__(
         self,
         aggregation: Any,
-        rows: Any,
-        range_: Any,
+        sizes: dict[str, Any],
         closed: str,
         algorithm: str,
         threads: Any,
@@ -170,12 +184,19 @@ class _Stream:
             isinstance(aggregation, Mapping) or getattr(aggregation, "parts", None) is not None
         )
         _check_choices(closed, algorithm, nan)
-        if (rows is None) == (range_ is None):
-            raise InvalidArgument("give rows= or range=, one of them")
+        rows = sizes["rows"]
         self.rows = None if rows is None else whole_number("rows", rows, least=1)
-        self.range, self.closed, self.algorithm, self.nan = plain(range_), closed, algorithm, nan
-        self.window = window_of("rolling", rows=self.rows, range=self.range, closed=closed)
+        self.range, self.closed = plain(sizes["range"]), closed
+        self.algorithm, self.nan = algorithm, nan
+        slide = sizes["slide"]
+        if slide is not None and rows is None:
+            raise InvalidArgument(f"rolling: slide={slide!r} goes with rows= only")
+        self.slide = None if slide is None else whole_number("slide", slide, least=1)
+        sizes = {**sizes, "rows": self.rows, "range": self.range, "slide": self.slide}
+        self.window = window_of("rolling", closed=closed, **sizes)
         self.lateness = plain(lateness)
+        decides = self.rows is None and self.range is None
+        self.decided = self._decided() if decides else None
         self.arrival = None if lateness is None else self._arrival()
         self.late = 0  # values that came too late
         self.threads = whole_number("threads", threads, least=1)
@@ -188,6 +209,16 @@ class _Stream:
         self.oldest = 0
         self.touched = False
         self.nothing: tuple[list[Any], Any] = ([], None)  # a batch without rows, of the same types
+
+    def _decided(self) -> Decided:
+        """What finds the windows that a function decides about; raise unless it can."""
+        ((name, function),) = self.window.arguments().items()
+        if not callable(function):
+            raise InvalidArgument(f"{name}={function!r} must be a function of a value")
+        if self.algorithm != "auto" or self.lateness is not None:
+            beside = "lateness=" if self.algorithm == "auto" else "algorithm="
+            raise InvalidArgument(f"{beside} goes with rows= and range=, not with {name}=")
+        return Decided(self.window, self.parts)
 
     def _arrival(self) -> Arrival:
         """What finds the windows of late values; raise unless they can be."""
@@ -206,9 +237,9 @@ class _Stream:
     @property
     def question(self) -> str:
         """What is asked, in words that are the same for the same thing."""
-        window = (
-            f"rows={self.rows}" if self.rows else f"range={self.range!r}, closed={self.closed!r}"
-        )
+        window = ", ".join(written(self.window.arguments()))
+        if self.decided is None and self.rows is None:
+            window = f"range={self.range!r}, closed={self.closed!r}"
         if self.lateness is not None:
             window += f", lateness={self.lateness!r}"
         return (
@@ -220,6 +251,8 @@ class _Stream:
         """Take a batch and return the results that are ready."""
         names = [f"values[{i}]" for i in range(len(arrays))]
         arrays = [as_array(a, nulls, name, not last) for a, name in zip(arrays, names, strict=True)]
+        if len(arrays) > 1 and any(part.takes == "timed" for part in self.parts.values()):
+            arrays[1] = as_array(nanoseconds_of(arrays[1], names[1]), _mask_of(arrays[1]))
         columns = [column(a, None, self.nan, name) for a, name in zip(arrays, names, strict=True)]
         at = None if at is None else as_array(at, name="at")
         lengths = {a.size for a in arrays}
@@ -238,8 +271,13 @@ class _Stream:
             batch.lo, batch.hi, late = self.arrival.bounds(instant)
             self.late += late
             self.answered = self.position
+        elif self.decided is not None:
+            return self._by_decision(self.decided, batch)
         elif self.rows is None:
+            batch.at = instant
             batch = self._by_time(batch, instant, last)
+        elif self.slide is not None:
+            batch = self._by_slide(batch)
         else:
             batch.row, batch.stop = self.answered, self.position
             self.answered = self.position
@@ -250,16 +288,36 @@ class _Stream:
     def _roller(self, part: Aggregation, columns: list[Any], arrays: list[Any]) -> Roller:
         """The driver of tables behind a carried tail, or the named algorithm's own loop."""
         nulls = self.has_nulls or self.nan == "null"
+        rows = self.rows if self.slide is None else None  # with a slide, windows have bounds
         if self.arrival is not None:
-            return roller(part, columns, arrays, None, "fiba", nulls, late=True)
+            return roller(part, columns, arrays, None, "fiba", nulls, Cuts(), late=True)
         if self.algorithm == "auto":
-            return Tail(part, columns, self.rows, self.threads, nulls)
-        return roller(part, columns, arrays, self.rows, self.algorithm, nulls)
+            return Tail(part, columns, rows, self.threads, nulls)
+        return roller(part, columns, arrays, rows, self.algorithm, nulls, self._cuts())
+
+    def _cuts(self) -> Cuts:
+        """Where the boundary aggregators cut the window into chunks."""
+        if self.rows is not None:
+            return Cuts.by_rows(self.rows, self.slide or 1)
+        assert self.axis is not None
+        size = self.window.reach(self.axis)
+        return Cuts(span=math.inf if size is None else optimal_span(size))
+
+    def _by_decision(self, decided: Decided, batch: Batch) -> Any:
+        """The results of the values that came, null where there is none."""
+        arrays = [np.asarray(array) for array in batch.arrays]
+        batch.lo, batch.hi, places = decided.bounds(batch.columns, arrays, batch.last)
+        batch.row, batch.stop = self.answered, self.position
+        n, places = self.position - self.answered, places - self.answered
+        self.answered = self.position
+        answers = self._answers(batch, lambda made: spread(made, places, n))
+        self.touched = False
+        return answers
 
     def _instants(self, at: Any, n: int) -> Any:
-        if self.rows is not None:
+        if self.range is None:
             if at is not None:
-                raise InvalidArgument("at= goes with range=; rows= needs no times")
+                raise InvalidArgument("at= goes with range=; other windows need no times")
             return None
         if at is None:
             raise InvalidArgument("range= needs at=, the time of each value")
@@ -281,6 +339,16 @@ class _Stream:
             raise InvalidArgument("state: the times of this batch are of another type than before")
         self.axis = axis
         return instant
+
+    def _by_slide(self, batch: Batch) -> Batch:
+        """Find the windows of the slides that are complete now."""
+        assert self.rows is not None and self.slide is not None
+        slides = np.arange(self.answered, self.position // self.slide)
+        batch.hi = (slides + 1) * self.slide
+        batch.lo = np.maximum(batch.hi - self.rows, 0)
+        batch.row, batch.stop = self.answered, self.answered + slides.size
+        self.answered = batch.stop
+        return batch
 
     def _by_time(self, batch: Batch, instant: NDArray[Any], last: bool) -> Batch:
         """Find the windows of the rows that can be answered now."""
@@ -305,10 +373,16 @@ class _Stream:
         self.times, self.oldest = times[keep:].copy(), self.oldest + keep
         return batch
 
-    def _answers(self, batch: Batch) -> Any:
+    def _answers(
+        self, batch: Batch, placed: Callable[[ResultArray], ResultArray] = lambda made: made
+    ) -> Any:
         assert self.rollers is not None
-        answers = [merged(each.roll(batch)) for each in self.rollers]
+        answers = [merged(placed(each.roll(batch))) for each in self.rollers]
         return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
+
+
+def _mask_of(array: Any) -> Any:
+    return np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
 
 
 def _instants(at: NDArray[Any]) -> NDArray[Any]:

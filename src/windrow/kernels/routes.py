@@ -27,10 +27,6 @@ class NotCompiledWarning(UserWarning):
     """An aggregation of the user's own runs in the interpreter."""
 
 
-class SubstitutedWarning(UserWarning):
-    """Another algorithm runs than the one that was asked for by its name."""
-
-
 @dataclass(frozen=True)
 class Route:
     """How results are made: by a `kernel`, by a loop over `compiled` states, or by neither.
@@ -164,6 +160,17 @@ def route_over(
     return route(aggregation, dtypes, nulls=nulls, by_rows=by_rows, sliced=sliced, kernels=kernels)
 
 
+# What an aggregation takes in words, and the kinds of NumPy's types that are refused.
+_REFUSED = {
+    "number": ("numbers", "mM"),
+    "number pair": ("numbers", "mM"),
+    "summable": ("numbers", "M"),
+    "timed": ("numbers", "mM"),
+    "integer": ("integers", "bfmM"),
+    "boolean": ("booleans", "iufmM"),
+}
+
+
 def numbers_of(aggregation: Aggregation, columns: Sequence[Column | None]) -> list[Column] | None:
     """The columns if compiled states take them; None if one holds objects, or times are hashed.
 
@@ -172,11 +179,12 @@ def numbers_of(aggregation: Aggregation, columns: Sequence[Column | None]) -> li
     known = [c for c in columns if c is not None]
     if len(known) < len(columns):
         return None
-    kind = known[0].dtype.kind
-    if kind in {"number": "Mm", "summable": "M"}.get(aggregation.takes, ""):
-        raise InvalidValue(f"{aggregation!r} takes numbers, not {known[0].dtype}")
+    wanted, refused = _REFUSED.get(aggregation.takes, ("", ""))
+    for each in known[:1] if aggregation.takes == "timed" else known:
+        if each.dtype.kind in refused:
+            raise InvalidValue(f"{aggregation!r} takes {wanted}, not {each.dtype}")
     hashed = aggregation.takes == "hashable" and not aggregation.kernel
-    return None if hashed and kind in "mM" else known
+    return None if hashed and known[0].dtype.kind in "mM" else known
 
 
 def compiled_or_warned(

@@ -87,7 +87,7 @@ def aggregate_shared(
             finished(aggregation, kept[0], out, valid)
             for out, valid in _compiled(aggregation, way.compiled, kept, cuts)
         ]
-    gone = given.nulls()
+    gone = given.absent()
     return [with_least(aggregation, each, gone, w) for each, w in zip(answers, asked, strict=True)]
 
 
@@ -128,7 +128,7 @@ def told_results(
     given = Inputs(aggregation, columns, nulls, windows.n)
     dtypes = [str(c.data.dtype) for c in given.numbers]
     made = lowered(aggregation, source, dtypes, states)
-    return with_least(aggregation, made, given.nulls(), windows)
+    return with_least(aggregation, made, given.absent(), windows)
 
 
 def _asked(

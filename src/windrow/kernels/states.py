@@ -169,6 +169,7 @@ def with_states_as_results(compiled: Compiled) -> Compiled:
         compiled,
         outputs=compiled.fields,
         answer="windrow_give",
+        defined="",
         constants=(),
         source=f"{compiled.source}\n@inner\ndef windrow_give(s):\n    return {state}",
     )

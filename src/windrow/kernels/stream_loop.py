@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,21 +16,17 @@ from numpy.typing import NDArray
 from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class
-from windrow.algorithms.sba import optimal_chunk
-from windrow.errors import InvalidValue, Unsupported
+from windrow.algorithms.pba import workers
+from windrow.algorithms.sba import Cuts
+from windrow.errors import InvalidArgument, InvalidValue, Unsupported
 from windrow.kernels.columns import NO_NULLS, Column, any_null, joined
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import CURSORS, loop_of
 from windrow.kernels.growth import grown
 from windrow.kernels.interpreted import name_failure, objects, packed, without_columns
-from windrow.kernels.loops import fiba
+from windrow.kernels.loops import fiba, pba
 from windrow.kernels.results import ResultArray, finished, with_arguments
-from windrow.kernels.routes import (
-    SubstitutedWarning,
-    compiled_or_warned,
-    numbers_of,
-    warn_user,
-)
+from windrow.kernels.routes import compiled_or_warned, numbers_of
 from windrow.kernels.window_loop import (
     capacity_for,
     output_arrays,
@@ -38,11 +37,13 @@ from windrow.kernels.window_loop import (
 )
 
 NO_BOUNDS = np.empty(0, np.int64)
-# Half of how many lcs may lie ready: with small chunks the threads then meet less often.
-_AHEAD = 1 << 16
+_FAILED = np.iinfo(np.int64).max
 # Compiled, Two-Stacks lies in one ring, which is what its Lite form is.
 _SAME_LOOP = {"two_stacks_lite": "two_stacks"}
 _FEW = 1024  # rows that a window of late ones has room for at first
+_helpers: WeakSet[Future[None]] = WeakSet()  # threads that may be at work for PBA
+if hasattr(os, "register_at_fork"):  # a forked process has no threads, and must find all done
+    os.register_at_fork(before=lambda: wait(list(_helpers)))
 
 
 @dataclass
@@ -51,7 +52,8 @@ class Batch:
 
     `base` is the position in the stream of the first value; rows `row` … `stop` − 1 are asked for,
     and by time, row r has the window [lo, hi) of positions. If the rows come `late`, the time of
-    row r is hi, and what is before lo leaves with it. Nothing comes after the `last` batch.
+    row r is hi, and what is before lo leaves with it. Nothing comes after the `last` batch. `at`
+    has the times of the values, if they are known.
     """
 
     columns: list[Column | None]
@@ -63,6 +65,19 @@ class Batch:
     lo: NDArray[np.int64] | None = None
     hi: NDArray[np.int64] | None = None
     late: bool = False
+    at: NDArray[Any] | None = None
+
+
+def check_count(aggregation: Aggregation, columns: Sequence[Column | None]) -> None:
+    """Refuse more or fewer arrays than the aggregation takes.
+
+    Pairs may come without their arguments, and functions of the user's own take what they take.
+    """
+    if aggregation.takes == "ordered pair" or aggregation.functions is not None:
+        return
+    if len(columns) != aggregation.arity:
+        takes = "one array" if aggregation.arity == 1 else f"a tuple of {aggregation.arity} arrays"
+        raise InvalidArgument(f"{aggregation!r} takes {takes} of values, got {len(columns)}")
 
 
 def roller(
@@ -72,19 +87,20 @@ def roller(
     rows: int | None,
     algorithm: str,
     nulls: bool,
+    cuts: Cuts,
     late: bool = False,
 ) -> Loop | Interpreted:
     """What runs `algorithm` over batches of such columns; None stands for one of objects.
 
-    With `late`, rows come in any order of time.
+    `cuts` is where the boundary aggregators cut the window. With `late`, rows come in any order of
+    time.
     """
     refusal = algorithm_class(algorithm).refuses(aggregation)
     if refusal:
         raise Unsupported(refusal)
+    check_count(aggregation, columns)
     measured = columns[:1] if aggregation.takes == "ordered pair" else columns
-    name = _SAME_LOOP.get(algorithm, algorithm)
-    if algorithm == "slick_deque" and not aggregation.selective:
-        name = "subtract_on_evict"
+    name = loop_name(algorithm, aggregation)
     known, compiled = numbers_of(aggregation, measured), None
     if known is not None:
         dtypes = [str(c.data.dtype) for c in known]
@@ -92,16 +108,17 @@ def roller(
     if known is None or compiled is None:
         return Interpreted(aggregation, rows, algorithm)
     nulls = nulls or any(c.nulls is not None for c in known)
-    kind: type[Loop] = Late if late else Loop
+    arguments = aggregation, compiled, known, arrays, rows, name, nulls
     if algorithm == "pba":
-        sketch = isinstance(compiled, RowAlgebra)
-        kind, name = (Loop, "sba") if sketch or rows is None else (Pba, name)
-        if name == "sba":
-            why = "the rows of a sketch" if sketch else "chunks by time, which have no fixed size,"
-            warn_user(
-                f"algorithm='pba' runs as sba: {why} are not for two threads", SubstitutedWarning
-            )
-    return kind(aggregation, compiled, known, arrays, rows, name, nulls)
+        return Pba(*arguments, cuts=cuts)
+    return (Late if late else Loop)(*arguments)
+
+
+def loop_name(algorithm: str, aggregation: Aggregation) -> str:
+    """The name of the loop that runs an algorithm."""
+    if algorithm == "slick_deque" and not aggregation.selective:
+        return "subtract_on_evict"
+    return _SAME_LOOP.get(algorithm, algorithm)
 
 
 class Interpreted:
@@ -109,7 +126,8 @@ class Interpreted:
 
     def __init__(self, aggregation: Aggregation, rows: int | None, algorithm: str) -> None:
         self.aggregation, self.rows = aggregation, rows
-        self.swag = algorithm_class(algorithm).make(aggregation)
+        kind = algorithm_class(algorithm)
+        self.swag = kind.make(aggregation, **kind.options_for(rows))
         self.waiting: deque[Any] = deque()
         self.head = 0
 
@@ -230,6 +248,7 @@ class Loop:
         out, valid = result_arrays(self.kernel.monoid, n), np.ones(n, np.uint8)
         if n:
             self._check_sums(columns[0].data, lo, hi)
+            self._make_room(batch, lo, hi)
             try:
                 self._run(batch, columns, lo, hi, out, valid)
             except Exception as error:
@@ -274,7 +293,6 @@ class Loop:
         self, batch: Batch, columns: list[Column], lo: Any, hi: Any, out: Any, valid: Any
     ) -> None:
         """Enter the loop for rows from `batch.row` on."""
-        self._make_room(batch, lo, hi)
         compiled, nulls = self.kernel.monoid, self._nulls(columns)
         data = tuple(c.data for c in columns)
         sketch = compiled if isinstance(compiled, RowAlgebra) else None
@@ -315,6 +333,10 @@ class Loop:
             capacity = capacity_for(longest)
         else:  # what grows, grows by a quarter at least; but no rows are ever more than `rows`
             capacity = max(longest, min(old + old // 4, self.rows or 2 * longest))
+        self._grow(capacity)
+
+    def _grow(self, capacity: int) -> None:
+        """Larger buffers, or the first ones."""
         if self.buffers:
             grown(self.kernel, self.buffers, self.cursors, capacity)
         else:
@@ -366,46 +388,98 @@ class Late(Loop):
 
 
 class Pba(Loop):
-    """PBA's two threads, on an array: the loop is entered twice, once for each role.
+    """PBA's loop in two threads: the caller's, and one that does what the caller hands to it.
 
-    A batch is put behind the chunks before it, from a boundary on, so that its chunks are those of
-    the whole stream.
+    The second one is asked for when a long chunk may be closed, and goes on when the call is over:
+    what it does is needed half a window later.
     """
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, *arguments: Any, cuts: Cuts) -> None:
         super().__init__(*arguments)
-        assert self.rows is not None
-        self.chunk = optimal_chunk(self.rows)
-
-    def _wanted(self, columns: list[Column]) -> tuple[int, int]:
-        end = self.waiting_from + columns[0].data.size
-        oldest = max(self.waiting_from, (end // self.chunk - 2) * self.chunk)
-        return oldest, oldest
+        self.cuts = cuts
+        self.cursors[pba.EDGE], self.cursors[pba.STEP] = cuts.first, cuts.step
+        self.newest: NDArray[Any] | None = None  # time so far
+        self.edges = NO_BOUNDS  # boundaries from the end of the window on
+        self.helper: Future[None] | None = None
 
     def _run(
         self, batch: Batch, columns: list[Column], lo: Any, hi: Any, out: Any, valid: Any
     ) -> None:
-        data = tuple(c.data for c in columns)
-        row, stop = batch.row - self.waiting_from, batch.stop - self.waiting_from
-        progress = np.zeros(2, np.int64)
-        progress[1] = max(row // self.chunk, 1) - 1
-        ahead = 2 * max(1, _AHEAD // self.chunk)
-        cursors = np.array([self.chunk, self.waiting_from, ahead], np.int64)
-        lcs, mine = self.kernel.buffers(self.chunk * ahead // 2)
-        others = self.kernel.buffers(1)[1]
-        rest = (progress, NO_BOUNDS, data, self._nulls(columns), cursors, lcs)
+        progress, past = self.buffers[2], batch.stop if lo is None else int(hi[-1])
+        self.buffers[3] = self.edges
+        edge = int(self.cursors[pba.EDGE]) if self.cuts.step else _first(self.edges)
+        helped = edge < past and min(self.cuts.step or past, int(self.cursors[2])) >= pba.FEW
+        self.cursors[pba.HELPED] = helped
+        try:
+            if helped:
+                self._settle()
+                progress[pba.OVER] = 0
+                self._ask_for_help(columns)
+            super()._run(batch, columns, lo, hi, out, valid)
+        finally:
+            progress[pba.OVER] = 1
+        if progress[pba.DONE] == _FAILED:
+            self._settle()
+        self.edges = self.edges[np.searchsorted(self.edges, self.cursors[1]) :]
 
-        def enter(role: int, spare: Any) -> None:
+    def _columns(self, batch: Batch) -> list[Column]:
+        self._find_edges(batch)
+        return super()._columns(batch)
+
+    def _find_edges(self, batch: Batch) -> None:
+        """Note where the values of this batch begin another stretch of time."""
+        span, at = self.cuts.span, batch.at
+        if at is None or span is None or not at.size:
+            return
+        before = at[:1] if self.newest is None else self.newest
+        self.newest = at[-1:].copy()
+        if isinstance(span, int) and (int(at[-1]) - int(before[0])) // span < at.size // 8:
+            borders = np.arange(before[0] // span + 1, at[-1] // span + 1) * span
+            found = np.unique(np.searchsorted(at, borders))
+        else:
+            with np.errstate(over="ignore"):
+                times = np.concatenate([before, at])
+                stretches = times // span if isinstance(span, int) else np.floor(times / span)
+            found = np.flatnonzero(stretches[1:] != stretches[:-1])
+        self.edges = np.concatenate([self.edges, found + batch.base])
+
+    def _ask_for_help(self, columns: list[Column]) -> None:
+        """Let another thread do the jobs of this call, and those that are left when it is over."""
+        cursors, progress = self.cursors.copy(), self.buffers[2]
+        cursors[pba.HELPS] = 1
+        nothing = (0, 0, 0, 0, NO_BOUNDS, NO_BOUNDS, tuple(c.data[:0] for c in columns), NO_NULLS)
+        into = output_arrays(self.kernel.monoid, 0), NO_NULLS
+        buffers = list(self.buffers)
+
+        def help() -> None:
             try:
-                self.kernel.run(row, stop, role, self.rows, *rest, spare, out, valid)
+                self.kernel.run(*nothing, cursors, *buffers, *into)
             except BaseException:
-                progress[:] = np.iinfo(np.int64).max  # the other thread must not wait for this one
+                progress[pba.DONE] = _FAILED  # the caller must not wait for this thread
                 raise
 
-        with ThreadPoolExecutor(1) as second:
-            done = second.submit(enter, 1, others)
-            enter(0, mine)
-            done.result()
+        self.helper = workers().submit(help)
+        _helpers.add(self.helper)
+
+    def _settle(self) -> None:
+        """Return when all jobs are done; raise what the other thread has raised."""
+        helper, self.helper = self.helper, None
+        if helper is not None:
+            helper.result()
+
+    def _grow(self, capacity: int) -> None:
+        if self.buffers:
+            self._settle()
+            self.buffers[3] = NO_BOUNDS
+        super()._grow(capacity)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._settle()
+        return self.__dict__
+
+
+def _first(edges: NDArray[np.int64]) -> int:
+    return int(edges[0]) if edges.size else pba.NEVER
 
 
 def check_no_nulls(aggregation: Aggregation, columns: list[Column]) -> None:

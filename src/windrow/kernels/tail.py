@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.compiled import compiled
-from windrow.errors import InvalidArgument
 from windrow.kernels.aggregate import Inputs, aggregate
 from windrow.kernels.columns import Column
 from windrow.kernels.interpreted import name_failure, without_columns
 from windrow.kernels.results import ResultArray, with_arguments
 from windrow.kernels.routes import route_over
 from windrow.kernels.special.sums import BLOCK
-from windrow.kernels.stream_loop import Batch, check_no_nulls
+from windrow.kernels.stream_loop import Batch, check_count, check_no_nulls
 from windrow.windows.arrays import Positions
 from windrow.windows.positions import Windows
 
@@ -47,9 +46,7 @@ class Tail:
         nulls: bool,
     ) -> None:
         pairs = aggregation.takes == "ordered pair"
-        wanted = len(columns) if pairs or aggregation.functions is not None else aggregation.arity
-        if len(columns) != wanted:
-            raise InvalidArgument(f"{aggregation!r} takes one array of values, got {len(columns)}")
+        check_count(aggregation, columns)
         self.aggregation, self.rows, self.threads = aggregation, rows, threads
         self.inputs = 1 if pairs else len(columns)
         measured = columns[: self.inputs]

@@ -33,6 +33,7 @@ _OF_ARRAYS = ("size", "shape", "ndim")
 # Functions of as many arguments as one likes, which are made of those of two.
 _CHAINED = (min, max)
 _OTHERWISE = "which means something else in compiled code"
+_RECORDS = (types.NamedTuple, types.NamedUniTuple)
 
 
 def user_function(function: Any, **options: Any) -> Any:
@@ -176,6 +177,8 @@ def _check_assignment(func_ir: Any, typed: Any, statement: Any) -> None:
                 raise NotCompilable(f"it asks an array for its {value.attr}, {_OTHERWISE}, or may")
         elif value.op in ("binop", "inplace_binop", "unary"):
             _check_operator(typed, value)
+        if value.op not in ("phi", "cast", "getattr"):
+            _check_records(typed, value)
     for source in sources:
         if source is ir.UNDEFINED:
             raise NotCompilable("a name may have no value yet, which compiled code does not notice")
@@ -191,6 +194,13 @@ def _check_operator(typed: Any, expr: Any) -> None:
         raise NotCompilable(f"it asks whether two numbers are the same object, {_OTHERWISE}")
     if any(isinstance(kind, types.Array) for kind in operands):
         raise NotCompilable(f"it computes with whole arrays, {_OTHERWISE}, or may")
+
+
+def _check_records(typed: Any, expr: Any) -> None:
+    """Of the results that a policy sees: they are asked for by their names, or handed on."""
+    handed = expr.op == "call" and isinstance(typed[expr.func.name], types.Dispatcher)
+    if not handed and any(isinstance(typed[v.name], _RECORDS) for v in expr.list_vars()):
+        raise NotCompilable(f"it does more with results than to ask one by its name, {_OTHERWISE}")
 
 
 def _is_constant(func_ir: Any, name: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from windrow.identity import named
 from windrow.queries.plan import Plan, ResultPlan
 from windrow.windows.slicing import choose_slicing
 
@@ -63,6 +64,8 @@ def entries(plan: Plan) -> dict[str, list[str]]:
     }
     if plan.assumed and any(part.columns for part in query.parts.values()):
         found["columns"] = ["taken for floats; explain(frame) goes by the types that a frame has"]
+    if plan.policy is not None:
+        found["policy"] = [f"{named(query.window.policy)}, {plan.policy}"]
     for name in ("where", "having"):
         if getattr(query, name) is not None:
             found[name] = [getattr(query, name)]

@@ -61,7 +61,9 @@ class ResultPlan:
     @property
     def dtypes(self) -> tuple[str, ...]:
         """The types of the arrays that the windows are over."""
-        return tuple(kind if kind in _NUMBERS else "int64" for kind in self.kinds)
+        kinds = self.kinds[:1] if self.aggregation.takes == "timed" else self.kinds
+        made = tuple(kind if kind in _NUMBERS else "int64" for kind in kinds)
+        return made + ("int64",) * (len(self.kinds) - len(made))  # times are nanoseconds
 
     def route(self, nulls: bool = False) -> Any:
         """The kernel or loop, a `Route` of `windrow.kernels`; nulls may need another."""
@@ -96,6 +98,7 @@ class Plan:
     stream: Kept
     group: tuple[int, ...] = ()  # the numbers of the queries that share slices, if several run
     assumed: bool = False  # whether the kinds of the columns were not known
+    policy: Any = None  # how the window's policy runs, a `PolicyPlan` of `windrow.kernels`
 
     @property
     def slicing(self) -> Slicing | None:
@@ -126,7 +129,16 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
     )
     results = _with_common(results)
     spark, stream = _on_spark(query, kinds, native), _on_a_stream(query, results)
-    return Plan(query, results, spark, stream, assumed=kinds is None)
+    policy = None if window.policy is None else _policy(query, results)
+    return Plan(query, results, spark, stream, assumed=kinds is None, policy=policy)
+
+
+def _policy(query: Query, results: Sequence[ResultPlan]) -> Any:
+    """How the policy of a window runs over columns of the kinds that the results are made of."""
+    from windrow.kernels.policies import policy_plan
+
+    pairs = [pair for r in results for pair in zip(r.aggregation.columns, r.kinds, strict=True)]
+    return policy_plan(query.window.policy, query.parts, dict(pairs))
 
 
 def share(plans: Sequence[Plan]) -> list[Plan]:
@@ -214,7 +226,7 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
         return "objects"
     if takes == "hashable" and listing is None and first not in _NUMBERS:
         return "objects"  # a hash is that of the value itself
-    if first in _AS_NUMBERS:
+    if all(kind in _AS_NUMBERS for kind in kinds[: aggregation.inputs]):
         return "numbers"
     if listing is not None or (takes in ("ordered", "ordered pair") and first != "other"):
         return "ranks"
@@ -255,10 +267,14 @@ def _compiles(aggregation: Aggregation, kinds: Sequence[Kind]) -> bool:
         return False
 
 
+# The kind of a column of which only the aggregation is known, where it does not take floats.
+_ASSUMED = {"text": "text", "integer": "int64", "boolean": "int64"}
+
+
 def _kind_of(part: Aggregation, text: str, kinds: Mapping[str, Kind] | None) -> Kind:
     if kinds is not None:
         return kinds[text]
-    return "text" if part.takes == "text" else "float64"
+    return _ASSUMED.get(part.takes, "float64")
 
 
 def _on_spark(query: Query, kinds: Mapping[str, Kind] | None, native: bool) -> SparkPlan:

@@ -12,6 +12,7 @@ from windrow.aggregations.base import Aggregation, check_aggregation, fingerprin
 from windrow.errors import InvalidArgument, Unsupported, did_you_mean
 from windrow.identity import digest_of
 from windrow.queries.expressions import normal
+from windrow.queries.policies import text_policy
 from windrow.queries.syntax import NAME
 from windrow.windows.base import Window, written
 from windrow.windows.durations import nanoseconds
@@ -70,6 +71,9 @@ class Query:
         for name in names:
             if name in self.partition_by:
                 raise InvalidArgument(f"the result {name!r} has the name of a partition column")
+        if None in self.window.reads:
+            given = self.window.policy
+            raise InvalidArgument(f"until={given!r} names no column: write Adwin('load')")
         if self.emit not in EMIT:
             raise InvalidArgument(
                 f"emit={self.emit!r} is unknown; {did_you_mean(str(self.emit), EMIT)}"
@@ -204,8 +208,11 @@ def sliding(
       at the multiples of s, shifted by `offset`. With `gaps=True` a slide may be larger than the
       window; rows between windows are then in none. So with `rows`.
     - `delta=d`: the same for an `order_by` of numbers.
-    - `until=policy`: the oldest part goes while ``policy(total, old)`` is true.
-    - `on=condition`: a window closes at each row that satisfies it.
+    - `until=policy`: the oldest part goes while ``policy(total, old)`` is true, or the oldest row
+      while ``policy(window)`` is; a text such as ``"s > 10"`` is a policy of the second kind. With
+      `slide=s`, a result after every s rows.
+    - `on=condition`: a window closes at each row that satisfies it; with `slide=s`, there is a
+      result after every s rows of the window, too.
 
     A column may be an expression, as in ``Sum("price * quantity")``. `where` drops rows before
     the window, `having` drops results after it; `emit="istream"` keeps only results that differ
@@ -223,6 +230,8 @@ def sliding(
     )
     """
     _check_named(aggregations)
+    if isinstance(until, str):
+        until = text_policy(until, {**(also or {}), **aggregations})
     window = window_of(
         "sliding",
         rows=rows, range=range, delta=delta, until=until, on=on,

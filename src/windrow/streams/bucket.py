@@ -157,7 +157,8 @@ class Bucket:
 
     def _apply(self, ready: pa.Table, now: int | None, outcome: StepResult) -> None:
         """Let rows enter windows, in their order."""
-        if now is None and not ready.num_rows:
+        goes_on = now is not None and any(family.goes_by_time for family in self.plan.families)
+        if not ready.num_rows and not goes_on:
             return
         found: list[NewResults] = []
         for family, log in zip(self.plan.families, self._logs, strict=False):

@@ -61,6 +61,11 @@ class Family(Generic[KeptIn]):
         """
         raise NotImplementedError
 
+    @property
+    def goes_by_time(self) -> bool:
+        """Whether there is something to do as time passes, though no row has come."""
+        return any(bound.query.window.measured for bound in self.bounds)
+
     def due(self, log: KeptIn, done: int | None) -> int | None:
         """The watermark at which there are results without new rows."""
         return None

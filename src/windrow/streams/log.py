@@ -36,6 +36,7 @@ from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.step import COUNT, integers, nullable, sort_by_key, states_by_key
 from windrow.tables.keys import codes
 from windrow.tables.states import StateColumns
+from windrow.windows.until import Tree
 
 # A chunk of so many rows is sealed for good; smaller ones are merged, so many at a time.
 SEALED, _AT_ONCE = 4096, 8
@@ -178,11 +179,13 @@ class Chunks:
 class Log(Chunks):
     """The rows that are kept for the keys of a bucket, with `rows` in memory.
 
-    `rows` has the key columns and the others; the rows of a key are in their order.
+    `rows` has the key columns and the others; the rows of a key are in their order. `trees` has, of
+    some keys, the states of their rows, which are found again from the rows where they are missing.
     """
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.trees: dict[tuple[Any, ...], Tree] = {}
         tables = [self.read(chunk) for chunk in self.chunks]
         self.rows = pa.concat_tables([self.schema.empty_table(), *tables])
         self._from = np.repeat(
@@ -197,8 +200,12 @@ class Log(Chunks):
             number = self.append(added, now).number
             self.rows = pa.concat_tables([self.rows, added.select(self.schema.names)])
             self._from = np.concatenate([self._from, np.full(added.num_rows, number)])
-        live = dict(zip(*np.unique(self._from, return_counts=True), strict=True))
-        self.forget([chunk for chunk in self.chunks if chunk.number not in live])
+        numbers = [chunk.number for chunk in self.chunks]  # which never fall, as rows follow others
+        counts = np.diff(
+            np.searchsorted(self._from, [*numbers, numbers[-1] + 1] if numbers else [])
+        )
+        live = dict(zip(numbers, counts.tolist(), strict=True))
+        self.forget([chunk for chunk in self.chunks if not live[chunk.number]])
         if self.wasteful(self._from.size):
             for chunk in self.chunks:
                 if 2 * live[chunk.number] <= chunk.rows:
@@ -222,6 +229,7 @@ class Log(Chunks):
         np.maximum.at(latest, key, times)
         stays = np.flatnonzero(latest[key] >= before)
         if stays.size < times.size:
+            self.trees.clear()
             self.replace(stays, self.rows.slice(0, 0), now)
 
     def _needed(self, chunks: list[Chunk]) -> pa.Table:

@@ -1,7 +1,8 @@
 """Windows over the rows themselves: policies, counted slides, what has no short aggregate.
 
 What is kept of a key is what its next window may hold. New rows follow it, and one pass over both
-answers for the new ones.
+answers for the new ones. A policy is asked of the new rows only, at the positions that they have
+among all rows of their key, so that it leaves the same windows however a stream is cut.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from windrow.tables.filters import columns_of
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows
 from windrow.windows.positions import Bounds, no_windows
+from windrow.windows.until import Tree
 
 # How many rows of its key came up to a row, itself included.
 NUMBER = "windrow:place"
@@ -39,7 +41,8 @@ class RowWindows(Family[Log]):
         # rows leave windows that are measured along time anyway
         super().__init__(bounds, None if all(b.query.window.measured for b in bounds) else gap)
         self._policed = bounds[0].query.window.kept == "window"
-        self._numbered = any(not b.query.window.per_row for b in bounds)
+        # a policy goes by the positions of rows
+        self._numbered = self._policed or any(not b.query.window.per_row for b in bounds)
 
     @property
     def schema(self) -> pa.Schema:
@@ -52,6 +55,8 @@ class RowWindows(Family[Log]):
                 names.update(dict.fromkeys(bound.query.order_by))
             for part in bound.query.parts.values():
                 names.update(dict.fromkeys(part.columns))
+            for text in bound.query.window.reads:
+                names.update(dict.fromkeys(bound.columns_of(text)))
         if self.gap is not None:
             names[self.gap.time] = None
         kept = self.bounds[0].schema
@@ -95,16 +100,19 @@ class RowWindows(Family[Log]):
         results = []
         for bound in self.bounds:
             rows = self._rows(bound, joined, now)
+            if self._policed:
+                rows = replace(rows, trees=self._trees(log, joined, rows))
             found, windows = self.over_rows(bound, joined, rows, new)
             results.append(found)
-            if self._policed:
-                lo, hi = windows.windows.bounds()
-                new = _with(new, LENGTH, found.rows, hi - lo)
+            if windows.left is not None:
+                left = windows.left[joined.fresh]
+                new = _with(new, LENGTH, joined.new_rows(joined.fresh), left)
+                self._remember(log, joined, rows, windows)
             stays |= self._stays(bound, joined, rows, windows)
         if NUMBER in held.column_names:
             numbers = self._rows(self.bounds[0], joined, None).numbers()[joined.fresh]
             new = _with(new, NUMBER, joined.new_rows(joined.fresh), numbers)
-        chosen = np.sort(joined.order[stays])
+        chosen = joined.in_place(stays)
         kept = chosen[chosen < joined.held]
         log.replace(kept, new.take(pa.array(chosen[kept.size :] - joined.held)), now or 0)
         return results
@@ -122,6 +130,32 @@ class RowWindows(Family[Log]):
             rows = replace(rows, before=np.maximum(numbers[rows.starts[:-1]] - 1, 0))
         return rows
 
+    def _trees(self, log: Log, joined: Joined, rows: TableRows) -> dict[int, Tree]:
+        """What a policy that is interpreted has found out about the keys that got rows."""
+        if not log.trees:
+            return {}
+        keys = self._touched(joined, rows)
+        return {s: log.trees.pop(key) for s, key in keys.items() if key in log.trees}
+
+    def _remember(self, log: Log, joined: Joined, rows: TableRows, windows: Bounds) -> None:
+        """Keep the states of the rows that windows to come may hold, of the keys that got rows."""
+        if not rows.trees:
+            return
+        keys, left = self._touched(joined, rows), windows.left
+        assert left is not None
+        for stretch, tree in rows.trees.items():
+            units, nodes = tree.newest(int(left[rows.starts[stretch + 1] - 1])) or ([], [])
+            log.trees[keys[stretch]] = Tree(tree.end, units, nodes)
+
+    def _touched(self, joined: Joined, rows: TableRows) -> dict[int, tuple[Any, ...]]:
+        """The keys that got rows, by the numbers of their stretches."""
+        stretches = np.searchsorted(rows.starts, joined.fresh, side="right") - 1
+        stretches, first = np.unique(stretches, return_index=True)
+        taken = pa.array(joined.order[joined.fresh[first]])
+        lists = [joined.table.column(name).take(taken).to_pylist() for name in self.keys]
+        keys = zip(*lists, strict=True) if lists else [()]
+        return dict(zip(stretches.tolist(), keys, strict=False))
+
     def _stays(
         self, bound: Bound, joined: Joined, rows: TableRows, windows: Bounds
     ) -> NDArray[np.bool_]:
@@ -130,7 +164,7 @@ class RowWindows(Family[Log]):
         Where rows are counted, or a policy may leave none, the last row tells so for its key.
         """
         first = bound.query.window.keeps(rows, windows)
-        if self._numbered or self._policed:
+        if self._numbered:
             first = np.minimum(first, np.maximum(rows.starts[1:] - 1, rows.starts[:-1]))
         return np.asarray(joined.from_positions(first, rows.starts))
 

@@ -144,6 +144,12 @@ class Joined:
         """A column of whole numbers in sorted order."""
         return np.asarray(integers(self.table, name)[self.order])
 
+    def in_place(self, positions: NDArray[np.bool_]) -> NDArray[Any]:
+        """The rows of the table at sorted positions that a mask chooses, in the table's order."""
+        chosen = np.zeros(self.size, np.bool_)
+        chosen[self.order[positions]] = True
+        return np.flatnonzero(chosen)
+
     def from_positions(self, first: NDArray[np.int64], starts: NDArray[np.int64]) -> Any:
         """Which rows lie at or behind the first position of their stretch, in a key's last one."""
         lengths = np.diff(starts)

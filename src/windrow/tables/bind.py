@@ -93,6 +93,10 @@ class Bound:
         """Whether some results may not come out."""
         return self.query.having is not None or self.query.emit != "rstream"
 
+    def columns_of(self, text: str) -> list[str]:
+        """The columns of the frame that a column or an expression reads."""
+        return _Columns(self.schema).read("column", text)[1]
+
     def output(self) -> pa.Schema:
         """The schema of the result: what rides along, and the results."""
         if self.own_rows:
@@ -133,6 +137,11 @@ def bind(query: Query, schema: pa.Schema) -> Bound:
         there = frame if argument != "having" else _Columns(_after(query, schema, types))
         _, reads = there.read(argument, text)
         needed += [read for read in reads if read in frame.names]
+    for text in query.window.reads:
+        kind, reads = frame.read("until", text)
+        if not is_number(plain(kind)):
+            raise InvalidValue(f"until={query.window.policy!r} takes numbers, not {kind}")
+        needed += reads
     if query.window.reads_rows:
         needed += schema.names  # the function may look at any of them
     return Bound(query, schema, types, tuple(dict.fromkeys(needed)), read_kinds)

@@ -22,6 +22,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
 from windrow.kernels.aggregate import aggregate
+from windrow.kernels.columns import nanoseconds_of
 from windrow.kernels.interpreted import failing_position
 from windrow.kernels.named import Common
 from windrow.kernels.results import ResultArray
@@ -111,9 +112,15 @@ def numbered(array: pa.Array, takes: str) -> Values | None:
 
     What has an order goes by its rank, what is only picked by its position; else None.
     """
+    if takes == "instant":
+        time = array.cast(pa.timestamp("us")) if pt.is_date(array.type) else array
+        data = numbers(time)
+        assert data is not None
+        unit = getattr(time.type, "unit", None)
+        return Values(nanoseconds_of(data if unit is None else data.view(f"M8[{unit}]")), None)
     data = numbers(array)
     if data is not None:
-        return Values(data, None)
+        return Values(data.astype(np.bool_) if takes == "boolean" else data, None)
     if takes in ("ordered", "ordered pair", "distinct"):
         data, levels = ranks(array)
         return Values(data, None, lambda at, gone: levels.take(pa.array(at, mask=gone)))
@@ -157,21 +164,26 @@ class WindowResults:
         if not aggregation.columns:
             return array_of(self._call_on(plan, []), kind)
         values = self.values_for(aggregation)
-        made = self._call_on(plan, [values])
+        made = self._call_on(plan, values)
         argument = aggregation.columns[-1]
         return restored(
-            aggregation, made, kind, self._type(aggregation), values.back,
+            aggregation, made, kind, self._type(aggregation), values[0].back,
             lambda at, gone: self.picked(argument, at, gone),
         )  # fmt: skip
 
-    def values_for(self, aggregation: Aggregation) -> Values:
-        """The measured column as numbers, or as what stands for its values."""
+    def values_for(self, aggregation: Aggregation) -> list[Values]:
+        """The measured columns as numbers, or as what stands for their values."""
         takes: str = aggregation.takes
         if aggregation.listing is not None:
             takes = "distinct"
-        found = self.values(aggregation.columns[0], takes)
-        assert found is not None, f"{aggregation!r}: the plan says that its values are numbers"
-        return found
+        kinds = [takes] * aggregation.inputs if takes != "timed" else [takes, "instant"]
+        texts = aggregation.columns[: aggregation.inputs]
+        found = [self.values(text, kind) for text, kind in zip(texts, kinds, strict=True)]
+        known = [values for values in found if values is not None]
+        assert len(known) == len(found), (
+            f"{aggregation!r}: the plan says that its values are numbers"
+        )
+        return known
 
     def picked(self, text: str, at: NDArray[np.int64], gone: NDArray[np.bool_] | None) -> pa.Array:
         """The values of a column at sorted positions."""
@@ -228,7 +240,7 @@ class WindowResults:
 
     def _interpreted(self, plan: ResultPlan, kind: Any) -> pa.Array:
         aggregation = plan.aggregation
-        texts = aggregation.columns[: None if aggregation.functions is not None else 1]
+        texts = aggregation.columns[: aggregation.inputs]
         lists = [self.laid.sorted(objects(self.array(text))) for text in texts]
         made = self._call(aggregation, lists, self.windows, nulls=None, threads=1, way=plan.route())
         if "argument" not in kinds_of(aggregation):
@@ -290,7 +302,7 @@ def restored(
         return picked(made.values, gone)
     if result == "value" and back is not None:
         return back(made.values, gone)
-    if result == "difference" and pt.is_date32(source):
+    if result in ("difference", "change") and pt.is_date32(source):
         made = ResultArray(made.values.astype(np.int64) * 86400, gone)  # days in seconds
     return array_of(made, kind)
 

@@ -1,12 +1,13 @@
 """The values of rows, for windows that a function or a condition decides about: `until=`, `on=`.
 
-The functions see values of Python, so the rows they decide about go through the interpreter, one
-by one; the results over the windows that they leave are compiled like any others.
+A policy over numbers is compiled where its function can be. Other functions see values of Python,
+so the rows they decide about go through the interpreter, one by one; the results over the windows
+that they leave are compiled like any others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,11 +17,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
-from windrow.aggregations.together import Record
+from windrow.aggregations.together import Record, Together
 from windrow.identity import named
+from windrow.kernels.columns import Column, column
+from windrow.kernels.policies import compiled_starts, policy_plan, way_of
+from windrow.kernels.routes import trace
 from windrow.queries.query import Query
-from windrow.tables.columns import decoded
+from windrow.tables.columns import decoded, nulls_of, numbers
 from windrow.tables.sort import TableRows
+from windrow.tables.types import kind_of
+from windrow.windows.arrays import Positions
+from windrow.windows.until import Progress
 
 Columns = Callable[[str], Any]
 
@@ -31,45 +38,77 @@ class RowValues:
     def __init__(
         self, query: Query, rows: TableRows, column: Columns, names: Sequence[str]
     ) -> None:
-        self.parts: Mapping[str, Aggregation] = query.parts
+        self._parts = query.parts
         self._rows, self._column, self._names = rows, column, list(names)
         self._identity = (*query.partition_by, *query.order_by)
+        self._arrays: dict[str, pa.Array] = {}
+
+    @cached_property
+    def aggregation(self) -> Aggregation:
+        """What a policy sees the results of."""
+        return Together(**self._parts)
 
     def satisfying(self, condition: Any) -> NDArray[np.bool_]:
         """Which rows, in sorted order, satisfy an expression or a function of a row."""
         if isinstance(condition, str):
-            mask = pc.fill_null(decoded(self._column(condition)), False)
+            mask = pc.fill_null(self._array(condition), False)
             return self._rows.sorted(np.asarray(mask.to_numpy(zero_copy_only=False)))
-        row = self._records(self._names)
         found = np.empty(self._rows.size, np.bool_)
-        for position in range(self._rows.size):
+        for position, row in enumerate(self._records(self._names, 0, self._rows.size)):
             try:
-                found[position] = bool(condition(row(position)))
+                found[position] = bool(condition(row))
             except Exception as error:
-                error.add_note(f"in on={named(condition)}, at the row {dict(row(position))!r}")
+                error.add_note(f"in on={named(condition)}, at the row {dict(row)!r}")
                 raise
         return found
 
-    def record(self, position: int) -> Record:
-        """The columns that the aggregations read, in the row at a position."""
-        return self._read(position)
+    def numbers(self, column: str | None) -> NDArray[np.float64]:
+        """The values of a column of numbers in sorted order, NaN for nulls."""
+        found = self._numbers(str(column))
+        values = found.data.astype(np.float64)
+        if found.nulls is not None:
+            values[found.nulls.view(np.bool_)] = np.nan
+        return values
+
+    def records(self, begin: int, stop: int) -> list[Record]:
+        """The columns that the aggregations read, in the rows at these positions."""
+        return self._records(self._read, begin, stop)
+
+    def policy_starts(self, progress: Progress) -> Positions | None:
+        """Where the windows of a policy begin, by machine code; None if it is not compiled."""
+        kinds = {text: kind_of(self._array(text).type) for text in self._read}
+        plan = policy_plan(progress.policy, self._parts, kinds)
+        first = compiled_starts(plan, self._numbers, progress)
+        trace(named(progress.policy), way_of(first, progress))
+        return first
 
     def described(self, position: int) -> dict[str, Any]:
         """The key and the order of the row at a position."""
         row = int(self._rows.rows(np.array([position]))[0])
-        return {name: decoded(self._column(name))[row].as_py() for name in self._identity}
+        return {name: self._array(name)[row].as_py() for name in self._identity}
 
     @cached_property
-    def _read(self) -> Callable[[int], Record]:
-        return self._records(list(dict.fromkeys(c for p in self.parts.values() for c in p.columns)))
+    def _read(self) -> list[str]:
+        """The columns that the aggregations read."""
+        return list(dict.fromkeys(c for part in self._parts.values() for c in part.columns))
 
-    def _records(self, names: Sequence[str]) -> Callable[[int], Record]:
-        table = pa.table({name: decoded(self._column(name)) for name in names})
-        lists = [table.column(name).to_pylist() for name in names]
-        order = self._rows.rows(np.arange(self._rows.size)).tolist()
+    def _array(self, text: str) -> pa.Array:
+        if text not in self._arrays:
+            self._arrays[text] = decoded(self._column(text))
+        return self._arrays[text]
 
-        def row(position: int) -> Record:
-            at = order[position]
-            return Record((name, values[at]) for name, values in zip(names, lists, strict=True))
+    def _numbers(self, text: str) -> Column:
+        """A column of numbers in sorted order."""
+        array = self._array(text)
+        values, nulls = numbers(array), nulls_of(array)
+        assert values is not None
+        mask = None if nulls is None else self._rows.sorted(nulls)
+        found = column(self._rows.sorted(values), mask, "value", text)
+        assert found is not None
+        return found
 
-        return row
+    def _records(self, names: Sequence[str], begin: int, stop: int) -> list[Record]:
+        rows = pa.array(self._rows.rows(np.arange(begin, stop)))
+        lists = [self._array(name).take(rows).to_pylist() for name in names]
+        values: Any = zip(*lists, strict=True) if names else [()] * (stop - begin)
+        return [Record(zip(names, row, strict=True)) for row in values]

@@ -78,7 +78,7 @@ class Part(ABC):
 
     def shared(self, field: str, kind: pa.DataType, columns: Sequence[str] = ()) -> pa.Field:
         """A column that every aggregation of the same columns that needs it can use."""
-        of = columns or self.aggregation.columns[:1]
+        of = columns or self.aggregation.columns[: self.aggregation.inputs]
         return pa.field(f"partial:{self.aggregation.state_names}{field}:{':'.join(of)}", kind)
 
 
@@ -125,6 +125,8 @@ class Numbers(Part):
     def schema(self) -> list[pa.Field]:
         of = self.types or [pa.int64()]
         self.dtypes = [compiled_type(t) if is_number(t) else "int64" for t in of]
+        timed = self.aggregation.columns if self.aggregation.takes == "timed" else ()
+        self.dtypes[1:] = ["int64" if timed else dtype for dtype in self.dtypes[1:]]
         algebra = self.aggregation.algebra(self.dtypes[0])
         if algebra is None:  # a user's own functions
             compiled = compiled_state(self.aggregation, self.dtypes)
@@ -135,11 +137,11 @@ class Numbers(Part):
         made = []
         for name, kind in algebra.fields:
             if kind == "value":
-                made.append(self.shared(name, of[0]))
+                made.append(self.shared(name, of[0], timed))
             elif kind == "argument":
                 made.append(self.shared(name, of[-1], self.aggregation.columns))
             else:
-                made.append(self.shared(name, COMPILED[kind]))
+                made.append(self.shared(name, COMPILED[kind], timed))
         return made
 
     def make(self, over: WindowResults) -> list[pa.Array]:
@@ -147,7 +149,7 @@ class Numbers(Part):
         if self.aggregation.functions is not None:
             given = [over.values(text) for text in columns]
         elif columns:
-            given = [over.values_for(self.aggregation)]
+            given = [*over.values_for(self.aggregation)]
         else:
             given = [Values(np.zeros(over.laid.size, np.int64), None)]
         values = [each for each in given if each is not None]

@@ -78,7 +78,7 @@ def is_ordered(type_: pa.DataType) -> bool:
 
 def anything_as(takes: str) -> pa.DataType:
     """The type that an aggregation which `takes` so has a column for that has nothing but nulls."""
-    return pa.string() if takes == "text" else pa.int64()
+    return {"text": pa.string(), "boolean": pa.bool_()}.get(takes, pa.int64())
 
 
 def result_type(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> Any:
@@ -90,9 +90,9 @@ def result_type(name: str, aggregation: Aggregation, types: Sequence[pa.DataType
     if result is None:
         return None
     types = [plain(t) for t in types] or [pa.int64()]
-    if pt.is_null(types[0]):
+    if any(map(pt.is_null, types[: aggregation.inputs])):
         types = [anything_as(aggregation.takes) if pt.is_null(t) else t for t in types]
-    _check(name, aggregation, types[0])
+    _check(name, aggregation, types)
     if isinstance(result, str):
         return _of_kind(name, aggregation, result, types)
     return pa.struct(
@@ -116,6 +116,7 @@ def _of_kind(
         "list": lambda: pa.list_(first),
         "list of float64": lambda: pa.list_(pa.float64()),
         "difference": lambda: difference_type(first),
+        "change": lambda: difference_type(first),
         "span": lambda: difference_type(last),
         "total": lambda: _total_type(first),
         "mean": lambda: _mean_type(first),
@@ -129,6 +130,7 @@ def _of_kind(
 
 _TAKES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
     "number": ("a column of numbers", lambda t: is_number(t) or pt.is_null(t)),
+    "number pair": ("two columns of numbers", lambda t: is_number(t) or pt.is_null(t)),
     "summable": (
         "a column of numbers",
         lambda t: is_number(t) or pt.is_null(t) or pt.is_decimal(t) or pt.is_duration(t),
@@ -137,6 +139,10 @@ _TAKES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
         "a column of numbers or times",
         lambda t: is_number(t) or is_time(t) or pt.is_duration(t) or pt.is_decimal(t),
     ),
+    "timed": ("a column of numbers", lambda t: is_number(t)),
+    "instant": ("times or numbers of seconds", lambda t: is_number(t) or is_time(t)),
+    "integer": ("a column of integers", lambda t: pt.is_integer(t)),
+    "boolean": ("a column of booleans", lambda t: pt.is_boolean(t)),
     "ordered": ("a column with an order", lambda t: is_ordered(t)),
     "ordered pair": ("a column with an order", lambda t: is_ordered(t)),
     "text": ("a column of strings", lambda t: is_text(t)),
@@ -145,13 +151,16 @@ _TAKES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
 }
 
 
-def _check(name: str, aggregation: Aggregation, type_: pa.DataType) -> None:
-    wanted, fits = _TAKES[aggregation.takes]
-    if not fits(type_):
-        raise InvalidValue(
-            f"{name}={aggregation!r} takes {wanted}, and {aggregation.columns[0]!r} is of type "
-            f"{type_}"
-        )
+def _check(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> None:
+    for i, type_ in enumerate(types[: aggregation.inputs]):
+        wanted, fits = _TAKES[
+            "instant" if i and aggregation.takes == "timed" else aggregation.takes
+        ]
+        if not fits(type_):
+            raise InvalidValue(
+                f"{name}={aggregation!r} takes {wanted}, and {aggregation.columns[i]!r} is of type "
+                f"{type_}"
+            )
 
 
 def _total_type(type_: pa.DataType) -> pa.DataType:

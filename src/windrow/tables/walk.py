@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of, wanted
@@ -117,18 +116,10 @@ class Walk:
         self._answered = answered - keep
         # rows without an order come before all windows of their key
         self._done = rows.now if rows.places == 1 or stretch % rows.places == PLACED else None
-        if window.kept == "window":
-            self._lengths = self._left(rows, windows)[keep:]
+        if windows.left is not None:
+            self._lengths = windows.left[keep:].copy()
         # a copy, as a slice would hold on to all of the batch
         self._tail = table.take(pa.array(np.arange(keep, rows.size)))
-
-    def _left(self, rows: TableRows, windows: Bounds) -> NDArray[np.int64]:
-        """How many rows a policy left in the window of each row."""
-        assert rows.lengths is not None
-        lo, hi = windows.windows.bounds()
-        lengths = rows.lengths.copy()
-        lengths[windows.beside] = hi - lo
-        return lengths
 
     # -- the result -------------------------------------------------------------------------
 

@@ -47,6 +47,8 @@ class Window:
     per_row: ClassVar[bool] = True  # whether every row has a result
     reach_rows: ClassVar[int | None] = None  # how many rows a window holds at most, if it counts
     kept: ClassVar[Kept] = "rows"
+    reads: ClassVar[tuple[Any, ...]] = ()  # columns that a policy reads; None for one without name
+    policy: ClassVar[Any] = None  # the function that says which of the oldest rows go, if one does
     # what the slices are where `slicing` has no rule for them
     slices_in_words: ClassVar[str] = "1 a row: a window may begin at any of them"
 
@@ -92,7 +94,7 @@ class Window:
 
     def cql(self) -> list[str]:
         """The clauses of CQL that say the same; an `Unsupported` error if there are none."""
-        ((name, function),) = self.arguments().items()
+        name, function = next(item for item in self.arguments().items() if callable(item[1]))
         raise Unsupported(f"{name}={named(function)} is a function, which CQL has no words for")
 
 

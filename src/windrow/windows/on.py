@@ -1,4 +1,10 @@
-"""Punctuation: `on=`, a window closes at each row that satisfies a condition."""
+"""Punctuation: `on=`, a window closes at each row that satisfies a condition.
+
+With a slide there are results before that, too: after every `slide` rows of the window.
+
+    on="kind = 'end'", slide=2      [ a   b   c   d   e   end ]  [ f   end ]
+                                          ×       ×        ×           ×
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from windrow.errors import InvalidArgument
+from windrow.errors import InvalidArgument, whole_number
 from windrow.identity import named
 from windrow.windows.base import Kept, Window
 
@@ -20,8 +26,9 @@ class On(Window):
     """The rows since the last punctuation; each row that satisfies `on` closes a window."""
 
     on: Callable[[Any], bool] | str
+    slide: int | None = None
 
-    takes: ClassVar[tuple[str, ...]] = ("on",)
+    takes: ClassVar[tuple[str, ...]] = ("on", "slide")
     per_row: ClassVar[bool] = False
     kept: ClassVar[Kept] = "aggregate"
     slices_in_words: ClassVar[str] = "1 a window: a window begins where the one before ends"
@@ -32,13 +39,18 @@ class On(Window):
                 f"on={self.on!r} must be a condition such as \"kind = 'end'\", the name of a "
                 f"column of booleans, or a function of a row"
             )
+        if self.slide is not None:
+            whole_number("slide", self.slide, least=1)
 
     def bounds(self, rows: SortedRows) -> Bounds:
-        """The rows from behind the last punctuation of the same key up to the next."""
+        """The rows from behind the last punctuation of the same key up to the next, or a slide."""
         import numpy as np
 
         assert rows.values is not None
-        closing = np.flatnonzero(rows.values.satisfying(self.on))
+        closes = rows.values.satisfying(self.on)
+        closing = np.flatnonzero(closes)
+        if self.slide is not None:
+            return self._with_slides(rows, closes, closing, self.slide)
         behind = np.concatenate([[0], closing[:-1] + 1]) if closing.size else closing
         fresh = np.zeros(rows.size, np.bool_)
         fresh[rows.fresh] = True
@@ -47,10 +59,24 @@ class On(Window):
         closing = closing[chosen]
         return rows.windows(lo, closing + 1, closing)
 
+    def _with_slides(self, rows: SortedRows, closes: Any, closing: Positions, slide: int) -> Bounds:
+        """The same with a result after every `slide` rows of a window that is open."""
+        import numpy as np
+
+        every = np.arange(rows.size)
+        behind = np.append(closing + 1, 0)[np.searchsorted(closing, every, side="left") - 1]
+        lo = np.maximum(behind, rows.begins(every))
+        last = rows.positions(rows.fresh)
+        due = closes[last] | (rows.count(lo[last], last + 1) % slide == 0)
+        left = np.where(closes, 0, every + 1 - lo)
+        return rows.windows(lo[last][due], last[due] + 1, last[due], left)
+
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows behind the last punctuation."""
         import numpy as np
 
+        if bounds.left is not None:
+            return rows.without(bounds.left)
         keep = rows.starts[:-1].copy()
         closing = rows.positions(bounds.beside)
         stretch = np.searchsorted(rows.starts, closing, side="right") - 1
@@ -64,5 +90,10 @@ class On(Window):
     def conditions(self) -> dict[str, str]:
         return {"on": self.on} if isinstance(self.on, str) else {}
 
+    def cql(self) -> list[str]:
+        words = [] if self.slide is None else [f"SLIDE {self.slide}"]
+        return words if isinstance(self.on, str) else super().cql()
+
     def __str__(self) -> str:
-        return f"the rows up to each that satisfies {named(self.on)}"
+        every = "" if self.slide is None else f", and up to every {self.slide} rows of them"
+        return f"the rows up to each that satisfies {named(self.on)}{every}"

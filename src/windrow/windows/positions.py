@@ -11,19 +11,21 @@ Both bounds of the windows never go back, over all keys, so one pass of one loop
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
-from windrow.aggregations.together import Record
 from windrow.errors import InvalidArgument
 from windrow.windows import arrays, bounds
 from windrow.windows.arrays import Positions, ordinary
 from windrow.windows.sizes import Axis
+
+if TYPE_CHECKING:
+    from windrow.windows.until import Progress, Tree
 
 # A window that no table fills, and to which positions can be added.
 LONGEST = 1 << 60
@@ -193,13 +195,24 @@ class Windows:
 class RowReader(Protocol):
     """The values of sorted rows, for windows that a function or a condition decides about."""
 
-    parts: Mapping[str, Aggregation]  # the aggregations of the query, by the names of their results
+    @property
+    def aggregation(self) -> Aggregation:
+        """What the query aggregates, all of it together: what a policy sees the results of."""
 
     def satisfying(self, condition: Any) -> NDArray[np.bool_]:
         """Which rows satisfy a condition, an expression or a function of a row."""
 
-    def record(self, position: int) -> Record:
-        """The columns that the aggregations read, in the row at a position."""
+    def numbers(self, column: str | None) -> NDArray[np.float64]:
+        """The values of a column of numbers, NaN for nulls; None stands for the only one."""
+
+    def records(self, begin: int, stop: int) -> Sequence[Any]:
+        """The rows `begin` … `stop` − 1 as the aggregation takes them."""
+
+    def policy_starts(self, progress: Progress) -> Positions | None:
+        """Where the windows of a policy begin, by machine code; None if it is not compiled.
+
+        A stretch for which that does not do is `UNKNOWN`.
+        """
 
     def described(self, position: int) -> dict[str, Any]:
         """What tells a user which row it is."""
@@ -221,7 +234,8 @@ class SortedRows:
     - `done`, `told`: windows of the first `told` stretches that end by `done` were answered;
     - `before`: how many rows of each stretch came before these, and are gone;
     - `weights`: how many rows each of these stands for; None: one each;
-    - `lengths`: how many rows a policy left in the window of each row; −1 where it was not asked.
+    - `lengths`: how many rows a policy left in the window of each row; −1 where it was not asked;
+    - `trees`: of stretches, what a policy that is not compiled has found out about their rows.
     """
 
     starts: Positions
@@ -238,6 +252,7 @@ class SortedRows:
     before: Positions | None = None
     weights: Positions | None = None
     lengths: Positions | None = None
+    trees: dict[int, Tree] | None = None
 
     @property
     def size(self) -> int:
@@ -302,6 +317,25 @@ class SortedRows:
         numbers: Positions = number + before
         return numbers
 
+    def count(self, lo: Positions, hi: Positions) -> Positions:
+        """How many rows lie at the positions [lo, hi)."""
+        if self.weights is None:
+            return np.asarray(hi - lo)
+        total = np.concatenate([[0], np.cumsum(self.weights)])
+        return np.asarray(total[hi] - total[lo])
+
+    def without(self, left: Positions) -> Positions:
+        """For each stretch, where the rows begin that are left in the window of its last row."""
+        first: Positions = self.starts[1:].copy()
+        filled = np.diff(self.starts) > 0
+        first[filled] -= left[first[filled] - 1]
+        return first
+
+    def completing(self, slide: int) -> Positions:
+        """The fresh positions behind which a stretch has a multiple of `slide` rows."""
+        last = self.positions(self.fresh)
+        return np.asarray(last[self.numbers()[last] % slide == 0])
+
     def since(self, order: Any) -> Positions:
         """For each stretch, the first position that is not before `order`; its start if None."""
         if order is None or self.at is None:
@@ -310,9 +344,11 @@ class SortedRows:
         first: Positions = self.starts[1:] - np.diff(within[self.starts])
         return first
 
-    def windows(self, lo: Positions, hi: Positions, beside: Chosen) -> Bounds:
+    def windows(
+        self, lo: Positions, hi: Positions, beside: Chosen, left: Positions | None = None
+    ) -> Bounds:
         """The windows [lo, hi), with a result beside each of these rows."""
-        return Bounds(Windows(self.starts, lo=lo, hi=hi), beside)
+        return Bounds(Windows(self.starts, lo=lo, hi=hi), beside, left=left)
 
 
 @dataclass(frozen=True)
@@ -320,13 +356,15 @@ class Bounds:
     """Windows over sorted rows, and what each result belongs to.
 
     A result stands beside the row at a position of `beside`. Where results are rows of their own,
-    `ends` says where each window starts and ends, and `key` of which key it is.
+    `ends` says where each window starts and ends, and `key` of which key it is. `left` is how many
+    rows a policy left in the window of each row, whether or not that has a result.
     """
 
     windows: Windows
     beside: Chosen = field(default_factory=lambda: EVERY)
     ends: tuple[NDArray[Any], NDArray[Any]] | None = None
     key: Positions | None = None
+    left: Positions | None = None
 
     @property
     def every(self) -> bool:

@@ -43,9 +43,7 @@ class Rows(Window):
             size = self.rows or max(1, rows.size)
             windows = Windows(rows.starts, rows=size, first=rows.fresh.start or 0)
             return Bounds(windows, rows.fresh)
-        last = rows.positions(rows.fresh)
-        if self.slide is not None:
-            last = last[rows.numbers()[last] % self.slide == 0]
+        last = rows.positions(rows.fresh) if self.slide is None else rows.completing(self.slide)
         return rows.windows(rows.last_rows(last, self.rows), last + 1, last)
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:

@@ -16,117 +16,280 @@ add up to at most 10" does when an 11 arrives. A policy that keeps the newest as
 ``total.count - old.count >= 1``.
 
 A policy must be monotone: where it is true of an oldest part, it is true of every shorter one. Then
-it is found by a search down the tree, in O(log k) calls and ⊕ for k values that go, which is O(1) a
-value on average. A policy that is not monotone, such as one that compares the means of the two
-sides, is asked of the oldest value first, and ends at some boundary: it is true of the part that
-goes, and false of that part with one value more.
+it is found by a search down the tree, in O(log k) calls for k values that go. A policy that is not
+monotone, such as one that compares the means of the two sides, is asked of the oldest value first,
+and ends at some boundary: it is true of the part that goes, and false of that part with one value
+more. Which boundary follows from the positions of the values in their sequence, from its start.
+
+    policy(window) -> bool
+
+A function of one argument is asked of the window itself: while it is true, the oldest value goes,
+one after the other. So it need not be monotone, and costs 2 calls a value on average.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from windrow.aggregations.together import Record, Together
-from windrow.algorithms.amta import Amta
+from windrow.aggregations.together import Record
 from windrow.algorithms.base import Aggregator
-from windrow.errors import InvalidArgument, WindrowError, did_you_mean
+from windrow.errors import InvalidArgument, WindrowError, did_you_mean, whole_number
 from windrow.identity import named
+from windrow.windows.adwin import Adwin, AdwinWindow
 from windrow.windows.base import Kept, Window
+from windrow.windows.policy_tree import EDGES, LEVELS, slide_with
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
     from windrow.windows.positions import Bounds, SortedRows
 
-Policy = Callable[[Any, Any], object]
+Policy = Callable[..., object]
+UNKNOWN = -1  # where a window begins that compiled code cannot tell
 
 
 @dataclass(frozen=True)
 class Until(Window):
-    """What is left when the oldest rows go for as long as ``policy(total, old)`` is true."""
+    """What is left when the oldest rows go for as long as a policy says so."""
 
-    until: Callable[[Any, Any], bool]
+    until: Policy
+    slide: int | None = None
 
-    takes: ClassVar[tuple[str, ...]] = ("until",)
+    takes: ClassVar[tuple[str, ...]] = ("until", "slide")
     kept: ClassVar[Kept] = "window"
 
     def __post_init__(self) -> None:
         if not callable(self.until):
             raise InvalidArgument(
                 f"until={self.until!r} must be a function of (total, old) that is true while the "
-                f"oldest part must go"
+                f"oldest part must go, or of the window that is true while its oldest row must"
             )
+        if self.slide is not None:
+            whole_number("slide", self.slide, least=1)
 
     def bounds(self, rows: SortedRows) -> Bounds:
-        """The window that the policy leaves of each row, by AMTA's search: O(log n) ⊕ each.
+        """The window that the policy leaves of each row, or of each that completes a slide."""
+        import numpy as np
 
-        The policy sees values of Python, so it runs row by row in the interpreter; the results over
-        the windows are compiled like any others.
-        """
+        first = self._first(rows)
+        left = np.arange(1, rows.size + 1) - first
+        if rows.lengths is not None:
+            left = np.where(rows.lengths < 0, left, rows.lengths)
+        if self.slide is None:
+            last = rows.positions(rows.fresh)
+            return rows.windows(first[rows.fresh], last + 1, rows.fresh, left)
+        last = rows.completing(self.slide)
+        return rows.windows(first[last], last + 1, last, left)
+
+    def _first(self, rows: SortedRows) -> Positions:
+        """Where the window of each row begins that the policy is asked of."""
         import numpy as np
 
         assert rows.values is not None
-        together = Together(**rows.values.parts)
-        swag, head = Amta(together), 0
-        lo = np.empty(rows.size, np.int64)
-        begins = set(rows.starts.tolist())
-        for position in range(rows.size):
-            if position in begins:
-                swag, head = Amta(together), position
-            left = -1 if rows.lengths is None else rows.lengths[position]
-            if left > 0:  # it is in the window, which lost what it had to before
-                swag.insert(rows.values.record(position))
-            elif left == 0:  # nothing was left up to here
-                head = position + 1
-            else:
-                head += self._slide(swag, rows, position)
-            lo[position] = head
-        return rows.windows(lo[rows.fresh], rows.positions(rows.fresh) + 1, rows.fresh)
-
-    def _slide(self, swag: Aggregator, rows: SortedRows, position: int) -> int:
-        """Take the row at a position in, let the oldest go, and say how many went."""
-        assert rows.values is not None
-        row = rows.values.record(position)
-        try:
-            gone = leaving(swag, self.until, row)
-        except WindrowError:
-            raise
-        except Exception as error:
-            known = rows.values.described(position) | row
-            error.add_note(f"in until={named(self.until)}, at the row {known!r}")
-            raise
-        swag.insert(row)
-        swag.evict(gone)
-        return gone
+        progress = progress_of(rows, self.until)
+        if isinstance(self.until, Adwin):
+            return self.until.starts(rows.values.numbers(self.until.column), progress)
+        first = rows.values.policy_starts(progress)
+        if first is None:
+            first = np.full(rows.size, UNKNOWN)
+        begin, stop = progress.fresh, progress.starts[1:]
+        asked = np.flatnonzero(begin < stop)
+        for stretch in asked[first[begin[asked]] == UNKNOWN].tolist():
+            first[begin[stretch] : stop[stretch]] = interpreted_starts(rows, progress, stretch)
+        return first
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows that the policy left in the last window of each stretch."""
-        import numpy as np
+        left = rows.lengths if bounds.left is None else bounds.left
+        assert left is not None
+        return rows.without(left)
 
-        keep = rows.starts[1:].copy()
-        if rows.lengths is not None:
-            filled = np.diff(rows.starts) > 0
-            keep[filled] -= np.maximum(rows.lengths[keep[filled] - 1], 0)
-        last = rows.positions(bounds.beside)
-        stretch = np.searchsorted(rows.starts, last, side="right") - 1
-        lo, _ = bounds.windows.bounds()
-        keep[stretch] = lo  # the last of them in each stretch counts
-        return keep
+    def arguments(self) -> dict[str, Any]:
+        return {**super().arguments(), "until": getattr(self.until, "text", self.until)}
+
+    def cql(self) -> list[str]:
+        text = getattr(self.until, "text", None)
+        if text is None:
+            return super().cql()
+        return [*([] if self.slide is None else [f"SLIDE {self.slide}"]), f"UNTIL {text}"]
+
+    @property
+    def policy(self) -> Policy:
+        return self.until
+
+    @property
+    def reads(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return (self.until.column,) if isinstance(self.until, Adwin) else ()
+
+    @property
+    def per_row(self) -> bool:  # type: ignore[override]
+        return self.slide is None
 
     @property
     def slices_in_words(self) -> str:  # type: ignore[override]
+        if isinstance(self.until, Adwin):
+            return "buckets of 1, 2, 4, … rows: a window begins where one of them does"
+        if takes_window(self.until):
+            return f"none: {named(self.until)} is asked of the window until it is false"
         return f"none: where {named(self.until)} ends is searched for in a tree, O(log n) ⊕ a row"
 
     def __str__(self) -> str:
-        return f"the newest rows, without the oldest for which {named(self.until)}, an answer a row"
+        every = "an answer a row" if self.per_row else f"an answer after every {self.slide} rows"
+        return f"the newest rows, without the oldest for which {named(self.until)}, {every}"
+
+
+def takes_window(policy: Policy) -> bool:
+    """Whether a policy is asked of the window itself, and not of the whole and an oldest part.
+
+    >>> takes_window(lambda window: window > 3), takes_window(lambda total, old: total > old)
+    (True, False)
+    """
+    known = getattr(policy, "of_window", None)  # one that is written as text says so
+    if known is not None:
+        return bool(known)
+    try:
+        parameters = inspect.signature(policy).parameters.values()
+    except (TypeError, ValueError):  # Python cannot tell
+        return False
+    needed = [p for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
+    return len(needed) == 1 and not any(p.kind is p.VAR_POSITIONAL for p in parameters)
+
+
+# -- over sorted rows ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a policy has come in each stretch of rows: where the rows are that it is asked of.
+
+    `fresh` has the first of them in each stretch, `origins` how many rows of it came before those
+    that are here, and `heads` the position among all of them at which its window begins.
+    """
+
+    policy: Policy
+    starts: Positions
+    fresh: Positions
+    origins: Positions
+    heads: Positions
+
+    @cached_property
+    def of_window(self) -> bool:
+        """Whether the policy is asked of the window itself."""
+        return takes_window(self.policy)
+
+
+def progress_of(rows: SortedRows, policy: Policy) -> Progress:
+    """How far a policy has come in rows of which it was asked before, or never."""
+    import numpy as np
+
+    begin, nothing = rows.starts[:-1], np.zeros(rows.starts.size - 1, np.int64)
+    origins = nothing if rows.before is None else rows.before
+    if rows.lengths is None:
+        return Progress(policy, rows.starts, begin, origins, origins)
+    known = np.concatenate([[0], np.cumsum(rows.lengths >= 0)])
+    fresh = begin + known[rows.starts[1:]] - known[begin]
+    lengths = np.where(fresh > begin, np.append(rows.lengths, 0)[fresh - 1], 0)
+    return Progress(policy, rows.starts, fresh, origins, origins + fresh - begin - lengths)
+
+
+@dataclass
+class Tree:
+    """What the interpreter keeps of a stretch for the rows to come: states up to a position."""
+
+    end: int
+    units: list[Any]
+    nodes: list[Any]
+
+    def newest(self, count: int) -> tuple[list[Any], list[Any]] | None:
+        """The states of the last rows; None if there are not so many."""
+        if count > len(self.nodes):
+            return None
+        since = len(self.nodes) - count
+        return self.units[since:], self.nodes[since:]
+
+
+def interpreted_starts(rows: SortedRows, progress: Progress, stretch: int) -> list[int]:
+    """Where the windows begin of the rows of a stretch that the policy is asked of.
+
+    8 or so ⊕ a row. The tree is kept in `rows.trees`, if that is asked for.
+    """
+    assert rows.values is not None
+    aggregation, policy = rows.values.aggregation, progress.policy
+    begin, stop = progress.starts[stretch : stretch + 2].tolist()
+    fresh = int(progress.fresh[stretch])
+    origin, head = int(progress.origins[stretch]), int(progress.heads[stretch])
+    known = rows.trees.get(stretch) if rows.trees is not None else None
+    here = None
+    if known is not None and known.end == origin + fresh - begin:
+        here = known.newest(fresh - begin)
+    ready = begin if here is None else fresh
+    units, nodes = here or ([], [])
+    records = rows.values.records(ready, stop)
+
+    def own(_: Any, i: int) -> Any:
+        if i == len(units):
+            units.append(aggregation.lift(records[i + begin - ready]))
+            nodes.append(None)
+        return units[i]
+
+    def goes(total: Any, old: Any) -> bool:
+        return asked(policy, total) if progress.of_window else asked(policy, total, old)
+
+    slide = slide_with(
+        own=own, combine=aggregation.combine, load=list.__getitem__, store=list.__setitem__,
+        seen=lambda rows, state, n: aggregation.lower(state), goes=goes,
+    )  # fmt: skip
+    room = [[None] * LEVELS, [None] * LEVELS, [0] * EDGES]
+    first = [-1] * (stop - begin)
+    try:
+        slide(
+            None, 0, ready - begin, fresh - begin, stop - begin, origin, head, progress.of_window,
+            nodes, *room, first,
+        )  # fmt: skip
+    except WindrowError:
+        raise
+    except Exception as error:
+        position = max(fresh, begin + len(units) - 1)
+        row = records[position - ready]
+        row = rows.values.described(position) | (row if isinstance(row, dict) else {"value": row})
+        error.add_note(f"in until={named(policy)}, at the row {row!r}")
+        raise
+    if rows.trees is not None:
+        rows.trees[stretch] = Tree(origin + stop - begin, units, nodes)
+    return [begin + place for place in first[fresh - begin :]]
+
+
+# -- one value at a time ---------------------------------------------------------------------
+
+
+class PolicyWindow:
+    """A policy, asked of each value that is pushed through a window."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def leaving(self, swag: Aggregator, value: Any) -> int:
+        """How many of the oldest must go once `value` has been inserted; nothing changes yet."""
+        return leaving(swag, self._policy, value)
+
+    def accept(self) -> None:
+        """Take note that the value is in the window now."""
+
+
+def policy_window(policy: Policy) -> PolicyWindow | AdwinWindow:
+    """What is asked of a policy for one window, value by value."""
+    return AdwinWindow(policy) if isinstance(policy, Adwin) else PolicyWindow(policy)
 
 
 def leaving(swag: Aggregator, policy: Policy, value: Any) -> int:
     """How many of the oldest must go once `value` has been inserted; the window stays as it is.
 
     Asked before the insert, so that a policy that raises leaves the window alone. The value itself
-    is counted where it must go, too. O(log k) ⊕ and calls of the policy for a result of k.
+    is counted where it must go, too. O(log k) ⊕ and calls of the policy for a result of k; k + 1
+    calls, and O(log n) ⊕ for each, where it is asked of the window itself.
 
     >>> from windrow import Last, Max, Sum, aggregator
     >>> def above_ten(total, old):
@@ -135,17 +298,25 @@ def leaving(swag: Aggregator, policy: Policy, value: Any) -> int:
     >>> swag.extend([2, 2, 3, 3])
     >>> leaving(swag, above_ten, 4), leaving(swag, above_ten, 11)
     (2, 5)
+    >>> leaving(swag, lambda window: window.sum > 10, 4)
+    2
     """
+    if takes_window(policy):
+        left = len(swag)
+        while left >= 0 and asked(policy, swag.query_with(value, last=left)):
+            left -= 1
+        return len(swag) - left
     total = swag.query_with(value)
-    gone = swag.count_while(lambda old: _goes(policy, total, old))
-    if gone == len(swag) and _goes(policy, total, total):
+    gone = swag.count_while(lambda old: asked(policy, total, old))
+    if gone == len(swag) and asked(policy, total, total):
         gone += 1
     return gone
 
 
-def _goes(policy: Policy, total: Any, old: Any) -> bool:
+def asked(policy: Policy, *seen: Any) -> bool:
+    """What a policy answers; an error names a result that it asks for and nobody computes."""
     try:
-        return bool(policy(total, old))
+        return bool(policy(*seen))
     except AttributeError as error:
         if isinstance(error.obj, Record):
             raise InvalidArgument(

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 COMMUTATIVE: bool = False  # whether ⊕ is
+BY_ROWS: bool = False  # whether the windows are the last w rows
 # What a loop says of its buffers, where that is not so:
 INDICES: dict[str, tuple[int, int]] = {}  # none of them has indices
 LAYOUT: dict[str, str] = {}  # those that grow with the capacity are rings of positions

@@ -4,9 +4,10 @@
       ROWS n | ROWS UNBOUNDED             CLOSED LEFT | RIGHT | BOTH | NEITHER
       RANGE size | RANGE UNBOUNDED        LATENESS interval
       DELTA number | UNBOUNDED | NOW      WITH GAPS      (a SLIDE larger than the window)
-                                          ON condition   (to the end of the bracket)
+                                          ON condition | UNTIL condition   (to the end)
 
-The clauses come in any order. A size is a number, or an interval as people write it.
+The clauses come in any order, those with a condition last. A size is a number, or an interval as
+people write it.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ bracket: clause+
        | _LATENESS size          -> lateness
        | _WITH GAPS              -> gaps
        | _ON CONDITION           -> on
+       | _UNTIL CONDITION        -> until
 names: NAME ("," NAME)*
 ?rows: size | UNBOUNDED
 ?range: size | UNBOUNDED | NOW
@@ -53,9 +55,10 @@ SIGN: "-"
 %ignore /--[^\n]*/
 %ignore /\/\*[\s\S]*?\*\//
 """
-_SIZES = ("rows", "range", "delta", "unbounded", "now", "on")
+CONDITIONS = ("on", "until")
+_SIZES = ("rows", "range", "delta", "unbounded", "now", *CONDITIONS)
 _WORDS = (
-    *("PARTITION BY", "ORDER BY", "ROWS", "RANGE", "DELTA", "UNBOUNDED", "NOW", "ON"),
+    *("PARTITION BY", "ORDER BY", "ROWS", "RANGE", "DELTA", "UNBOUNDED", "NOW", "ON", "UNTIL"),
     *("SLIDE", "OFFSET", "CLOSED", "LATENESS", "WITH GAPS"),
 )
 _KEPT = ("UNBOUNDED", "NOW", "GAPS")  # the words that are values
@@ -114,7 +117,7 @@ def _value(node: Any, text: str, at: tuple[int, int]) -> Any:
         if len(set(names)) < len(names):
             raise wrong(text, at, f"{node.data.upper()} BY names a column twice")
         return names
-    if node.data == "on":
+    if node.data in CONDITIONS:
         condition = node.children[0]
         return at[1] - len(condition), at[1]
     (value,) = node.children

@@ -24,6 +24,7 @@ from windrow.queries.cql.functions import FUNCTIONS, Function
 from windrow.queries.cql.parser import MARK, Parsed, parsed
 from windrow.queries.expressions import FUNCTIONS as SCALARS
 from windrow.queries.expressions import canonical, check, is_expression, parse
+from windrow.queries.policies import TextPolicy, check_policy
 from windrow.queries.query import Query
 from windrow.queries.syntax import identifier, tree
 from windrow.windows.base import Window
@@ -62,6 +63,10 @@ class _Compiler:
         self.window = self._window()
         self.partition = self._partition()
         results = self._results()
+        if "until" in self.said:
+            self.window = window_of(
+                "CQL", until=self._policy(results), slide=self.said.get("slide")
+            )
         where, having = (self.select.args.get(name) for name in ("where", "having"))
         return Query(
             self.window,
@@ -115,14 +120,17 @@ class _Compiler:
         said = self.said
         beside = {name: said[name] for name in _BESIDE if name in said}
         counts = "rows" in said or (UNBOUNDED in said and len(self.order) != 1)
-        takes = () if "on" in said else ("slide", "gaps") if counts else tuple(beside)
+        decides = "on" in said or "until" in said
+        takes = ("slide",) if decides else ("slide", "gaps") if counts else tuple(beside)
         for name in beside:
             if name not in takes:
                 place = self.parts.window[name].place
                 raise self.wrong(place, f"{name.upper()} means nothing in such a window")
         if "on" in said:
             condition = tree(self.parts.condition, self.parts.text)
-            return window_of("CQL", on=self._expression(condition))
+            return window_of("CQL", on=self._expression(condition), **beside)
+        if "until" in said:  # the policy speaks of results, which follow
+            return window_of("CQL", until=bool, **beside)
         if counts:
             return window_of("CQL", rows=said.get("rows", UNBOUNDED), **beside)
         if "delta" in said:
@@ -146,7 +154,8 @@ class _Compiler:
         if keys and set(keys) != set(grouped):
             hint = "leave GROUP BY out: the results are those of each partition"
             raise self.wrong(group, "GROUP BY differs from PARTITION BY", hint)
-        if not keys and (self.window.conditions() or self.window.reach_rows is not None):
+        decides = self.window.conditions() or self.window.policy is not None
+        if not keys and (decides or self.window.reach_rows is not None):
             hint = f"write [PARTITION BY {', '.join(grouped)} …] for a window in each group"
             raise self.wrong(group, "GROUP BY goes with RANGE windows only", hint)
         return keys or tuple(dict.fromkeys(grouped))
@@ -192,14 +201,25 @@ class _Compiler:
 
     def _having(self, clause: Any, results: dict[str, Aggregation]) -> str:
         """The condition over results, each aggregation in it replaced by the name of its result."""
+        self._name_results(clause, results, "HAVING")
+        return self._expression(clause.this)
+
+    def _policy(self, results: dict[str, Aggregation]) -> TextPolicy:
+        """The policy of UNTIL, a condition over results."""
+        clause = exp.Where(this=tree(self.parts.condition, self.parts.text))
+        self._name_results(clause, results, "UNTIL")
+        check_policy(clause.this, self.parts.text, results)
+        return TextPolicy(canonical(clause.this))
+
+    def _name_results(self, clause: Any, results: dict[str, Aggregation], word: str) -> None:
+        """Put the name of its result in the place of each aggregation."""
         for node in [below for below in clause.walk() if _is_call(below)]:
             part, _ = self._aggregation(node)
             name = next((name for name, other in results.items() if other == part), None)
             if name is None:
                 problem = f"{node.sql().replace(MARK, '')} is not among the results"
-                raise self.wrong(node, problem, "HAVING speaks of the results: add it to SELECT")
+                raise self.wrong(node, problem, f"{word} speaks of the results: add it to SELECT")
             node.replace(exp.column(exp.to_identifier(name, quoted=identifier(name) != name)))
-        return self._expression(clause.this)
 
     # -- expressions ------------------------------------------------------------------------
 
@@ -296,6 +316,8 @@ class _Compiler:
             return self._constant(node.this)
         if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal):
             return -self._constant(node.this)
+        if isinstance(node, exp.Boolean):
+            return bool(node.this)
         if not isinstance(node, exp.Literal):
             raise self.wrong(node, "a constant is expected here")
         if node.is_string:

@@ -9,6 +9,7 @@ its place in the text:
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from sqlglot import Token, TokenType
 
 from windrow.errors import InvalidArgument
-from windrow.queries.cql.brackets import Clause, read
+from windrow.queries.cql.brackets import CONDITIONS, Clause, read
 from windrow.queries.cql.errors import ONE_STREAM, wrong
 from windrow.queries.cql.functions import FUNCTIONS
 from windrow.queries.syntax import tokens, tree
@@ -41,7 +42,7 @@ class Parsed:
     emit: str
     window: dict[str, Clause]  # empty if there is none
     bracket: tuple[int, int]
-    condition: Words  # of the window's ON
+    condition: Words  # of the window's ON or UNTIL
 
 
 def parsed(text: str) -> Parsed:
@@ -60,9 +61,12 @@ def parsed(text: str) -> Parsed:
     start, stop = inside[0].end + 1, inside[-1].start
     window = read(text, start, stop)
     condition = []
-    if "on" in window:
-        begin = window["on"].value[0]
-        condition = [word for word in inside[1:-1] if word.start >= begin]
+    for name in CONDITIONS:
+        if name in window:
+            begin = window[name].value[0]
+            condition = [word for word in inside[1:-1] if word.start >= begin]
+    if "until" in window:  # which speaks of results
+        condition = [_mark(w) if _is_call(condition, i) else w for i, w in enumerate(condition)]
     return Parsed(text, words, made, emit, window, (start - 1, stop + 1), condition)
 
 
@@ -175,13 +179,24 @@ def _marked(words: Words) -> Words:
     start, stop = _clause(words, (TokenType.FROM,)), _clause(words, (TokenType.HAVING,))
     made = []
     for i, (word, depth) in enumerate(zip(words, _depths(words), strict=True)):
-        call = words[i + 1 : i + 2] and words[i + 1].token_type == TokenType.L_PAREN
-        name = word.text.upper()
-        plain = word.token_type == TokenType.VAR
-        listed = i < start and not depth and (plain or name in FUNCTIONS)
-        chosen = i > stop and name in FUNCTIONS and name != "CONCAT"  # SQL's own joins two strings
-        if call and (listed or chosen):
-            at = (word.line, word.col, word.start, word.end)
-            word = Token(TokenType.VAR, MARK + word.text, *at)
-        made.append(word)
+        plain = word.token_type == TokenType.VAR and _opens(words, i + 1)
+        listed = i < start and not depth and (plain or _is_call(words, i, among=FUNCTIONS))
+        made.append(_mark(word) if listed or (i > stop and _is_call(words, i)) else word)
     return made
+
+
+# SQL's own function of this name joins two strings.
+_OVER_RESULTS = frozenset(FUNCTIONS) - {"CONCAT"}
+
+
+def _is_call(words: Words, i: int, among: Collection[str] = _OVER_RESULTS) -> bool:
+    """Whether the i-th word calls one of these aggregations."""
+    return words[i].text.upper() in among and _opens(words, i + 1)
+
+
+def _opens(words: Words, i: int) -> bool:
+    return i < len(words) and words[i].token_type == TokenType.L_PAREN
+
+
+def _mark(word: Any) -> Any:
+    return Token(TokenType.VAR, MARK + word.text, word.line, word.col, word.start, word.end)

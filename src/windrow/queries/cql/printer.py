@@ -44,7 +44,7 @@ def _bracket(query: Query) -> str:
         words.append(f"LATENESS {in_cql(query.lateness)}")
     conditions = query.window.conditions().items()
     written = [f"{name.upper()} {normal(text, name)}" for name, text in conditions]
-    return " ".join([*words, *(written or query.window.cql())])
+    return " ".join([*words, *query.window.cql(), *written])
 
 
 # -- calls and names -------------------------------------------------------------------------

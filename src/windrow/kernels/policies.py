@@ -1,0 +1,387 @@
+"""A policy as machine code: the tree of `windrow.windows.policy_tree` over states of numbers.
+
+What compiles is a function that reads results of numbers, each by its name, and computes with them
+as `user_functions` knows it. Everything else runs in the interpreter, and so does what compiled
+code cannot say: a result that is null, a sum that no int64 holds, an error of the policy's own.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types as python_types
+from collections import namedtuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from keyword import iskeyword
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numpy.typing import NDArray
+
+from windrow.aggregations.base import Aggregation
+from windrow.compiled import INNER, own_engine, run_of
+from windrow.kernels.columns import NO_NULLS, Column
+from windrow.kernels.compiled_states import COMPILER, Monoid, compiled_state, meaning, returned
+from windrow.kernels.functions import NotCompilable, embed, first_line
+from windrow.kernels.generate import dtype_of
+from windrow.kernels.user_functions import user_function
+from windrow.windows import policy_tree
+from windrow.windows.adwin import Adwin
+from windrow.windows.arrays import Positions, ordinary
+from windrow.windows.policy_tree import EDGES, LEVELS
+from windrow.windows.until import UNKNOWN, Policy, Progress, takes_window
+
+ONLY = ""  # the name of a result that is the only one, and that the policy sees without a name
+_NUMBERS = ("int64", "float64")
+_NAMES = ("unit", "plus", "answer")
+_BUT = "; where a result that it reads is null, interpreted"
+
+
+@dataclass(frozen=True)
+class PolicyPart:
+    """A result that a policy reads, and its states."""
+
+    name: str
+    aggregation: Aggregation
+    dtypes: tuple[str, ...]
+    monoid: Monoid
+
+
+@dataclass(frozen=True)
+class PolicyPlan:
+    """How a policy runs: compiled over the states of `parts`, or interpreted, and why."""
+
+    parts: tuple[PolicyPart, ...] = ()
+    text: str = ""
+    why_not: str = ""
+
+    def __str__(self) -> str:
+        if self.why_not:
+            return f"interpreted: {self.why_not}"
+        return f"compiled{_BUT if self.parts else ''}"
+
+
+def policy_plan(
+    policy: Policy, results: Mapping[str, Aggregation], kinds: Mapping[str, str]
+) -> PolicyPlan:
+    """How a policy over such results runs, where columns are of these kinds.
+
+    >>> from windrow import Collect, Sum
+    >>> results = {"s": Sum("v"), "all": Collect("v")}
+    >>> str(policy_plan(lambda total, old: total.s > 3, results, {"v": "float64"}))
+    'compiled; where a result that it reads is null, interpreted'
+    >>> str(policy_plan(lambda total, old: total.all is None, results, {"v": "float64"}))
+    "interpreted: it reads all=Collect('v'), which is not a number"
+    """
+    if isinstance(policy, Adwin):
+        return PolicyPlan()
+    try:
+        function = getattr(policy, "function", policy)  # of one that is written as text
+        text = embed({"user_policy": function}, COMPILER)
+        parts = _parts_of(function, results, kinds)
+        if not text.rstrip().endswith("CACHEABLE = True"):
+            raise NotCompilable("a function calls itself, and compiled code has no limit to that")
+        seen = tuple((part.name, part.monoid.outputs[0]) for part in parts)
+        problem = _problem(text, seen, takes_window(policy))
+        if problem:
+            raise NotCompilable(problem)
+    except NotCompilable as reason:
+        return PolicyPlan(why_not=str(reason))
+    except Exception as error:  # of a function that is like no other
+        return PolicyPlan(why_not=first_line(error))
+    return PolicyPlan(parts, text)
+
+
+def _parts_of(
+    policy: Policy, results: Mapping[str, Aggregation], kinds: Mapping[str, str]
+) -> tuple[PolicyPart, ...]:
+    """The results that a policy reads, with their compiled states."""
+    read = _names_read(policy)
+    if "len" in read:  # Numba takes the length of results for a constant before it is asked
+        raise NotCompilable("it calls len, which of results means something else in compiled code")
+    parts = []
+    for name, aggregation in results.items():
+        if name != ONLY and name not in read:
+            continue
+        dtypes = tuple(kinds[text] for text in aggregation.columns)
+        state = None
+        if all(dtype in _NUMBERS for dtype in dtypes):
+            state = compiled_state(aggregation, dtypes or ("int64",))
+        known = isinstance(state, Monoid) and not state.positioned and len(state.outputs) == 1
+        if not known or not isinstance(state, Monoid) or isinstance(aggregation.result, Mapping):
+            raise NotCompilable(f"it reads {name}={aggregation!r}, which is not a number")
+        if name.startswith("_") or iskeyword(name):
+            raise NotCompilable(f"it reads {name}, which is no name for compiled code")
+        parts.append(PolicyPart(name, aggregation, dtypes, state))
+    if not parts:
+        raise NotCompilable("it reads none of the results by its name")
+    return tuple(parts)
+
+
+def _names_read(policy: Any) -> set[str]:
+    """The names in the code of a function, and of the functions that it may call."""
+    names: set[str] = set()
+    todo, known = [policy], set()
+    while todo:
+        function = todo.pop()
+        function = getattr(function, "py_func", function)
+        if not isinstance(function, python_types.FunctionType) or function in known:
+            continue
+        known.add(function)
+        own = set(_names_in(function.__code__))
+        names |= own
+        todo += [function.__globals__.get(name) for name in sorted(own)]
+        todo += [cell.cell_contents for cell in function.__closure__ or ()]
+    return names
+
+
+def _names_in(code: Any) -> list[str]:
+    inner = [c for c in code.co_consts if isinstance(c, python_types.CodeType)]
+    return [*code.co_names, *(name for each in inner for name in _names_in(each))]
+
+
+@functools.cache
+def record_class(names: tuple[str, ...]) -> Any:
+    """The type of what a compiled policy sees: a tuple with a field for each name."""
+    made = namedtuple("Record", names)  # type: ignore[misc]
+    made.windrow_identity = f"windrow record {names!r}"  # type: ignore[attr-defined]
+    return made
+
+
+@functools.lru_cache(maxsize=256)  # asking Numba takes a tenth of a second
+def _problem(text: str, seen: tuple[tuple[str, str], ...], of_window: bool) -> str:
+    """Why a policy that `text` defines does not compile for such results; nothing if it does."""
+    names, kinds = zip(*seen, strict=True)
+    numbers = [getattr(types, kind) for kind in kinds]
+    shown: Any = numbers[0]
+    if names != (ONLY,):
+        shown = types.BaseTuple.from_types(numbers, record_class(names))
+    arguments = (shown,) if of_window else (shown, shown)
+    scope = python_types.ModuleType("windrow_policy")
+    scope.__dict__["__file__"] = __file__
+    try:
+        with own_engine():
+            exec(text, scope.__dict__)
+            function = user_function(scope.__dict__["user_policy"], **INNER)
+            answer = returned(function, arguments)
+    except Exception as error:  # Numba raises what it likes on what it does not know
+        return str(error) if isinstance(error, NotCompilable) else first_line(error)
+    if isinstance(answer, types.Boolean | types.Integer | types.Float):
+        return ""
+    return f"it returns {answer}, and neither a bool nor a number"
+
+
+# -- running it ------------------------------------------------------------------------------
+
+
+def compiled_starts(
+    plan: PolicyPlan, column: Callable[[str], Column], progress: Progress
+) -> Positions | None:
+    """Where the windows begin of the rows that a policy is asked of; None if the interpreter must.
+
+    `column(text)` has the sorted values of a column that the parts read.
+    """
+    if plan.why_not:
+        return None
+    columns = {text: column(text) for part in plan.parts for text in part.aggregation.columns}
+    given = [[columns[text] for text in part.aggregation.columns] for part in plan.parts]
+    nulls = [_nulls_of(own) for own in given]
+    for part, own, mask in zip(plan.parts, given, nulls, strict=True):
+        if mask is not None and part.aggregation.functions is not None:
+            return None  # an identity of the user's own might be one that it sees
+        if part.aggregation.summed and not _fits(part, own[0].data, mask):
+            return None
+    n = int(progress.starts[-1])
+    run = _loop(plan.parts, tuple(m is not None for m in nulls), plan.text, progress.of_window)
+    fields = [f for p, m in zip(plan.parts, nulls, strict=True) for f in _fields(p, m is not None)]
+    nodes, suffix, prefix = (
+        tuple(np.zeros(size, dtype_of(field)) for field in fields) for size in (n, LEVELS, LEVELS)
+    )
+    first = np.full(n, UNKNOWN)
+    data = tuple(c.data for own in given for c in own) or (np.zeros(n, np.int64),)
+    masks = tuple(NO_NULLS if mask is None else ordinary(mask) for mask in nulls)
+    at = [ordinary(a) for a in (progress.starts, progress.fresh, progress.origins, progress.heads)]
+    edges, null = np.zeros(EDGES, np.int64), np.zeros(1, np.int64)
+    try:
+        run(*at, data, masks, null, nodes, suffix, prefix, edges, first)
+    except Exception:
+        return None  # the interpreter tells what is wrong, or finds that nothing is
+    return first
+
+
+def way_of(first: Positions | None, progress: Progress) -> str:
+    """How a policy ran: "compiled", "interpreted", or for some stretches the one or the other."""
+    if first is None:
+        return "interpreted"
+    asked = progress.fresh[progress.fresh < progress.starts[1:]]
+    unknown = np.count_nonzero(first[asked] == UNKNOWN)
+    if not unknown:
+        return "compiled"
+    return "interpreted" if unknown == asked.size else "compiled and interpreted"
+
+
+def _nulls_of(columns: Sequence[Column]) -> NDArray[np.uint8] | None:
+    """Which values an aggregation skips; None if none."""
+    masks = [c.nulls for c in columns if c.nulls is not None and c.nulls.any()]
+    return np.bitwise_or.reduce(masks) if masks else None
+
+
+def _fits(part: PolicyPart, data: NDArray[Any], nulls: NDArray[np.uint8] | None) -> bool:
+    """Whether no sum of the values is one that compiled code rounds, or cannot hold."""
+    if data.dtype != np.int64 or not data.size:
+        return True
+    values = data if nulls is None else np.where(nulls, 0, data)
+    largest = max(abs(int(values.max())), abs(int(values.min()))) * values.size
+    return largest < (2**63 if part.monoid.outputs == ("int64",) else 2**53)
+
+
+def _fields(part: PolicyPart, nulls: bool) -> tuple[str, ...]:
+    """The types of a state's fields; where values may be null, with their number."""
+    return (*part.monoid.fields, "int64") if nulls else part.monoid.fields
+
+
+@functools.lru_cache(maxsize=64)
+def _loop(
+    parts: tuple[PolicyPart, ...], nulls: tuple[bool, ...], text: str, of_window: bool
+) -> Any:
+    """The loop over all stretches, compiled for these parts."""
+    body = _Text()
+    for i, (part, counted) in enumerate(zip(parts, nulls, strict=True)):
+        body.add(i, part, counted)
+    names = tuple(part.name for part in parts)
+    made = body.shown[0] if names == (ONLY,) else f"Record({', '.join(body.shown)})"
+    states = f"Tuple(({''.join(f'{f}[::1], ' for f in body.fields)}))"
+    columns = f"Tuple(({''.join(f'{d}[::1], ' for d in body.columns or ['int64'])}))"
+    masks = f"Tuple(({'uint8[::1], ' * len(parts)}))"
+    given = [columns, masks, "int64[::1]"]
+    arguments = [*["int64[::1]"] * 4, *given, *[states] * 3, *["int64[::1]"] * 2]
+    asked = "user_policy(total)" if of_window else "user_policy(total, old)"
+    size = len(body.fields)
+    module = "\n".join(
+        [
+            f'"""A policy, generated for {names!r}."""',
+            "from numba import njit",
+            "from numba.core.types import *",
+            "from numba.core.types import Tuple",
+            "from windrow.compiled import compiled",
+            f"from {__name__} import record_class",
+            f"from {user_function.__module__} import {user_function.__name__}",
+            _PARTS,
+            *body.parts,
+            f"# {meaning()}",
+            f"(user_policy,) = _part({text!r}, 'python', ('user_policy',))",
+            f"user_policy = {user_function.__name__}(user_policy, **{INNER})",
+            f"inner = njit(error_model='python', **{INNER})",
+            "" if names == (ONLY,) else f"Record = record_class({names!r})",
+            f"LEVELS = {LEVELS}",
+            _function("own(rows, i)", *body.own, f"return {_tuple(body.units)}"),
+            _function("combine(a, b)", *body.combine, f"return {_tuple(body.combined)}"),
+            _function(
+                "load(states, i)", f"return {_tuple(f'states[{k}][i]' for k in range(size))}"
+            ),
+            _function("store(states, i, s)", *(f"states[{k}][i] = s[{k}]" for k in range(size))),
+            _function("seen(rows, s, n)", *body.seen, f"return {made}"),
+            _function("goes(total, old)", f"return bool({asked})"),
+            *(f"@inner\n{inspect.getsource(each)}" for each in policy_tree.TREE),
+            _RUN.format(of_window=of_window, unknown=UNKNOWN),
+            "run = compiled(run, error_model='python')",
+            f"run.compile(void({', '.join(arguments)}))",
+            "for scope in _scopes:\n    scope.clear()",
+            "",
+        ]
+    )
+    return run_of(module)
+
+
+_PARTS = f"""
+_scopes = []
+
+
+def _part(text, error_model, names):
+    scope = {{"__name__": __name__, "__file__": __file__}}
+    scope["inner"] = njit(error_model=error_model, **{INNER})
+    exec("from numba.core.types import *", scope)
+    exec(text, scope)
+    _scopes.append(scope)
+    return [scope[name] for name in names]
+"""
+_RUN = """
+def run(starts, fresh, origins, heads, columns, nulls, null, nodes, suffix, prefix, edges, first):
+    for s in range(starts.size - 1):
+        slide(
+            (columns, nulls, null), starts[s], starts[s], fresh[s], starts[s + 1], origins[s],
+            heads[s], {of_window}, nodes, suffix, prefix, edges, first,
+        )
+        if null[0]:
+            first[fresh[s] : starts[s + 1]] = {unknown}
+            null[0] = 0
+"""
+
+
+class _Text:
+    """The functions of the tree for several parts, whose states lie side by side in one tuple."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.fields: list[str] = []
+        self.columns: list[str] = []
+        self.own: list[str] = []
+        self.units: list[str] = []
+        self.combine: list[str] = []
+        self.combined: list[str] = []
+        self.seen: list[str] = []
+        self.shown: list[str] = []
+
+    def add(self, i: int, part: PolicyPart, counted: bool) -> None:
+        """Add the i-th part; where values may be null, the number of values is the last field."""
+        monoid, aggregation = part.monoid, part.aggregation
+        functions = [f"{name}_{i}" for name in _NAMES]
+        names = (monoid.unit, monoid.plus, monoid.answer)
+        self.parts.append(
+            f"{', '.join(functions)} = _part({monoid.source!r}, {monoid.error_model!r}, {names!r})"
+        )
+        at, k = len(self.fields), len(monoid.fields)
+        self.fields += _fields(part, counted)
+        values = [f"rows[0][{len(self.columns) + c}][i]" for c in range(len(part.dtypes))]
+        self.columns += part.dtypes
+        self.own.append(f"u{i} = unit_{i}({', '.join(values) or 'int64(0)'})")
+        self.units += [f"{field}(u{i}[{c}])" for c, field in enumerate(monoid.fields)]
+        a, b = (_tuple(f"{s}[{at + c}]" for c in range(k)) for s in "ab")
+        typed = _tuple(f"{field}(c{i}[{c}])" for c, field in enumerate(monoid.fields))
+        if counted:
+            self.units.append(f"int64(0) if rows[1][{i}][i] else int64(1)")
+            self.combine += [
+                f"if a[{at + k}] == 0:\n        c{i} = {b}",
+                f"elif b[{at + k}] == 0:\n        c{i} = {a}",
+                f"else:\n        c{i} = plus_{i}({a}, {b})\n        c{i} = {typed}",
+            ]
+        else:
+            self.combine += [f"c{i} = plus_{i}({a}, {b})", f"c{i} = {typed}"]
+        self.combined += [f"c{i}[{c}]" for c in range(k)]
+        if counted:
+            self.combined.append(f"a[{at + k}] + b[{at + k}]")
+        more = "".join(f", {value!r}" for value in monoid.constants)
+        state = _tuple(f"s[{at + c}]" for c in range(k))
+        output = monoid.outputs[0]
+        count = f"s[{at + k}]" if counted else "n"
+        if counted or aggregation.least > 1:
+            nothing = f"r{i} = {output}({aggregation.empty or 0!r})"
+            if aggregation.empty is None:  # a null, which only the interpreter has
+                nothing = f"rows[2][0], r{i} = 1, {output}(0)"
+            self.seen += [
+                f"if {count} < {aggregation.least}:\n        {nothing}",
+                f"else:\n        r{i} = {output}(answer_{i}({state}{more}))",
+            ]
+        else:
+            self.seen.append(f"r{i} = {output}(answer_{i}({state}{more}))")
+        self.shown.append(f"r{i}")
+
+
+def _function(head: str, *body: str) -> str:
+    return "\n    ".join((f"@inner\ndef {head}:", *body))
+
+
+def _tuple(items: Any) -> str:
+    return f"({''.join(f'{item}, ' for item in items)})"

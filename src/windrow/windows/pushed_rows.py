@@ -1,0 +1,442 @@
+"""The last values that were pushed, by their number or within a size of the newest time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import deque
+from typing import Any
+
+from windrow.aggregations.ordering import plain
+from windrow.algorithms import aggregator
+from windrow.algorithms.base import Aggregator
+from windrow.errors import InvalidArgument, InvalidValue, WindrowError
+from windrow.stores.encoding import check_storable
+from windrow.windows import base
+from windrow.windows.instants import NO_TIMES, NUMBERS, distance, instant
+from windrow.windows.numbers import PUSHES, Numbers, is_numeric, loops
+from windrow.windows.pushed import Window, emptied
+from windrow.windows.rows import Rows
+from windrow.windows.sizes import NOW, UNBOUNDED, is_number, measure
+from windrow.windows.span import Span
+
+_MEASURES = ("range", "delta", "lateness")  # the arguments that times are compared with
+
+
+class LastRows(Window):
+    """The last values: by time where they have times, else by arrival; and they may be late."""
+
+    extent: Rows | Span
+
+    def __init__(self, extent: base.Window, swag: Aggregator, lateness: Any) -> None:
+        super().__init__(extent, swag)
+        self._lateness = {} if lateness is None else {"lateness": lateness}
+        self._tolerance = math.inf if lateness is None else measure("lateness", lateness)
+        self._measures = {
+            name: value for name, value in self._arguments().items() if name in _MEASURES
+        }
+        rows = extent.rows if isinstance(extent, Rows) else None
+        self._rows = rows or 0  # how many there may be, where that is the window
+        self._every = (extent.slide if isinstance(extent, Rows) else None) or 1
+        self._pushed = 0  # since the last result
+        self._numbers = self._compilable()
+        self._timed = swag.out_of_order  # whether the structure is told the times
+        self._kind: str | None = None  # of the times so far
+        self._coming = NO_TIMES  # the kind of the time that comes
+        self._newest: Any = None
+        self._newest_at: Any = None  # the same as it was given
+
+    def push(self, value: Any, at: Any = None) -> Any:
+        """Insert `value`, slide, and return the result; the ⊕ of the algorithm and no more."""
+        numbers = self._numbers
+        if numbers is not None:
+            if type(value) is not numbers.kind:
+                value = plain(value)
+            loop, untimed = numbers.loop, at is None and self._kind == NO_TIMES
+            if loop is not None and untimed and numbers.take(value):
+                return loop.push(value)
+        kind, t = self._checked_time(at)
+        if t is None or self._newest is None or t >= self._newest:
+            self._coming = kind
+            result = self._append(value, t) if numbers is None else self._append_number(value, t)
+            self._kind, self._newest, self._newest_at = kind, t, at
+        elif not self._swag.out_of_order:
+            raise InvalidValue(
+                f"push: at={at!r} is before the newest time, {self._newest_at!r}, and "
+                f"{self._swag.algorithm} keeps values in the order of their arrival; give "
+                f"lateness= (how late a value may be) or algorithm='fiba'"
+            )
+        elif distance(t, self._newest, self._tolerance) > 0 or self._has_no_place(t):
+            result = self.query() if self._every == 1 else None
+            self.late += 1
+            return result
+        else:
+            result = self._insert_late(value, t)
+        self._pushed = (self._pushed + 1) % self._every
+        return result
+
+    def explain(self) -> str:
+        """Return what the window holds, what becomes of late values, what runs, and why."""
+        late = "late values are refused"
+        if self._lateness:
+            late = f"late values go to their place, up to {self._lateness['lateness']}"
+        elif self._swag.out_of_order:
+            late = "late values go to their place"
+        return f"{self.extent}; {late}\n{self._swag.explain()}\n{self._engine}"
+
+    @property
+    def _engine(self) -> str:
+        if self._loop is not None:
+            return f"compiled, for numbers of type {self._loop.kind.__name__}"
+        if self._numbers is None:
+            return super()._engine
+        return f"{super()._engine}; compiled after {PUSHES:,} numbers of a type, or by push_many"
+
+    def push_many(self, values: Any, at: Any = None) -> Any:
+        """Push each of `values`; return an array of the results: compiled where there is a loop."""
+        column = None if self._numbers is None else loops().numbers_in(values)
+        if self._numbers is not None and column is not None:
+            kind, times = self._checked_times(at, column.data.size)
+            if kind is not None and self._numbers.take_all(column, times):
+                results = self._push_numbers(column, kind, times)
+                if results is not None:
+                    return results
+        return super().push_many(values, at)
+
+    def query(self, at: Any = None) -> Any:
+        """Return the aggregate of the window; with `at`, when time has gone on to that."""
+        if at is not None:
+            self.advance(at)
+        return super().query() if self._loop is None else self._loop.result
+
+    def __len__(self) -> int:
+        return super().__len__() if self._loop is None else len(self._loop)
+
+    def _append(self, value: Any, t: Any) -> Any:
+        """Insert a value that is not late, slide, and return the result."""
+        gone = self._leaving(t)
+        result = self._swag.whole(self._slide_to, [value], t, gone)
+        self._note_times(t, 1, gone)
+        return result
+
+    def _slide_to(self, values: list[Any], t: Any, gone: int) -> Any:
+        """Do what `_slide` does, and note that t is the newest time then."""
+        result = self._slide(values, t, gone)
+        self._note_beside(self._coming, t, (), (self._pushed + 1) % self._every)
+        return result
+
+    def _resume(self, kind: Any, newest: Any, waiting: Any, pushed: int = 0) -> None:
+        self._kind, self._newest = kind, newest
+        self._newest_at, self._pushed = newest, pushed
+
+    def _leaving(self, newest: Any) -> int:
+        """Return how many of the oldest values leave for one that comes at `newest`."""
+        return max(0, len(self._swag) + 1 - self._rows)
+
+    def _note_times(self, t: Any, came: int, gone: int) -> None:
+        """Note that so many values of time t came, and so many left, if the structure does not."""
+
+    # -- numbers, which may be compiled -----------------------------------------------------
+
+    def _compilable(self) -> Numbers | None:
+        """Return what notes the numbers of a window that can be compiled."""
+        return self._numbers_within(0, True)
+
+    def _numbers_within(self, size: Any, from_start: bool) -> Numbers | None:
+        if self._lateness or self._stored is not None or self._every > 1:
+            return None
+        if not is_numeric(self._swag.aggregation):
+            return None
+        return Numbers(self._swag, self._rows, size, from_start)
+
+    @property
+    def _loop(self) -> Any:
+        """The compiled loop that runs; None if none does."""
+        return None if self._numbers is None else self._numbers.loop
+
+    def _append_number(self, value: Any, t: Any) -> Any:
+        """Do what `_append` does, compiled if it pays; or stay in the interpreter from here on."""
+        numbers = self._numbers
+        assert numbers is not None
+        if not (numbers.take(value) and numbers.take_time(t)):
+            return self._append_other(value, t)
+        if len(numbers.values) >= PUSHES and not self._compile():
+            return self._append(value, t)
+        if numbers.loop is not None:
+            return numbers.loop.push(value, t)
+        result = self._append(value, t) if numbers.exact else self._append_last(value, t)
+        numbers.note(value, t)
+        return result
+
+    def _append_last(self, value: Any, t: Any) -> Any:
+        """Let the oldest go before `value` is inserted, as the compiled loops do."""
+        swag, numbers, size = self._swag, self._numbers, len(self._swag)
+        assert numbers is not None
+        swag.admit(value)
+        gone = self._leaving(t)
+        try:
+            swag.evict(gone)
+            result = self._slide([value], t, 0)
+        except BaseException:  # numbers do not fail, but somebody may interrupt this
+            first = len(numbers.values) - size
+            self._refill(numbers.values[first:], numbers.times[first:])
+            raise
+        self._note_times(t, 1, gone)
+        return result
+
+    def _push_numbers(self, column: Any, kind: str, times: Any) -> Any:
+        """Push numbers through the compiled loop; return None if there is none."""
+        assert self._numbers is not None
+        loop = self._numbers.loop
+        if loop is None and not self._compile(float if column.data.dtype.kind == "f" else int):
+            return None
+        results = self._numbers.loop.push_many(column, None if self._rows else times)
+        if column.data.size:
+            self._kind = kind
+            if times is not None:
+                self._newest = self._newest_at = times[-1].item()
+        return results
+
+    def _compile(self, kind: type | None = None) -> bool:
+        """Let the compiled loop take over, if its results are the same; return whether it has."""
+        assert self._numbers is not None
+        if not self._numbers.compile(kind):
+            self._numbers = None
+            return False
+        self._refill([], [])
+        if not self._rows and self._newest is not None:
+            self._numbers.loop.advance(self._newest)
+        return True
+
+    def _append_other(self, value: Any, t: Any) -> Any:
+        """Let the interpreter take over, for good, with a value of another type."""
+        numbers = self._numbers
+        assert numbers is not None
+        self._interpret()
+        try:
+            return self._append(value, t)
+        except BaseException:
+            self._numbers = numbers
+            if numbers.loop is not None:
+                self._refill([], [])
+            raise
+
+    def _interpret(self) -> None:
+        """Let the interpreter take over."""
+        loop, self._numbers = self._loop, None
+        if loop is not None:
+            self._refill(*loop.contents())
+
+    def _refill(self, values: list[Any], times: list[Any]) -> None:
+        """Begin anew with these values."""
+        self._swag = emptied(self._swag, self.extent)
+        timed = self._timed or self._swag.cuts_by_time
+        self._swag.extend(values, at=times if timed and times else None)
+
+    # -- late values and times --------------------------------------------------------------
+
+    def _insert_late(self, value: Any, t: Any) -> Any:
+        """Insert a late value at its place in the window, slide, and return the result."""
+        return self._append(value, t)
+
+    def _has_no_place(self, t: Any) -> bool:
+        """Whether a late time is before the window."""
+        return len(self._swag) == self._rows and t < self._swag.oldest_time
+
+    def _slide(self, values: list[Any], t: Any, gone: int) -> Any:
+        """Insert values of one time, evict the `gone` oldest, and return the result."""
+        at = t if self._timed or self._swag.cuts_by_time else None
+        for value in values:
+            self._swag.insert(value, at=at)
+        self._swag.evict(gone)
+        return self._swag.query() if self._pushed + 1 == self._every else None
+
+    def _checked_time(self, at: Any) -> tuple[str, Any]:
+        """Return the kind of `at` and its number; raise unless it goes with the others."""
+        if self._kind == NUMBERS and (type(at) is int or (type(at) is float and math.isfinite(at))):
+            return NUMBERS, at
+        kind, t = (NO_TIMES, None) if at is None else instant(at)
+        for name, size in self._measures.items():
+            if at is None:
+                raise InvalidArgument(f"{name}= needs each value's time: push(value, at=…)")
+            boundless = size in (UNBOUNDED, NOW)
+            if not boundless and is_number(size) != (kind == NUMBERS):
+                wanted = "a number" if is_number(size) else "a time"
+                raise InvalidValue(f"{name}={size!r}, so at must be {wanted}, got {at!r}")
+        if self._kind not in (None, kind):
+            raise InvalidValue(
+                f"at={at!r} does not go with the values so far, which came with {self._kind}"
+            )
+        return kind, t
+
+    def _checked_times(self, at: Any, n: int) -> tuple[str | None, Any]:
+        """Return the kind of n times and an array of their numbers, which must be in order.
+
+        None for both says that one of them is wrong: who pushes one by one will come to it.
+        """
+        if at is None:
+            return self._checked_time(None)
+        if len(at) != n:
+            return None, None
+        if not n:
+            return NO_TIMES, None
+        times = loops().times_in(at)
+        try:
+            checked = [self._checked_time(t) for t in (at if times is None else at[:1])]
+        except WindrowError:
+            return None, None
+        if times is None:
+            times = loops().times_in([t for _, t in checked])
+        kinds = {kind for kind, _ in checked}
+        if times is None or len(kinds) > 1:
+            return None, None
+        newest = times[0] if self._newest is None else self._newest
+        if times[0] < newest or (times[1:] < times[:-1]).any():
+            return None, None
+        return kinds.pop(), times
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), **self._lateness}
+
+
+class WithinSpan(LastRows):
+    """The values whose times lie within a size before the newest.
+
+    Where the window is open at its end (`closed` left or neither), the values of the newest time
+    wait outside of it until a newer one comes:
+
+        times      t − r ……………………… t₁  t₂ │ t   t   t
+                  [      the structure      ) │ `_waiting`
+
+    The times lie in the structure where it keeps them, else in the queue `_times` beside it.
+    """
+
+    extent: Span
+
+    def __init__(self, extent: Span, swag: Aggregator, lateness: Any) -> None:
+        self._size: Any = math.inf if extent.range == UNBOUNDED else 0
+        self._from_start = extent.closed in ("both", "left")
+        self._to_end = extent.includes_now
+        if extent.bounded:
+            self._size = extent.measure()
+        super().__init__(extent, swag, lateness)
+        if extent.bounded:
+            extent.check_like("lateness", lateness)
+        self._timed = swag.keeps_times
+        self._times: deque[Any] = deque()
+        self._waiting: deque[Any] = deque()
+        self._waiting_swag = self._no_values()  # refuses what does not go with them
+
+    def _no_values(self) -> Aggregator:
+        return aggregator(self._swag.aggregation, "recalculate")
+
+    def _append(self, value: Any, t: Any) -> Any:
+        return super()._append(value, t) if self._to_end else self._wait([value], t)
+
+    def query(self, at: Any = None) -> Any:
+        """Return the aggregate of the window; with `at`, when time has gone on to that."""
+        newest = self._newest
+        if at is not None and newest is not None and self._checked_time(at)[1] < newest:
+            raise InvalidValue(
+                f"query: at={at!r} is before the newest time, {self._newest_at!r}, and values that "
+                f"were in the window then may have left it"
+            )
+        return super().query(at)
+
+    def advance(self, at: Any) -> None:
+        """Let time go on to `at`, if it has not come to it."""
+        kind, t = self._checked_time(at)
+        if self._newest is not None and t <= self._newest:
+            return
+        if self._numbers is not None and not self._numbers.take_time(t):
+            self._interpret()
+        if self._loop is not None:
+            self._loop.advance(t)
+        else:
+            self._coming = kind
+            self._wait([], t)
+        self._kind, self._newest, self._newest_at = kind, t, at
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no value is in the window, or waits to be."""
+        return not len(self) and not self._waiting
+
+    def _compilable(self) -> Numbers | None:
+        return self._numbers_within(self._size, self._from_start) if self._to_end else None
+
+    def _refill(self, values: list[Any], times: list[Any]) -> None:
+        super()._refill(values, times)
+        self._times = deque(() if self._timed else times)
+
+    def _resume(self, kind: Any, newest: Any, waiting: Any, pushed: int = 0) -> None:
+        super()._resume(kind, newest, waiting, pushed)
+        self._waiting.extend(waiting)
+        self._waiting_swag.extend(waiting)
+
+    def _wait(self, values: list[Any], t: Any) -> Any:
+        """Let values of time t, one or none, wait; if that is newer, let those in that wait."""
+        for value in values:
+            if self._stored is not None:
+                check_storable(value)
+            self._swag.admit(value)
+            self._waiting_swag.admit(value)
+        entering, still, waiting = list(self._waiting), [], self._waiting_swag
+        if t == self._newest:
+            entering, still = [], entering
+        else:
+            waiting = self._no_values()
+        gone = self._leaving(t)
+        if gone == len(self._swag) and entering and self._is_before(self._newest, t):
+            gone += len(entering)
+
+        def slide_and_wait() -> Any:
+            result = self._slide(entering, self._newest, gone)
+            self._note_beside(self._coming, t, (*still, *values))
+            waiting.extend(values)
+            return result
+
+        result = self._swag.whole(slide_and_wait)
+        self._note_times(self._newest, len(entering), gone)
+        if waiting is not self._waiting_swag:
+            self._waiting, self._waiting_swag = deque(), waiting
+        self._waiting.extend(values)
+        return result
+
+    def _insert_late(self, value: Any, t: Any) -> Any:
+        self._waiting_swag.admit(value)
+        return self._swag.whole(self._slide, [value], t, 0)
+
+    def _leaving(self, newest: Any) -> int:
+        """Return how many of the oldest values are before a window that ends at `newest`."""
+
+        def goes(t: Any) -> bool:
+            return self._is_before(t, newest)
+
+        if self._timed:
+            return self._swag.count_older(goes)
+        return sum(1 for _ in itertools.takewhile(goes, self._times))
+
+    def _note_times(self, t: Any, came: int, gone: int) -> None:
+        if not self._timed:
+            self._times.extend([t] * came)
+            for _ in range(gone):
+                self._times.popleft()
+
+    def _has_no_place(self, t: Any) -> bool:
+        return self._is_before(t, self._newest)
+
+    def _is_before(self, t: Any, newest: Any) -> bool:
+        """Whether a time is before the window that ends at `newest`."""
+        side = distance(t, newest, self._size)
+        return side > 0 or (side == 0 and not self._from_start)
+
+    def _check(self) -> None:
+        super()._check()
+        times = list(self._times)
+        assert len(times) == (0 if self._timed else len(self._swag)), (times, len(self._swag))
+        assert times == sorted(times), times
+        assert not self._leaving(self._newest), self._swag.oldest_time
+        assert len(self._waiting) == len(self._waiting_swag), self._waiting
+        assert not self._waiting or not self._to_end, self._waiting
+        assert self._to_end or all(t < self._newest for t in times), times

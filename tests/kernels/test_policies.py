@@ -1,0 +1,216 @@
+"""Policies compiled: the same windows as in the interpreter, and as by brute force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windrow import (
+    Collect,
+    Count,
+    Last,
+    Max,
+    Mean,
+    Min,
+    Sum,
+    Variance,
+    aggregation,
+    sliding,
+    window,
+)
+from windrow.kernels.routes import traced
+from windrow.queries.query import Query
+
+SPREAD = aggregation(
+    lift=lambda v: (v, v),
+    combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])),
+    lower=lambda s: s[1] - s[0],
+)
+RESULTS = {
+    "n": Count(), "here": Count("v"), "s": Sum("v"), "mean": Mean("v"), "last": Last("v"),
+    "low": Min("v"), "high": Max("v"), "var": Variance("v", ddof=0), "own": SPREAD("v"),
+}  # fmt: skip
+
+
+def _apart(total: Any, old: Any) -> bool:
+    rest = total.n - old.n
+    return rest > 1 and abs((total.s - old.s) / rest - old.s / old.n) > 4
+
+
+def _wider(total: Any, old: Any) -> bool:
+    return _helper(total, 6) and old.n < 5
+
+
+def _helper(some: Any, limit: int) -> bool:
+    return some.high - some.low > limit
+
+
+POLICIES: dict[str, Callable[..., Any]] = {
+    "a sum": lambda total, old: total.s - old.s + old.last > 10,
+    "a count": lambda total, old: total.n - old.n >= 5,
+    "means, not monotone": _apart,
+    "all of it": lambda total, old: total.n > 6,
+    "helpers": _wider,
+    "a number for an answer": lambda total, old: int(total.own > 7 and old.n < 3),
+    "a spread": lambda total, old: total.var > 9.0 and old.n <= 4,
+    "by the window": lambda window: window.s > 12,
+    "by the window, not monotone": lambda window: window.n % 4 == 3 and window.high > 2,
+    "by the window, spread": lambda window: window.own > 5,
+}
+VALUES = {
+    "int": st.integers(-9, 9),
+    "float": st.floats(-9, 9).map(lambda x: round(x, 3)),
+}
+ROWS = st.integers(0, 2)
+
+
+class Hidden:
+    """A policy that no compiler looks into."""
+
+    def __init__(self, policy: Callable[..., Any]) -> None:
+        self.policy = policy
+        self.of_window = policy.__code__.co_argcount == 1
+
+    def __call__(self, *seen: Any) -> Any:
+        return self.policy(*seen)
+
+
+def windows_of(query: Query, table: pa.Table) -> tuple[list[Any], str]:
+    """The rows of each window, and how the policy ran."""
+    with traced() as ran:
+        made = query(table).column("all").to_pylist()
+    return made, next(way for what, way in ran if what.startswith("'"))
+
+
+def asked(policy: Callable[..., Any], **more: Any) -> Query:
+    parts = {**RESULTS, "all": Collect("i"), **more}
+    return sliding(parts, partition_by="k", until=policy)
+
+
+def table_of(rows: list[tuple[int, Any]]) -> pa.Table:
+    keys, values = zip(*rows, strict=True) if rows else ((), ())
+    kind = pa.int64() if all(isinstance(v, int) for v in values) else pa.float64()
+    table = {
+        "i": np.arange(len(rows)),
+        "k": pa.array(keys, pa.int64()),
+        "v": pa.array(values, kind),
+    }
+    return pa.table(table)
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind"),
+    [
+        *((policy, "int") for policy in POLICIES if policy != "a spread"),
+        *((policy, "float") for policy in ("means, not monotone", "a spread", "by the window")),
+    ],
+)
+def test_compiled_is_interpreted(policy: str, kind: str) -> None:
+    function = POLICIES[policy]
+
+    @settings(max_examples=20, deadline=None)
+    @given(rows=st.lists(st.tuples(ROWS, VALUES[kind]), max_size=60))
+    def check(rows: list[tuple[int, Any]]) -> None:
+        table = table_of(rows)
+        compiled, way = windows_of(asked(function), table)
+        assert way == "compiled"
+        interpreted, way = windows_of(asked(Hidden(function)), table)
+        assert way == "interpreted"
+        assert compiled == interpreted
+        if kind == "int":  # where nothing is rounded, a window that is pushed has the same
+            assert compiled == pushed(function, table)
+
+    check()
+
+
+def pushed(policy: Callable[..., Any], table: pa.Table) -> list[Any]:
+    """What a window holds to which the rows of each key are pushed."""
+    found: list[Any] = []
+    open_: dict[Any, Any] = {}
+    for row in table.to_pylist():
+        if row["k"] not in open_:
+            open_[row["k"]] = window({**RESULTS, "all": Collect("i")}, until=policy)
+        found.append(open_[row["k"]].push(row).all)
+    return found
+
+
+# -- what does not compile -------------------------------------------------------------------
+
+TABLE = pa.table(
+    {
+        "i": [0, 1, 2, 3],
+        "k": [1, 1, 1, 1],
+        "v": [1, 2, 3, 4],
+        "at": np.array([1, 2, 3, 4], "M8[s]"),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        (lambda total, old: total.all[0] > 2, "it reads all=Collect('i'), which is not a number"),
+        (lambda total, old: total.now is None, "it reads now=Max('at'), which is not a number"),
+        (lambda total, old: False, "it reads none of the results by its name"),
+        (lambda total, old: total.n > 2 and len(old) < 9, "it calls len, which of results means"),
+        (
+            lambda total, old: bool(total) and total.n > 2,
+            "it does more with results than to ask one",
+        ),
+        (lambda total, old: total.n > old["n"] + 2, "interpreted: No implementation of function"),
+        (lambda total, old: str(total.n) > "2", "it calls str, which means something else"),
+        (lambda total, old: TABLE.num_rows < total.n, "refers to 'TABLE', a Table, which cannot"),
+    ],
+)
+def test_what_does_not_compile_is_told_and_interpreted(policy: Any, why: str) -> None:
+    query = asked(policy, now=Max("at"))
+    assert "policy     <lambda>, interpreted: " in query.explain(TABLE).replace(
+        policy.__qualname__, "<lambda>"
+    )
+    assert why in query.explain(TABLE)
+    made, way = windows_of(query, TABLE)
+    assert way == "interpreted"
+    assert made == windows_of(asked(Hidden(policy), now=Max("at")), TABLE)[0]
+
+
+def test_explain_says_that_a_policy_is_compiled() -> None:
+    assert "compiled" in asked(POLICIES["a count"]).explain().split("policy ")[1].splitlines()[0]
+
+
+def test_a_result_that_is_null_needs_the_interpreter() -> None:
+    """And only there: rows with nulls among others are compiled for."""
+    policy = POLICIES["a sum"]
+    table = TABLE.set_column(2, "v", pa.array([1, None, 9, 4]))
+    assert windows_of(asked(policy), table) == ([[0], [0, 1], [0, 1, 2], [3]], "compiled")
+    table = TABLE.set_column(2, "v", pa.array([None, 2, 9, 4]))
+    with pytest.raises(TypeError, match="NoneType") as caught:
+        asked(policy)(table)
+    assert "at the row {'k': 1, 'v': None, 'i': 0}" in str(caught.value.__notes__)
+    two = pa.concat_tables(
+        [table.drop_columns("k").append_column("k", pa.array([2] * 4)), TABLE],
+        promote_options="permissive",
+    )
+    careful = asked(lambda total, old: (total.s or 0) - (old.s or 0) >= 9)
+    assert windows_of(careful, table) == ([[0], [0, 1], [2], [2, 3]], "interpreted")
+    made, way = windows_of(careful, two)
+    assert way == "compiled and interpreted", "by keys"
+    assert made[4:] == windows_of(careful, TABLE)[0]
+
+
+def test_sums_past_64_bits_are_exact() -> None:
+    table = TABLE.set_column(2, "v", pa.array([2**62, -(2**62), 2**62, 5]))
+    query = sliding(until=lambda total, old: total.s > 2**62, s=Sum("v"), all=Collect("i"))
+    assert windows_of(query, table) == ([[0], [0, 1], [0, 1, 2], None], "interpreted")
+
+
+def test_an_error_of_a_policy_names_the_row() -> None:
+    query = asked(lambda total, old: 1 / (total.n - 3) > 5)
+    with pytest.raises(ZeroDivisionError) as caught:
+        query(TABLE)
+    assert "at the row {'k': 1, 'v': 3, 'i': 2}" in str(caught.value.__notes__)

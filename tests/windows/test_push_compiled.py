@@ -1,0 +1,258 @@
+"""Windows of numbers that are compiled: the same results, whenever and however that happens."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import windrow
+from tests.catalogue import AGGREGATIONS, identified
+from windrow import Count, Max, Mean, Min, StdDev, Sum, Variance, rolling, window
+from windrow.algorithms import ALGORITHMS
+from windrow.kernels import push as compiled
+from windrow.windows import numbers, pushed_rows
+from windrow.windows.base import written
+from windrow.windows.numbers import is_numeric
+
+NUMERIC = [each for each in AGGREGATIONS if is_numeric(each)]
+LOOPS = [name for name in ALGORITHMS if compiled.has_loop(name, Sum())]
+
+
+def first(few: Any, items: list[Any]) -> list[Any]:
+    """All items, of which those that are not among the few are slow: each compiles a loop."""
+    return [item if item in few else pytest.param(item, marks=pytest.mark.slow) for item in items]
+
+
+every_loop = pytest.mark.parametrize("algorithm", first(("two_stacks", "daba"), LOOPS))
+rng = np.random.default_rng(7)
+FLOATS = [float(v) for v in rng.normal(0, 1e3, 150)] + [0.1, -0.0, 1e300, 1e300, 3.5] * 3
+INTS = [int(v) for v in rng.integers(-50, 50, 150)]
+TIMES = [int(t) for t in np.cumsum(rng.integers(0, 3, 200))]
+
+
+def pushed(w: Any, values: list[Any], timed: bool) -> list[Any]:
+    """Push each value; return the results."""
+    at = TIMES if timed else [None] * len(values)
+    return [w.push(v) if t is None else w.push(v, at=t) for v, t in zip(values, at, strict=False)]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two results are equal, of the same type, NaN to itself and 0 to its sign."""
+    return repr(a) == repr(b)
+
+
+def runs(w: Any) -> str:
+    return str(w.explain().splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("extent", "values"),
+    [
+        ({"rows": 7}, FLOATS),
+        ({"range": 5, "closed": "right"}, INTS),
+        *(
+            pytest.param(extent, values, marks=pytest.mark.slow)
+            for extent in ({"rows": 1}, {"rows": 7}, {"range": 5})
+            for values in (FLOATS, INTS)
+        ),
+    ],
+    ids=lambda part: "-".join(written(part)) if isinstance(part, dict) else type(part[0]).__name__,
+)
+@pytest.mark.parametrize(
+    "aggregation", first((Max(), Mean(), Variance(), Count()), NUMERIC), ids=identified
+)
+def test_a_window_that_is_compiled_on_the_way_answers_as_before(
+    aggregation: Any, extent: dict[str, Any], values: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By `auto`, with nulls, bit for bit."""
+    values = [None if i % 11 == 3 else v for i, v in enumerate(values)]
+    timed = "range" in extent
+    interpreted = window(aggregation, **extent)
+    expected = pushed(interpreted, values, timed)
+    assert "in the interpreter" in runs(interpreted)
+    monkeypatch.setattr(pushed_rows, "PUSHES", 20)
+    w = window(aggregation, **extent)
+    results = pushed(w, values, timed)
+    assert runs(w).startswith("compiled")
+    wrong = [i for i, pair in enumerate(zip(results, expected, strict=True)) if not same(*pair)]
+    assert not wrong, (wrong[0], results[wrong[0]], expected[wrong[0]])
+    assert same(w.query(), interpreted.query())
+    assert len(w) == len(interpreted)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64])
+@every_loop
+def test_results_are_those_of_rolling_bit_for_bit(algorithm: str, rows: int) -> None:
+    """Of a variance, which shows in which order floats were put together."""
+    values, aggregation = FLOATS, Variance(ddof=0)
+    expected = rolling(np.array(values), aggregation, rows=rows, algorithm=algorithm)
+    w = window(aggregation, rows=rows, algorithm=algorithm)
+    first = w.push_many(values[:10])
+    rest = [w.push(v) for v in values[10:30]]
+    last = w.push_many(np.array(values[30:]))
+    assert runs(w).startswith("compiled")
+    got = np.concatenate([first, rest, last])
+    assert got.dtype == expected.dtype
+    assert got.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("extent", [{"rows": 37}, {"range": 37}], ids=["rows", "range"])
+@every_loop
+def test_floats_are_compiled_on_the_way_where_they_are_rounded_alike(
+    algorithm: str, extent: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others stay in the interpreter, unless they are compiled from the first value on."""
+    timed = "range" in extent
+    values = [float(v) for v in rng.normal(1e3, 1e2, len(TIMES))]
+    expected = pushed(window(Variance(ddof=0), algorithm=algorithm, **extent), values, timed)
+    monkeypatch.setattr(pushed_rows, "PUSHES", 20)
+    w = window(Variance(ddof=0), algorithm=algorithm, **extent)
+    assert pushed(w, values, timed) == expected
+    compiles = algorithm not in compiled.OTHER_BITS
+    assert runs(w).startswith("compiled") == compiles
+
+
+@given(
+    steps=st.lists(st.tuples(st.sampled_from([0, 0, 1, 2, 9]), st.integers(0, 3)), max_size=60),
+    size=st.integers(1, 9),
+    closed=st.sampled_from(["both", "right"]),
+    unit=st.sampled_from(["datetime", "datetime64", "int", "float"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_range_by_one_or_by_many(
+    steps: list[tuple[int, int]], size: int, closed: str, unit: str
+) -> None:
+    """Values of equal time do not see each other before they are pushed."""
+    times = np.cumsum([step for step, _ in steps], dtype=np.int64)
+    start = datetime(2026, 1, 1)
+    at: Any = {
+        "datetime": [start + timedelta(seconds=int(t)) for t in times],
+        "datetime64": np.datetime64(start, "s") + times,
+        "int": times,
+        "float": times / 4,
+    }[unit]
+    extent = {"int": size, "float": size / 4}.get(unit, f"{size} s")
+    values = np.arange(len(steps)) * 1.5
+    one = window({"n": Count(), "max": Max(), "sum": Sum()}, range=extent, closed=closed)
+    many = window({"n": Count(), "max": Max(), "sum": Sum()}, range=extent, closed=closed)
+    expected = [one.push(v, at=t) for v, t in zip(values, at, strict=True)]
+    assert runs(one).startswith("in the interpreter")
+    results, done = [], 0
+    for _, more in steps:
+        here = slice(done, done + more)
+        if more == 1 and done < len(steps):
+            results.append(many.push(values[done], at=at[done]))
+        else:
+            arrays = many.push_many(values[here], at=at[here])
+            results += [
+                dict(zip(arrays, row, strict=True)) for row in zip(*arrays.values(), strict=True)
+            ]
+        done = min(done + more, len(steps))
+    assert results == expected[:done]
+    assert (many.query(), len(many)) == (
+        (expected[done - 1], expected[done - 1]["n"]) if done else (many.query(), 0)
+    )
+
+
+@pytest.mark.parametrize("other", [7, "x", None, 2**70, True], ids=repr)
+@pytest.mark.parametrize("aggregation", [Max(), Count()], ids=repr)
+def test_another_type_of_value_brings_the_interpreter_back(aggregation: Any, other: Any) -> None:
+    twin, w = window(aggregation, rows=5), window(aggregation, rows=5)
+    w.push_many(np.array(FLOATS[:30]))
+    for value in FLOATS[:30]:
+        twin.push(value)
+    for value in (1.5, other, 2.5, other, 1.0, 0.5):
+        try:
+            expected = twin.push(value)
+        except windrow.errors.InvalidValue as error:
+            with pytest.raises(type(error)):
+                w.push(value)
+            assert runs(w).startswith("compiled")
+        else:
+            assert same(w.push(value), expected)
+        assert (len(w), w.query()) == (len(twin), twin.query())
+        w._check()
+
+
+@pytest.mark.parametrize("value", [2**62, -(2**63), 2**60])
+def test_integers_that_a_loop_could_not_hold_are_added_exactly(value: int) -> None:
+    twin, w = window({"s": Sum(), "m": Mean()}, rows=3), window({"s": Sum(), "m": Mean()}, rows=3)
+    w.push_many([1, 2, 3])
+    for small in (1, 2, 3):
+        twin.push(small)
+    for each in (value, value, 5, value):
+        assert same(w.push(each), twin.push(each))
+
+
+def test_a_late_value_is_refused_and_changes_nothing() -> None:
+    w = window(Max(), range=5)
+    w.push_many([1.0, 2.0], at=[1, 4])
+    with pytest.raises(windrow.errors.InvalidValue, match="at=3 is before the newest time, 4"):
+        w.push(9.0, at=3)
+    with pytest.raises(windrow.errors.InvalidValue, match="at=3 is before the newest time, 5"):
+        w.push_many([7.0, 9.0], at=[5, 3])
+    assert (w.query(), len(w)) == (7.0, 3), "those before it were pushed"
+    with pytest.raises(windrow.errors.InvalidArgument, match="push_many: at has 1 times for 2"):
+        w.push_many([7.0, 9.0], at=[5])
+    with pytest.raises(windrow.errors.InvalidArgument, match="range= needs each value's time"):
+        w.push_many([7.0])
+
+
+def test_a_null_result_is_told_as_rolling_tells_it() -> None:
+    values = np.ma.MaskedArray([1, 2, 3], [True, True, False])
+    assert window(Max(), rows=2).push_many(values).tolist() == [None, None, 3]
+    w = window(Variance(), rows=2)
+    assert np.isnan(w.push_many([1.0, 2.0])[0])
+    w = window(Variance(), rows=2)
+    w.push_many(np.empty(0))
+    assert runs(w).startswith("compiled")
+    assert [w.push(v) for v in (None, 1.0, 2.0, None, None)] == [None, None, 0.5, None, None]
+
+
+def test_what_does_not_compile_has_arrays_of_results_as_well() -> None:
+    assert window(windrow.Collect(), rows=2).push_many("ab").tolist() == [["a"], ["a", "b"]]
+    assert window(Max(), rows=2).push_many([1, 2.5, "x"][:2]).tolist() == [1, 2.5]
+    assert window(Max(), on=lambda v: v > 2).push_many([1, 3]).tolist() == [None, 3]
+    rows = [{"load": 1}, {"load": 3}]
+    assert window({"peak": Max("load")}, rows=2).push_many(rows)["peak"].tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda w: pickle.loads(pickle.dumps(w))])
+def test_a_compiled_window_is_copied_and_pickled(copied: Any) -> None:
+    w = window({"mean": Mean(), "least": Min()}, rows=9)
+    w.push_many(FLOATS[:40])
+    other = copied(w)
+    assert [w.push(v) for v in FLOATS[40:80]] == [other.push(v) for v in FLOATS[40:80]]
+    assert w.query() == other.query()
+
+
+def test_infinities_and_nan_leave_the_window_again() -> None:
+    inf, nan = float("inf"), float("nan")
+    values = [1.0, inf, 2.0, -inf, nan, 1e308, 1e308, 1e308, 5.0, 6.0, 7.0, 8.0]
+    for aggregation in (Sum(), Mean(), StdDev(), Max(), Min()):
+        twin, w = window(aggregation, rows=3), window(aggregation, rows=3)
+        w.push_many(np.empty(0))
+        for value in values:
+            expected = twin.push(value)
+            got = w.push(value)
+            assert same(got, expected), (aggregation, value, got, expected)
+
+
+def test_the_first_pushes_load_nothing_heavy() -> None:
+    code = (
+        "import sys; from windrow import Mean, window;"
+        "w = window(Mean(), rows=5); [w.push(float(i)) for i in range(100)];"
+        "print([m for m in ('numpy', 'numba') if m in sys.modules], w.explain().splitlines()[-1])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    then = f"compiled after {numbers.PUSHES:,} numbers of a type, or by push_many"
+    assert done.stdout.strip() == f"[] in the interpreter; {then}"
