@@ -15,6 +15,7 @@ from tests.catalogue import AGGREGATIONS, identified
 from tests.streams.feeding import Stream, plan_of, readings
 from windrow import Bloom, Last, Max, Query, Sum, shared, sliding
 from windrow.aggregations.base import Aggregation
+from windrow.identity import named
 from windrow.kernels.routes import NotCompiledWarning, traced
 from windrow.queries.plan import Plan, share
 from windrow.tables.bind import bind
@@ -28,6 +29,7 @@ WINDOWS: dict[str, dict[str, Any]] = {
     "hopping": {"range": "9 s", "slide": "3 s"},
     "hopping, uneven": {"range": "9 s", "slide": "4 s"},
     "policy": {"until": lambda total, old: False},
+    "policy, a slide": {"until": lambda window: window.result0 is None, "slide": 3},
     "punctuation": {"on": "id % 4 = 0"},
 }
 # a sketch of moments without quantiles is no column
@@ -58,6 +60,9 @@ def routes(plan: Plan, frame: pa.Table, by_rows: bool | None = None) -> set[tupl
             result = replace(result, by_rows=by_rows)
         nulls = any(frame.column(name).null_count for name in result.aggregation.columns[:1])
         found.add((repr(result.aggregation), result.route(nulls).name))
+    if plan.policy is not None:
+        way = "interpreted" if plan.policy.why_not else "compiled"
+        found.add((repr(named(plan.query.window.policy)), way))
     return found
 
 

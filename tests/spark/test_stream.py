@@ -20,7 +20,7 @@ from pyspark.sql import functions as sf
 
 from tests.spark.frames import slow
 from tests.streams.feeding import disordered, readings
-from windrow import Collect, Count, Max, Mean, Query, Sum, shared, sliding, sql, streaming
+from windrow import Adwin, Collect, Count, Max, Mean, Query, Sum, shared, sliding, sql, streaming
 from windrow.spark.progress import Progress
 
 pytestmark = pytest.mark.xdist_group("streams")
@@ -116,6 +116,10 @@ ASKED: dict[str, Callable[[], Query]] = {
         partition_by="key", order_by="ts", until=lambda total, old: total.n - old.n >= 3,
         lateness="30 seconds", n=Count(),
     ),
+    "adwin": lambda: sliding(
+        partition_by="key", order_by="ts", until=Adwin("y / 10", delta=0.5), slide=2,
+        lateness="30 seconds", n=Count(), c=Collect("id"),
+    ),
     "hopping": lambda: sliding(
         partition_by="key", order_by="ts", range="1 minute", slide="7 seconds",
         lateness="30 seconds", a=Max("x"), c=Collect("id"),
@@ -123,7 +127,9 @@ ASKED: dict[str, Callable[[], Query]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["rows", "hopping", *map(slow, ("range", "no key", "policy"))])
+@pytest.mark.parametrize(
+    "kind", ["rows", "hopping", *map(slow, ("range", "no key", "policy", "adwin"))]
+)
 def test_a_stream_answers_as_the_table_with_a_restart(source: Source, kind: str) -> None:
     rows = disordered(readings(300, 5, seed=3, spread=400), 30_000_000, seed=3)
     query = ASKED[kind]()
