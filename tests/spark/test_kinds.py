@@ -14,6 +14,7 @@ from tests.tables.test_tables import ALL, label
 from windrow import (
     EWM,
     R2,
+    Adwin,
     All,
     ArithmeticMean,
     BitAnd,
@@ -160,11 +161,18 @@ def test_no_key(frame: DataFrame, window: dict[str, Any]) -> None:
     alike(made, query(table()), by(made)[1:])
 
 
-def test_policies(frame: DataFrame) -> None:
-    query = sliding(
-        partition_by="key", order_by="t", size=Sum("w"), all=Collect("v"),
-        until=lambda total, old: total.size - old.size >= 7,
-    )  # fmt: skip
+@pytest.mark.parametrize(
+    "window",
+    [
+        {"until": lambda total, old: total.size - old.size >= 7},
+        {"until": "size > 7", "slide": 2},
+        {"until": Adwin("w * 2", delta=0.5), "slide": 2},
+        {"on": "v > 2", "slide": 3},
+    ],
+    ids=["a function", "a text", "adwin", "punctuation"],
+)
+def test_policies(frame: DataFrame, window: dict[str, Any]) -> None:
+    query = sliding(partition_by="key", order_by="t", size=Sum("w"), all=Collect("v"), **window)
     alike(frame.transform(query).toArrow(), query(table()), ["key", "t"])
 
 

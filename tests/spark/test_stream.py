@@ -24,6 +24,7 @@ from tests.spark.frames import slow
 from tests.streams.feeding import disordered, readings
 from windrow import (
     EWM,
+    Adwin,
     All,
     BitXor,
     Collect,
@@ -139,6 +140,10 @@ ASKED: dict[str, Callable[[], Query]] = {
         partition_by="key", order_by="ts", until=lambda total, old: total.n - old.n >= 3,
         lateness="30 seconds", n=Count(),
     ),
+    "adwin": lambda: sliding(
+        partition_by="key", order_by="ts", until=Adwin("y / 10", delta=0.5), slide=2,
+        lateness="30 seconds", n=Count(), c=Collect("id"),
+    ),
     "hopping": lambda: sliding(
         partition_by="key", order_by="ts", range="1 minute", slide="7 seconds",
         lateness="30 seconds", a=Max("x"), c=Collect("id"),
@@ -156,7 +161,7 @@ ASKED: dict[str, Callable[[], Query]] = {
 @pytest.mark.parametrize(
     "kind",
     ["rows", "hopping",
-     *map(slow, ("range", "no key", "policy", "every day", "every day, hopping"))],
+     *map(slow, ("range", "no key", "policy", "adwin", "every day", "every day, hopping"))],
 )  # fmt: skip
 def test_a_stream_answers_as_the_table_with_a_restart(source: Source, kind: str) -> None:
     rows = disordered(readings(300, 5, seed=3, spread=400), 30_000_000, seed=3)
