@@ -20,6 +20,7 @@ from windrow.aggregations.ordering import plain
 from windrow.aggregations.together import Together
 from windrow.algorithms import ALGORITHMS, aggregator, algorithm_class, choose
 from windrow.algorithms.base import Aggregator
+from windrow.algorithms.sba import Cuts
 from windrow.errors import InvalidArgument, InvalidValue, whole_number
 from windrow.windows import base
 from windrow.windows.durations import NANOSECONDS
@@ -139,12 +140,12 @@ def _aggregator(
         raise InvalidArgument(
             f"algorithm={algorithm!r} does not go with {argument}=; take {', '.join(able)} or auto"
         )
-    options = {}
-    if isinstance(extent, Rows):
-        options = algorithm_class(algorithm).options_for(extent.rows, extent.slide)
+    cuts = Cuts()
+    if isinstance(extent, Rows) and extent.rows is not None:
+        cuts = Cuts.by_rows(extent.rows, extent.slide or 1)
     elif isinstance(extent, Span) and extent.bounded:
-        options = algorithm_class(algorithm).options_for(span=extent.measure())
-    return aggregator(aggregation, algorithm, **options)
+        cuts = Cuts.by_time(extent.measure())
+    return aggregator(aggregation, algorithm, **algorithm_class(algorithm).options_for(cuts))
 
 
 class Window(ABC):
