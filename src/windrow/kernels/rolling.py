@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.aggregations.ordering import plain
 from windrow.algorithms import ALGORITHMS
-from windrow.algorithms.sba import Cuts, optimal_span
+from windrow.algorithms.sba import Cuts
 from windrow.errors import (
     InvalidArgument,
     InvalidValue,
@@ -301,7 +301,7 @@ class _Stream:
             return Cuts.by_rows(self.rows, self.slide or 1)
         assert self.axis is not None
         size = self.window.reach(self.axis)
-        return Cuts(span=math.inf if size is None else optimal_span(size))
+        return Cuts.by_time(math.inf if size is None else size)
 
     def _by_decision(self, decided: Decided, batch: Batch) -> Any:
         """The results of the values that came, null where there is none."""

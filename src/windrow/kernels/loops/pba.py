@@ -41,36 +41,16 @@ NEVER = 1 << 62
 
 
 @inner
-def to_lcs(ring, capacity, begin, end):
-    """Turn the states of [begin, end) into aggregates from each of them to the last."""
+def compute_lcs(ring, capacity, progress, number):
+    """Turn the states of a job into aggregates from each of them to the last."""
+    at = LISTED + 4 * (number & 3)
+    begin, end = progress[at], progress[at + 1]
     place = (end - 1) % capacity
     suffix = load(ring, place)
     for _ in range(begin, end - 1):
         place = place - 1 if place > 0 else capacity - 1
         suffix = combine(load(ring, place), suffix, slot(ring, place))
         keep(ring, place, suffix)
-
-
-@inner
-def join_all(ring, capacity, begin, end, newer):
-    """Combine each of the states of [begin, end) with a newer one."""
-    first = begin % capacity
-    past = first + end - begin
-    for place in range(first, min(past, capacity)):
-        keep(ring, place, combine(load(ring, place), newer, slot(ring, place)))
-    for place in range(past - capacity):
-        keep(ring, place, combine(load(ring, place), newer, slot(ring, place)))
-
-
-@inner
-def is_join(progress, number):
-    return progress[LISTED + 4 * (number & 3) + 2] != 0
-
-
-@inner
-def compute_lcs(ring, capacity, progress, number):
-    at = LISTED + 4 * (number & 3)
-    to_lcs(ring, capacity, progress[at], progress[at + 1])
 
 
 @inner
@@ -81,7 +61,7 @@ def wait_for(ring, capacity, progress, jobs):
     while number < jobs:
         if claimed(progress, TAKEN, number):
             progress[MINE] += 1
-            if is_join(progress, number):
+            if progress[LISTED + 4 * (number & 3) + 2]:
                 dropped = True
             else:
                 compute_lcs(ring, capacity, progress, number)
@@ -112,9 +92,13 @@ def do_jobs(ring, spare, progress, capacity):
         number = published(progress, TAKEN)
         if number < published(progress, JOBS):
             if claimed(progress, TAKEN, number):
-                if is_join(progress, number):
-                    at = LISTED + 4 * (number & 3)
-                    join_all(ring, capacity, progress[at], progress[at + 1], load(spare, MIDDLE))
+                at = LISTED + 4 * (number & 3)
+                if progress[at + 2]:
+                    middle = load(spare, MIDDLE)
+                    place = progress[at] % capacity
+                    for _ in range(progress[at], progress[at + 1]):
+                        keep(ring, place, combine(load(ring, place), middle, slot(ring, place)))
+                        place = place + 1 if place + 1 < capacity else 0
                 else:
                     compute_lcs(ring, capacity, progress, number)
                 done += 1
