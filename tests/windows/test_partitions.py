@@ -164,7 +164,7 @@ def test_mistakes_change_nothing() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         windows.push(3, key=[1])
     with pytest.raises(InvalidArgument, match="rows must be 1 or more"):
-        window(Max(), rows=0, partition_by=True)
+        window(Max(), rows=0, partition_by=True, store=MemoryStore())
     with pytest.raises(InvalidArgument, match="partition_by=3 must be True"):
         window(Max(), rows=3, partition_by=3)  # type: ignore[call-overload]
     columns = window(Sum("load"), rows=3, partition_by="plug")
