@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import windrow
 from tests.catalogue import AGGREGATIONS, identified
-from windrow import Count, Max, Mean, Min, StdDev, Sum, Variance, rolling, window
+from windrow import Count, Max, Mean, Sum, Variance, rolling, window
 from windrow.algorithms import ALGORITHMS
 from windrow.kernels import push as compiled
 from windrow.windows import numbers
@@ -236,7 +236,7 @@ def test_what_does_not_compile_has_arrays_of_results_as_well() -> None:
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda w: pickle.loads(pickle.dumps(w))])
 def test_a_compiled_window_is_copied_and_pickled(copied: Any) -> None:
-    w = window({"mean": Mean(), "least": Min()}, rows=9)
+    w = window({"max": Max(), "n": Count()}, rows=9)
     w.push_many(FLOATS[:40])
     other = copied(w)
     assert [w.push(v) for v in FLOATS[40:80]] == [other.push(v) for v in FLOATS[40:80]]
@@ -246,7 +246,7 @@ def test_a_compiled_window_is_copied_and_pickled(copied: Any) -> None:
 def test_infinities_and_nan_leave_the_window_again() -> None:
     inf, nan = float("inf"), float("nan")
     values = [1.0, inf, 2.0, -inf, nan, 1e308, 1e308, 1e308, 5.0, 6.0, 7.0, 8.0]
-    for aggregation in (Sum(), Mean(), StdDev(), Max(), Min()):
+    for aggregation in (Sum(), Mean(), Max()):
         twin, w = window(aggregation, rows=3), window(aggregation, rows=3)
         w.push_many(np.empty(0))
         for value in values:
