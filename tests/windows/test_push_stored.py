@@ -174,8 +174,10 @@ def test_what_a_store_cannot_hold_is_refused() -> None:
         window(Max(), range="1 h", lateness="1 s", store=MemoryStore())
     with pytest.raises(InvalidArgument, match="with a store= take amta or log_mta"):
         window(Max(), rows=3, algorithm="daba", store=MemoryStore())
-    with pytest.raises(InvalidArgument, match="slick_deque has no option 'buffer'"):
+    with pytest.raises(InvalidArgument, match="buffer= goes with store=, and there is none"):
         window(Max(), rows=3, buffer=5)
+    with pytest.raises(InvalidArgument, match="amta has no option 'bufer'"):
+        window(Max(), rows=3, bufer=5, store=MemoryStore())
 
 
 def test_a_window_has_one_owner_until_it_is_closed() -> None:

@@ -26,9 +26,6 @@ from windrow.kernels.window_loop import capacity_for
 
 _PRESENT, _NULL = np.zeros(1, np.uint8), np.ones(1, np.uint8)
 _DTYPES = {float: "float64", int: "int64"}
-# The algorithms that lay values out otherwise here than in the interpreter, or, as FlatFIT, by what
-# was queried: floats that are put together in another order may differ in their last bits.
-OTHER_BITS = frozenset({"flatfat", "fiba", "flatfit", "sba"})
 
 
 def has_loop(algorithm: str, aggregation: Aggregation) -> bool:
@@ -162,7 +159,8 @@ class PushLoop:
     ) -> None:
         self.aggregation, self.kind = aggregation, kind
         self._rows, self._size = rows, size
-        self._side: Any = "left" if from_start else "right"  # where the window begins among equals
+        self._open = not from_start
+        self._side: Any = "right" if self._open else "left"  # of the oldest time that is in it
         bounds = "rows" if rows else "range"
         parts = (aggregation.parts or {"": aggregation}).items()
         self._parts = [_Part(*part, algorithm, _DTYPES[kind], bounds) for part in parts]
@@ -307,13 +305,15 @@ class PushLoop:
 
     def _slide_to(self, t: Any) -> None:
         """Drop what is before a window that ends at t: O(log k) for k values."""
-        kept, oldest, side = self._kept, t - self._size, self._side
+        kept, oldest = self._kept, t - self._size
         first, past, times = kept.first, kept.past, kept.times
-        if first < past and _goes(times.item(first), oldest, side):
-            first += 1
-            if first < past and _goes(times.item(first), oldest, side):
-                first += int(np.searchsorted(times[first:past], oldest, side))
-            kept.first = first
+        if first < past:
+            head = times.item(first)
+            if head < oldest or (head == oldest and self._open):
+                first += 1  # most often it is only one
+                if first < past and times.item(first) <= oldest:
+                    first += int(np.searchsorted(times[first:past], oldest, self._side))
+                kept.first = first
         self._lo[0], self._hi[0] = self._end - (past - first), self._end
 
     def _bounds(self, times: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -334,11 +334,6 @@ class PushLoop:
         self._room = sys.maxsize if capacity >= most else self._end - len(self) + capacity
 
 
-def _goes(t: Any, oldest: Any, side: str) -> bool:
-    """Whether a time is before a window that begins at `oldest`."""
-    return bool(t < oldest or (t == oldest and side == "right"))
-
-
 def numbers_in(values: Any) -> Column | None:
     """The numbers of an array or a list, None or masked for nulls; None if they are something else.
 
@@ -355,8 +350,15 @@ def numbers_in(values: Any) -> Column | None:
         except OverflowError:
             return None
         return column(data, nulls, "value")
+    if not _is_array(values):
+        return None
     array = as_array(values)
     return column(array, None, "value") if array.dtype.kind in "fiu" else None
+
+
+def _is_array(values: Any) -> bool:
+    """Whether values are an array or a series of some library."""
+    return hasattr(values, "dtype") or hasattr(values, "null_count")
 
 
 def times_in(at: Any) -> NDArray[Any] | None:
@@ -387,7 +389,7 @@ def times_in(at: Any) -> NDArray[Any] | None:
 
 def values_of(values: Any) -> list[Any]:
     """The values of an array or of anything else as Python's own."""
-    if not hasattr(values, "dtype") and not hasattr(values, "null_count"):
+    if not _is_array(values):
         return list(values)
     array = as_array(values)
     if array.dtype.kind in "mM":  # a nanosecond has no type in Python

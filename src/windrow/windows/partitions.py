@@ -47,9 +47,8 @@ class Partitions(Closing, Mapping[Any, Window]):
         self._windows: dict[Any, Window] = {}  # in a store: those that are open, the last used last
         self._keys: dict[Any, None] = {}
         self._late = 0  # values that came too late, of keys that were dropped
-        if store is None:
-            make(**options)  # what is wrong with the arguments is told now
-        else:
+        make(**(options if store is None else {}))  # what is wrong with them is told now
+        if store is not None:
             found = [name for name in store.windows() if name.startswith(f"{window}/")]
             self._keys = dict.fromkeys(map(self._key_of, found))
 

@@ -82,7 +82,7 @@ def window(
 
     With `store=` the window lies there, its times included, under the name `window=` ("main"). It
     is opened again by it, and goes on where it was: see `close` and `flush`. `options` are those of
-    `aggregator`.
+    `aggregator` with a store.
 
     With ``partition_by=True`` there is a window for each key, ``push(value, key=…)``; with the name
     of a column, or a list of them, the key is what a row has there. See `Partitions`.
@@ -132,6 +132,8 @@ def window(
         )
     if stored:
         options["store"] = store
+    elif options:
+        raise InvalidArgument(f"{next(iter(options))}= goes with store=, and there is none")
     auto = choose(aggregation, out_of_order=late, stored=stored)
     if isinstance(extent, Until):
         if stored and isinstance(extent.until, Adwin):
