@@ -19,6 +19,7 @@ from windrow import (
     Max,
     Mean,
     Min,
+    Product,
     Sum,
     Variance,
     aggregation,
@@ -230,6 +231,12 @@ def test_threads_have_keys_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None
     alone = asked(POLICIES["a sum"])(table)
     monkeypatch.setattr("windrow.windows.arrays.PIECE", 50)
     assert asked(POLICIES["a sum"])(table).equals(alone)
+
+
+def test_products_of_integers_are_exact() -> None:
+    query = sliding(until=lambda total, old: total.p % 10 == 1, p=Product("v"), all=Collect("i"))
+    table = pa.table({"i": [0, 1], "v": [10**17 + 1, 1000]})
+    assert windows_of(query, table) == ([None, [1]], "interpreted")
 
 
 def test_sums_past_64_bits_are_exact() -> None:

@@ -128,12 +128,19 @@ def _parts_of(
             known = len(dtypes) == 2
         if not known or isinstance(aggregation.result, Mapping):
             raise NotCompilable(f"it reads {name}={aggregation!r}, which is not a number")
+        if _differs(aggregation) and "int64" in dtypes:
+            raise NotCompilable(f"it reads {name}={aggregation!r}, which compiled code rounds")
         if name.startswith("_") or iskeyword(name):
             raise NotCompilable(f"it reads {name}, which is no name for compiled code")
         parts.append(PolicyPart(name, aggregation, dtypes, state))
     if not parts:
         raise NotCompilable("it reads none of the results by its name")
     return tuple(parts)
+
+
+def _differs(aggregation: Aggregation) -> bool:
+    """Whether the interpreter combines in a way of its own, as a product of integers stays one."""
+    return aggregation.functions is None and type(aggregation).combine is not Aggregation.combine
 
 
 def _names_read(policy: Any) -> set[str]:
