@@ -177,7 +177,7 @@ def _marked(words: Words) -> Words:
     for i, (word, depth) in enumerate(zip(words, _depths(words), strict=True)):
         call = words[i + 1 : i + 2] and words[i + 1].token_type == TokenType.L_PAREN
         name = word.text.upper()
-        plain = word.token_type == TokenType.VAR
+        plain = word.token_type == TokenType.VAR and name != "GROUP"  # of WITHIN GROUP (…)
         listed = i < start and not depth and (plain or name in FUNCTIONS)
         chosen = i > stop and name in FUNCTIONS and name != "CONCAT"  # SQL's own joins two strings
         if call and (listed or chosen):
