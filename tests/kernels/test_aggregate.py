@@ -48,7 +48,7 @@ from windrow.aggregations.momentsketch import Moments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.named import positions_of_ends
-from windrow.kernels.results import ResultArray, are_lists, lists_of
+from windrow.kernels.results import ResultArray, are_lists
 from windrow.kernels.routes import NotCompiledWarning
 from windrow.windows import arrays, positions
 from windrow.windows.bounds import segment_bounds
@@ -85,7 +85,7 @@ NUMBERS = [
 def plain(values: Any) -> list[Any]:
     """Python's own values; times as NumPy's, which Python's cannot all hold."""
     if are_lists(values):
-        return lists_of(values)
+        return [row[:n] for n, row in zip(values["length"], values["items"].tolist(), strict=True)]
     return list(values) if values.dtype.kind in "mM" else values.tolist()
 
 

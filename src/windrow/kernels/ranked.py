@@ -10,7 +10,7 @@ import numpy as np
 from windrow.aggregations.quantiles import CONTINUOUS
 from windrow.kernels.columns import NO_NULLS
 from windrow.kernels.named import Kernel, Question
-from windrow.kernels.results import ResultArray, finished, lists, tabled
+from windrow.kernels.results import ResultArray, finished, lists
 from windrow.kernels.special import ranked
 from windrow.windows.arrays import in_threads
 from windrow.windows.positions import Piece
@@ -60,7 +60,8 @@ def _quantiles(question: Question) -> ResultArray:
         return finished(aggregation, question.column, tuple(parts), valid)
     if not continuous:
         parts = [question.column.restore(part) for part in parts]
-    return ResultArray(tabled(parts), None if valid.all() else valid == 0)
+    lengths = valid * np.int64(len(parts))
+    return ResultArray(lists(np.stack(parts, axis=1), lengths), None if valid.all() else valid == 0)
 
 
 def _extremes(question: Question, flip: int) -> ResultArray:
@@ -129,8 +130,8 @@ def _histograms(question: Question) -> ResultArray:
 
 
 _BITS = "1 and 1 inverse a row"
-_RANKS = "2 ranks for each row of 4 windows"
-_HOW = "rows are sorted once for 3 windows, and a window is a set of their ranks, a bit each"
+_RANKS = "2 ranks for each row of 8 windows"
+_HOW = "rows are sorted once for 7 windows, and a window is a set of their ranks, a bit each"
 
 quantiles = Kernel(_quantiles, _HOW, _BITS, _RANKS)
 largest = Kernel(lambda question: _extremes(question, -1), _HOW, _BITS, _RANKS)
@@ -138,8 +139,8 @@ smallest = Kernel(lambda question: _extremes(question, 0), _HOW, _BITS, _RANKS)
 places = Kernel(_places, _HOW, "2 counts of log₂ w steps a row", _RANKS)
 modes = Kernel(
     _modes,
-    "rows are sorted once for 3 windows; a tree of counters tells the largest",
+    "rows are sorted once for 7 windows; a tree of counters tells the largest",
     "log₂ w or fewer a row",
-    "2 counters for each distinct value of 4 windows",
+    "2 counters for each distinct value of 8 windows",
 )
 histograms = Kernel(_histograms, "a counter for each bin", _BITS, "the counters")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,19 +53,15 @@ def finished(
         return ResultArray(_named(result, parts), missing)
     if len(parts) == 1:
         return ResultArray(parts[0], missing)
-    return ResultArray(tabled(parts), missing)
-
-
-def tabled(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Results of several numbers each, by the names f0, f1, …"""
-    return _table({f"f{i}": part for i, part in enumerate(parts)})
+    return ResultArray(_table({f"f{i}": part for i, part in enumerate(parts)}), missing)
 
 
 def lists(items: NDArray[Any], lengths: NDArray[np.int64]) -> NDArray[Any]:
     """Results that are lists: the first so many items of each row.
 
-    >>> lists_of(lists(np.array([[3, 1], [2, 0]]), np.array([2, 1])))
-    [[3, 1], [2]]
+    >>> merged(ResultArray(lists(np.array([[3.0, 1.0], [2.0, 0.0]]), np.array([2, 1]))))
+    array([[ 3.,  1.],
+           [ 2., nan]])
     """
     made = np.empty(lengths.size, [("length", np.int64), ("items", items.dtype, items.shape[1:])])
     made["length"], made["items"] = lengths, items
@@ -75,13 +71,6 @@ def lists(items: NDArray[Any], lengths: NDArray[np.int64]) -> NDArray[Any]:
 def are_lists(values: NDArray[Any]) -> bool:
     """Whether results are lists, as `lists` makes them."""
     return values.dtype.names == ("length", "items")
-
-
-def lists_of(values: NDArray[Any]) -> list[list[Any]]:
-    """The lists that results are, as Python's own."""
-    rows = values["items"]
-    made = map(list, rows) if rows.dtype.kind in "mM" else rows.tolist()
-    return [row[:length] for row, length in zip(made, values["length"].tolist(), strict=True)]
 
 
 def _restored(
@@ -162,20 +151,22 @@ def with_arguments(
 
 
 def merged(answers: ResultArray) -> Any:
-    """One array, with null as its type has it: NaN, NaT, None, or a mask.
+    """One array, with null as its type has it: NaN, NaT, None, or a mask; lists are its rows.
 
     >>> merged(ResultArray(np.array([1.0, 2.0]), np.array([False, True])))
     array([ 1., nan])
     """
     values, missing = answers.values, answers.missing
     if are_lists(values):
-        found = lists_of(values)
-        values = np.empty(len(found), object)
-        values[:] = found
+        lengths, values = values["length"], np.ascontiguousarray(values["items"])
+        missing = np.arange(values.shape[1]) >= lengths[:, None]
+        if not missing.any():
+            return values
     if missing is None:
         return values
     null = {"f": np.nan, "O": None, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
     if values.dtype.kind not in null:
         return np.ma.MaskedArray(values, missing)
-    values[np.flatnonzero(missing)] = null[values.dtype.kind]  # mostly few: faster than by the mask
+    # mostly few: faster than by the mask
+    values.reshape(-1)[np.flatnonzero(missing)] = null[values.dtype.kind]
     return values

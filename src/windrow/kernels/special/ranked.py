@@ -1,6 +1,6 @@
 """What stands where in the order of a window's values: quantiles, the largest, ranks and modes.
 
-A stretch of rows, four windows long, is sorted once, and each row is then known by its rank there.
+A stretch of rows, eight windows long, is sorted once, and each row is then known by its rank there.
 A window is the set of its rows' ranks, a bit each, so a value comes and goes by one bit:
 
     ranks       0                       64                      128
@@ -30,9 +30,9 @@ from windrow.kernels.special.minmax import Order, rank_of, value_of
 
 # A stretch has so many rows at least, and so many windows' lengths.
 SHORTEST = 1024
-LENGTHS = 4
+LENGTHS = 8
 # A stretch ends before a window of fewer rows than one in so many: bits would lie far apart.
-_SPARSE = 16
+_SPARSE = 32
 # Values of longer stretches are sorted by 11 bits at a time, others by 8; in so many passes at
 # first, which mostly tell all values apart.
 _LONG = 8192
