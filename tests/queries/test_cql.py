@@ -250,6 +250,7 @@ def test_conditions() -> None:
         ),
         ("APPROX_PERCENTILE(load, ARRAY(0.5, 1))", MomentSketch("load", quantiles=(0.5, 1))),
         ("QUANTILE_CONT(load, (0.5, 0.9))", Quantile("load", q=(0.5, 0.9))),
+        ("QUANTILE_CONT(load, [0.5, 0.9])", Quantile("load", q=(0.5, 0.9))),
         ("APPROX_QUANTILE(load, (0.5, 0.9))", MomentSketch("load", quantiles=(0.5, 0.9))),
         ("MEDIAN(load)", Median("load")),
         ("APPROX_MEDIAN(load)", MomentSketch("load", quantiles=0.5)),

@@ -130,7 +130,7 @@ def _histograms(question: Question) -> ResultArray:
 
 
 _BITS = "1 and 1 inverse a row"
-_RANKS = "2 ranks for each row of 8 windows"
+_RANKS = "a rank and a value for each row of 8 windows"
 _HOW = "rows are sorted once for 7 windows, and a window is a set of their ranks, a bit each"
 
 quantiles = Kernel(_quantiles, _HOW, _BITS, _RANKS)

@@ -152,6 +152,8 @@ def _without_bracket(words: Words, text: str) -> tuple[Words, Words | None]:
     for i, word in enumerate(words):
         if word.token_type != TokenType.L_BRACKET or (found and i < found[1]):
             continue
+        if i < start and words[i - 1].token_type == TokenType.COMMA:
+            continue  # a list of constants
         if not start + 1 < i < stop:
             hint = "the window goes after the name of the stream: FROM calls [RANGE 1 HOUR]"
             raise wrong(text, word, "a bracket is not expected here", hint)
