@@ -30,12 +30,17 @@ from windrow import (
     Collect,
     Count,
     EWMByTime,
+    Histogram,
     Increase,
     Max,
     Mean,
+    Median,
+    Mode,
     Query,
+    Rank,
     Rate,
     Sum,
+    TopK,
     shared,
     sliding,
     sql,
@@ -148,6 +153,11 @@ ASKED: dict[str, Callable[[], Query]] = {
         partition_by="key", order_by="ts", range="1 minute", slide="7 seconds",
         lateness="30 seconds", a=Max("x"), c=Collect("id"),
     ),
+    "order": lambda: sliding(
+        partition_by="key", order_by="ts", range="1 minute", slide="7 seconds",
+        lateness="30 seconds", j=Median("y"), k=TopK("x", k=2), l=Mode("x"), r=Rank("x"),
+        m=Histogram("x", edges=(-50, 0, 20)),
+    ),
     "every day": lambda: sliding(
         EVERYDAY, partition_by="key", order_by="ts", rows=7, lateness="30 seconds"
     ),
@@ -161,7 +171,8 @@ ASKED: dict[str, Callable[[], Query]] = {
 @pytest.mark.parametrize(
     "kind",
     ["rows", "hopping",
-     *map(slow, ("range", "no key", "policy", "adwin", "every day", "every day, hopping"))],
+     *map(slow, ("range", "no key", "policy", "adwin", "order", "every day",
+                 "every day, hopping"))],
 )  # fmt: skip
 def test_a_stream_answers_as_the_table_with_a_restart(source: Source, kind: str) -> None:
     rows = disordered(readings(300, 5, seed=3, spread=400), 30_000_000, seed=3)

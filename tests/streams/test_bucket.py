@@ -20,17 +20,23 @@ from windrow import (
     BitAnd,
     BitOr,
     BitXor,
+    BottomK,
     Collect,
     Count,
     Delta,
     EWMByTime,
+    Histogram,
     Increase,
     Max,
     Mean,
+    Mode,
+    Quantile,
     Query,
+    Rank,
     Rate,
     StdDev,
     Sum,
+    TopK,
     sliding,
 )  # fmt: skip
 from windrow.errors import InvalidArgument
@@ -42,6 +48,8 @@ EVERYDAY = {
     "a": windrow.Any("up"), "b": All("up"), "c": BitAnd("x"), "d": BitOr("x"), "e": Count(),
     "f": BitXor("x"), "g": Delta("x"), "h": Increase("x"), "i": Rate("x", "ts"),
     "j": EWM("y", halflife=3), "k": EWMByTime("y", "ts", halflife=20),
+    "l": Quantile("y", q=(0.2, 0.5)), "m": TopK("x", k=2), "n": Mode("x"), "o": Rank("x"),
+    "p": Histogram("x", edges=(-50, 0, 20)), "q": BottomK("key", k=2),
 }  # fmt: skip
 KINDS: dict[str, dict[str, Any]] = {
     "rows": {"rows": 3},

@@ -218,12 +218,10 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
     if aggregation.functions is not None:
         return "numbers" if _compiles(aggregation, kinds) else "objects"
     listing, first, takes = aggregation.listing, kinds[0], aggregation.takes
-    if listing is not None and not listing.distinct:
-        return "list"
+    if listing is not None and not aggregation.kernel:
+        return "objects" if listing.distinct else "list"
     if takes == "summable" and first.endswith("decimal"):
         return "decimals"
-    if listing is not None and not aggregation.kernel:
-        return "objects"
     if takes == "hashable" and listing is None and first not in _NUMBERS:
         return "objects"  # a hash is that of the value itself
     if all(kind in _AS_NUMBERS for kind in kinds[: aggregation.inputs]):
