@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import pickle
 import threading
 import time
 from collections import Counter
@@ -239,13 +240,13 @@ def test_a_forked_process_and_a_copy_go_on() -> None:
     first, rest = values[: 1 << 17], values[1 << 17 :]
     state = RollingState()
     rolling(first, state=state, **options)
-    copied = copy.deepcopy(state)
+    copies = [copy.deepcopy(state), pickle.loads(pickle.dumps(state))]
 
     def work() -> Iterable[str]:
         return map(str, rolling(rest, state=state, **options).tolist())
 
     in_child = in_a_child(lambda: [str(hash(tuple(work())))])
     assert in_child == [str(hash(tuple(work())))]
-    for each in (copied,):
+    for each in copies:
         got = rolling(rest, state=each, **options)
         np.testing.assert_array_equal(got, expected[1 << 17 :])
