@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from windrow import Collect, Count, Max, Mean, Sum, aggregator, window
 from windrow.errors import InvalidArgument, InvalidValue
-from windrow.stores import LmdbStore, MemoryStore, RocksStore, Store, WindowInUse
+from windrow.stores import CorruptValue, LmdbStore, MemoryStore, RocksStore, Store, WindowInUse
 from windrow.windows.base import written
 
 
@@ -190,3 +190,12 @@ def test_a_window_has_one_owner_until_it_is_closed() -> None:
     with window(Max(), rows=3, store=store) as w:
         assert (w.push(4), len(w)) == (5, 2)
     window(Max(), rows=3).close()  # nothing to close
+
+
+@pytest.mark.parametrize("beside", [7, ("rows=3", 1), ("rows=3", 1, 2, 3, 4)], ids=str)
+def test_what_lies_beside_a_window_may_be_damaged(beside: Any) -> None:
+    store = MemoryStore()
+    with aggregator(Max(), store=store) as swag:
+        swag.beside = beside  # type: ignore[attr-defined]
+    with pytest.raises(CorruptValue, match="its record is not one of windrow's"):
+        window(Max(), rows=3, store=store)
