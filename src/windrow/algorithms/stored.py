@@ -264,7 +264,8 @@ class Stored(LevelledTree, Closing):
             self._families, self._head, self._end = families, head, end
             self._levels = [self._loaded(number, saved) for number, saved in enumerate(levels)]
             stored = {number: level.end - 1 for number, level in enumerate(self._levels)}
-            times, self.beside = [*more, *[None] * (2 - len(more))]  # older ones have less
+            more += [None] * (2 - len(more))  # older ones have less
+            times, self.beside = more
             if times is not None:
                 self._times = self._loaded(TIMES, times)
                 stored[TIMES] = self._times.end - 1
