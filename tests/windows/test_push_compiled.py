@@ -207,6 +207,12 @@ def test_a_late_value_is_refused_and_changes_nothing() -> None:
     with pytest.raises(windrow.errors.InvalidValue, match="at=3 is before the newest time, 5"):
         w.push_many([7.0, 9.0], at=[5, 3])
     assert (w.query(), len(w)) == (7.0, 3), "those before it were pushed"
+    times = window(Max(), range="1 h")
+    times.push_many([1.0], at=np.array(["2026-01-01T12:00"], "M8[m]"))
+    with pytest.raises(
+        windrow.errors.InvalidValue, match=r"newest time, datetime.*\(2026, 1, 1, 12"
+    ):
+        times.push(9.0, at=datetime(2026, 1, 1))
     with pytest.raises(windrow.errors.InvalidArgument, match="push_many: at has 1 times for 2"):
         w.push_many([7.0, 9.0], at=[5])
     with pytest.raises(windrow.errors.InvalidArgument, match="range= needs each value's time"):
