@@ -341,3 +341,15 @@ def test_times_of_another_type_bring_the_interpreter_back(first: str) -> None:
     for at in (11, 12.5, 12.75, 13, 2**70):
         assert w.push(1.0, at=at) == twin.push(1.0, at=at)
     assert runs(w) == "in the interpreter"
+
+
+def test_what_cannot_be_compiled_stays_in_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise windrow.errors.Unsupported("Max() does not compile")
+
+    monkeypatch.setattr(numbers, "PUSHES", 3)
+    monkeypatch.setattr(compiled, "push_loop_of", refuse)
+    w = window(Max(), rows=2)
+    assert [w.push(v) for v in (5.0, 4.0, 3.0, 2.0, 1.0)] == [5, 5, 4, 3, 2]
+    assert w.push_many([7.0]).tolist() == [7]
+    assert runs(w) == "in the interpreter"

@@ -14,6 +14,7 @@ from typing import Any
 
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms.base import Aggregator
+from windrow.errors import Unsupported
 
 # So many pushes take the interpreter 0.1 s; to load a loop takes 0.2 s, to compile it first 2 s.
 PUSHES = 10_000
@@ -161,7 +162,10 @@ class Numbers:
         found = same and module.has_loop(self._algorithm, self._aggregation)
         if self.kind is None or not found:
             return False
-        loop = module.PushLoop(self._aggregation, self._algorithm, self.kind, *self._window)
+        try:
+            loop = module.PushLoop(self._aggregation, self._algorithm, self.kind, *self._window)
+        except Unsupported:  # by Numba; the interpreter goes on
+            return False
         if self.values:
             loop.push_many(module.numbers_in(self.values), module.times_in(self.times))
         self.loop, self.values, self.times = loop, [], []
