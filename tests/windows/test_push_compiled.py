@@ -207,6 +207,12 @@ def test_a_late_value_is_refused_and_changes_nothing() -> None:
     with pytest.raises(windrow.errors.InvalidValue, match="at=3 is before the newest time, 5"):
         w.push_many([7.0, 9.0], at=[5, 3])
     assert (w.query(), len(w)) == (7.0, 3), "those before it were pushed"
+    times = window(Max(), range="1 h")
+    times.push_many([1.0], at=np.array(["2026-01-01T12:00"], "M8[m]"))
+    with pytest.raises(
+        windrow.errors.InvalidValue, match=r"newest time, datetime.*\(2026, 1, 1, 12"
+    ):
+        times.push(9.0, at=datetime(2026, 1, 1))
     with pytest.raises(windrow.errors.InvalidArgument, match="push_many: at has 1 times for 2"):
         w.push_many([7.0, 9.0], at=[5])
     with pytest.raises(windrow.errors.InvalidArgument, match="range= needs each value's time"):
@@ -334,4 +340,16 @@ def test_times_of_another_type_bring_the_interpreter_back(first: str) -> None:
     twin.push(1.0, at=10)
     for at in (11, 12.5, 12.75, 13, 2**70):
         assert w.push(1.0, at=at) == twin.push(1.0, at=at)
+    assert runs(w) == "in the interpreter"
+
+
+def test_what_cannot_be_compiled_stays_in_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise windrow.errors.Unsupported("Max() does not compile")
+
+    monkeypatch.setattr(numbers, "PUSHES", 3)
+    monkeypatch.setattr(compiled, "push_loop_of", refuse)
+    w = window(Max(), rows=2)
+    assert [w.push(v) for v in (5.0, 4.0, 3.0, 2.0, 1.0)] == [5, 5, 4, 3, 2]
+    assert w.push_many([7.0]).tolist() == [7]
     assert runs(w) == "in the interpreter"

@@ -87,10 +87,7 @@ def loop_of(
     `bounds` is "rows" or "range"; with `nulls`, some values or windows may be empty.
     """
     counted = nulls and not isinstance(monoid, RowAlgebra)
-    try:
-        return kernel(algorithm, monoid, tuple(columns), bounds, counted, aggregation.commutative)
-    except NumbaError as error:
-        raise Unsupported(f"{aggregation!r} does not compile: {first_line(error)}") from error
+    return _kernel_for(aggregation, algorithm, monoid, tuple(columns), bounds, counted)
 
 
 def push_loop_of(
@@ -103,7 +100,24 @@ def push_loop_of(
     """
     nulls = not aggregation.counts_nulls
     least = max(1, aggregation.least)
-    return kernel(algorithm, monoid, (column,), bounds, nulls, aggregation.commutative, least)
+    return _kernel_for(aggregation, algorithm, monoid, (column,), bounds, nulls, least)
+
+
+def _kernel_for(
+    aggregation: Aggregation,
+    algorithm: str,
+    monoid: Compiled,
+    columns: tuple[str, ...],
+    bounds: str,
+    nulls: bool,
+    least: int = 0,
+) -> Kernel:
+    """The loop, or an error that says that the aggregation does not compile."""
+    try:
+        commutative = aggregation.commutative
+        return kernel(algorithm, monoid, columns, bounds, nulls, commutative, least)
+    except NumbaError as error:
+        raise Unsupported(f"{aggregation!r} does not compile: {first_line(error)}") from error
 
 
 # The one place that keeps compiled loops. What it lets go of is freed, and loaded when asked for.

@@ -14,6 +14,7 @@ from typing import Any
 
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms.base import Aggregator
+from windrow.errors import Unsupported
 
 # So many pushes take the interpreter 0.1 s; to load a loop takes 0.2 s, to compile it first 2 s.
 PUSHES = 10_000
@@ -74,6 +75,8 @@ class Numbers:
         self.values: list[Any] = []  # all that came, until there is a loop
         self.times: list[Any] = []
         self.loop: Any = None
+        self.in_step = self._is_in_step()
+        self._due = min(FEW, PUSHES)
 
     def take(self, value: Any) -> bool:
         """Return whether a value is such a number, or null."""
@@ -113,11 +116,12 @@ class Numbers:
 
     def note(self, value: Any, t: Any) -> None:
         """Note a number that came, and its time."""
-        if value is not None:
+        if self.kind is None and value is not None:
             self.kind = type(value)
+            self.in_step = self._is_in_step()
         self.values.append(value)
-        self.note_time(t)
         if t is not None:
+            self.time_kind = type(t)
             self.times.append(t)
 
     def note_time(self, t: Any) -> None:
@@ -129,7 +133,10 @@ class Numbers:
     def pays(self) -> bool:
         """Return whether so many numbers have come that it is time for the loop."""
         count = len(self.values)
-        return count >= PUSHES or (count == FEW and self._loop in _ready)
+        if count < self._due:
+            return False
+        self._due = PUSHES
+        return count >= PUSHES or self._loop in _ready
 
     @property
     def _loop(self) -> Any:
@@ -142,8 +149,7 @@ class Numbers:
         whole = self.kind is int and self._aggregation.exact_on_integers
         return self._aggregation.exact or whole
 
-    @property
-    def in_step(self) -> bool:
+    def _is_in_step(self) -> bool:
         """Return whether the interpreter puts them together as the loop does, evicting first."""
         return not self.exact and self._algorithm not in OTHER_BITS
 
@@ -158,7 +164,10 @@ class Numbers:
         found = same and module.has_loop(self._algorithm, self._aggregation)
         if self.kind is None or not found:
             return False
-        loop = module.PushLoop(self._aggregation, self._algorithm, self.kind, *self._window)
+        try:
+            loop = module.PushLoop(self._aggregation, self._algorithm, self.kind, *self._window)
+        except Unsupported:  # by Numba; the interpreter goes on
+            return False
         if self.values:
             loop.push_many(module.numbers_in(self.values), module.times_in(self.times))
         self.loop, self.values, self.times = loop, [], []

@@ -100,6 +100,10 @@ def window(
     7 0
     7 1
     """
+    if options and store is None:
+        raise InvalidArgument(
+            f"window: {next(iter(options))}= is not known, or goes with store=, and there is none"
+        )
     if partition_by is not None:
         arguments = {"rows": rows, "range": range, "delta": delta, "until": until, "on": on}
         arguments |= {"closed": closed, "slide": slide, "lateness": lateness}
@@ -132,8 +136,6 @@ def window(
         )
     if stored:
         options["store"] = store
-    elif options:
-        raise InvalidArgument(f"{next(iter(options))}= goes with store=, and there is none")
     auto = choose(aggregation, out_of_order=late, stored=stored)
     if isinstance(extent, Until):
         if stored and isinstance(extent.until, Adwin):

@@ -129,7 +129,10 @@ class Window(Closing):
         given = self.extent.arguments()
         digests = [digest_of(each) for each in given.values() if callable(each)]
         identity = " ".join([", ".join(base.written(given)), *digests])
-        found, *beside = self._stored.beside or (None,)
+        try:
+            found, *beside = self._stored.beside or (None,)
+        except TypeError as error:
+            raise self._stored.foreign_record() from error
         if found != identity and (found is not None or self._stored.used):
             what = found or "the values of an aggregator"
             raise InvalidArgument(
@@ -137,8 +140,11 @@ class Window(Closing):
                 f"cannot be opened as {identity}"
             )
         self._stored.beside = identity, *beside
-        if beside:
-            self._resume(*beside)
+        try:
+            if beside:
+                self._resume(*beside)
+        except (TypeError, ValueError) as error:
+            raise self._stored.foreign_record() from error
 
     def _resume(self, *beside: Any) -> None:
         """Take back what `_note_beside` was given."""

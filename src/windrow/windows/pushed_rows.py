@@ -13,7 +13,7 @@ from windrow.algorithms.base import Aggregator
 from windrow.errors import InvalidArgument, InvalidValue, WindrowError
 from windrow.stores.encoding import check_storable
 from windrow.windows import base
-from windrow.windows.instants import NO_TIMES, NUMBERS, distance, instant
+from windrow.windows.instants import NO_TIMES, NUMBERS, distance, instant, time_of
 from windrow.windows.numbers import LARGEST, PUSHES, Numbers, is_numeric, loops
 from windrow.windows.pushed import Window, emptied
 from windrow.windows.rows import Rows
@@ -134,8 +134,8 @@ class LastRows(Window):
         return result
 
     def _resume(self, kind: Any, newest: Any, waiting: Any, pushed: int = 0) -> None:
-        self._kind, self._newest = kind, newest
-        self._newest_at, self._pushed = newest, pushed
+        self._kind, self._newest, self._newest_at = kind, newest, time_of(kind, newest)
+        self._pushed = pushed
 
     def _leaving(self, newest: Any) -> int:
         """Return how many of the oldest values leave for one that comes at `newest`."""
@@ -203,7 +203,8 @@ class LastRows(Window):
         if column.data.size:
             self._kind = kind
             if times is not None:
-                self._newest = self._newest_at = times[-1].item()
+                self._newest = times[-1].item()
+                self._newest_at = time_of(kind, self._newest)
                 self._numbers.note_time(self._newest)
         return results
 
