@@ -230,7 +230,9 @@ def test_threads_have_keys_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None
     table = table_of([(int(k), int(v)) for k, v in random.integers(0, 9, (900, 2))])
     alone = asked(POLICIES["a sum"])(table)
     monkeypatch.setattr("windrow.windows.arrays.PIECE", 50)
-    assert asked(POLICIES["a sum"])(table).equals(alone)
+    with traced() as ran:
+        assert asked(POLICIES["a sum"])(table).equals(alone)
+    assert ran[0][1] == "compiled"
 
 
 def test_products_of_integers_are_exact() -> None:

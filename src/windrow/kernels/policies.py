@@ -128,7 +128,7 @@ def _parts_of(
             known = len(dtypes) == 2
         if not known or isinstance(aggregation.result, Mapping):
             raise NotCompilable(f"it reads {name}={aggregation!r}, which is not a number")
-        if _differs(aggregation) and "int64" in dtypes:
+        if dtypes[:1] == ("int64",) and _rounds(aggregation, state):
             raise NotCompilable(f"it reads {name}={aggregation!r}, which compiled code rounds")
         if name.startswith("_") or iskeyword(name):
             raise NotCompilable(f"it reads {name}, which is no name for compiled code")
@@ -138,9 +138,10 @@ def _parts_of(
     return tuple(parts)
 
 
-def _differs(aggregation: Aggregation) -> bool:
-    """Whether the interpreter combines in a way of its own, as a product of integers stays one."""
-    return aggregation.functions is None and type(aggregation).combine is not Aggregation.combine
+def _rounds(aggregation: Aggregation, state: Monoid) -> bool:
+    """Whether integers, exact in the interpreter, are floats in compiled code: as in a product."""
+    known = aggregation.functions is None and aggregation.exact_on_integers
+    return known and not aggregation.exact and "float64" in state.fields
 
 
 def _names_read(policy: Any) -> set[str]:
