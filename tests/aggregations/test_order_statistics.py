@@ -188,6 +188,17 @@ def test_windows_are_those_of_pandas(w: int) -> None:
         assert np.array_equal(rolling(values, Rank(method=method), rows=w), of.rank(method))
 
 
+def test_nan_is_null_where_it_is_said_to_be() -> None:
+    values = np.where(
+        np.random.default_rng(8).random(3000) < 0.3, NAN, values_of("floats", 3000, 8)
+    )
+    of = pd.Series(values).rolling(3, min_periods=1)
+    got = rolling(values, Median(), rows=3, nan="null")
+    assert np.allclose(got, of.median(), equal_nan=True) and np.isnan(got).any()
+    made = sliding(rows=3, low=Quantile("v", q=0.3))(pd.DataFrame({"v": values}))
+    assert np.allclose(made["low"], of.quantile(0.3), equal_nan=True)
+
+
 def test_windows_by_time_jump_grow_and_shrink() -> None:
     """Bursts and gaps: stretches end where windows become short, and begin anew."""
     random = np.random.default_rng(4)

@@ -29,7 +29,6 @@ class Mode(OrderedValues):
     result = "value"
     listing = Listing(ordered=True)
     kernel = "windrow.kernels.ranked:modes"
-    spark_fields = {"ordered": "collect_list({0})"}
 
     def lower(self, state: Any) -> Any:
         runs = (list(run) for _, run in itertools.groupby(state, key=_one_nan))

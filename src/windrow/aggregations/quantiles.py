@@ -106,7 +106,6 @@ class Quantile(OrderedValues):
     }
     listing = Listing(ordered=True)
     kernel = "windrow.kernels.ranked:quantiles"
-    spark_fields = {"ordered": "collect_list({0})"}
 
     def __init__(
         self, *columns: str, q: float | Sequence[float], interpolation: str = "linear"

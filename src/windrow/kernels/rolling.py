@@ -107,7 +107,8 @@ def rolling(
 
     Arrays may be NumPy's, or a Series or an array of pandas, Polars or Arrow, whose nulls are
     nulls. `nulls` marks further ones, ``nan="null"`` every NaN. A window of nulls only has NaN or
-    NaT for a result, or is masked where the type has neither.
+    NaT for a result, or is masked where the type has neither. Lists are the rows of the result,
+    filled up in the same way.
 
     With `lateness` the values are in the order of their arrival, and their times may go back. Each
     result is that of the window as it then was, which ends at the newest time so far: what
