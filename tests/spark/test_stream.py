@@ -111,6 +111,10 @@ ASKED: dict[str, Callable[[], Query]] = {
         partition_by="key", order_by="ts", range="20 seconds", lateness="30 seconds",
         where="x > -40", a=Max("x + 1"), c=Collect("id"),
     ),
+    "frame": lambda: sliding(
+        partition_by="key", order_by="ts", range=("-20 seconds", "10 seconds"),
+        lateness="30 seconds", min_rows=2, a=Max("x").where("y > 0"), c=Collect("id"),
+    ),
     "no key": lambda: sliding(order_by="ts", range="5 seconds", lateness="30 seconds", a=Sum("x")),
     "policy": lambda: sliding(
         partition_by="key", order_by="ts", until=lambda total, old: total.n - old.n >= 3,
@@ -123,7 +127,9 @@ ASKED: dict[str, Callable[[], Query]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["rows", "hopping", *map(slow, ("range", "no key", "policy"))])
+@pytest.mark.parametrize(
+    "kind", ["rows", "frame", "hopping", *map(slow, ("range", "no key", "policy"))]
+)
 def test_a_stream_answers_as_the_table_with_a_restart(source: Source, kind: str) -> None:
     rows = disordered(readings(300, 5, seed=3, spread=400), 30_000_000, seed=3)
     query = ASKED[kind]()

@@ -94,13 +94,19 @@ def with_least(
     """Results with null where a window has fewer values than the aggregation needs."""
     if aggregation.least < 2:
         return made
-    if nulls is None:
-        few = windows.shorter_than(aggregation.least)
-    else:
-        rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
-        counted = counts.run(Question(Count("rows"), rows, windows, threads)).values
-        few = counted < aggregation.least
+    few = few_values(windows, nulls, aggregation.least, threads)
     return ResultArray(made.values, few if few.any() else None)
+
+
+def few_values(
+    windows: Windows, nulls: NDArray[np.uint8] | None, least: int, threads: int = 1
+) -> NDArray[np.bool_]:
+    """Which windows have fewer values than `least` that are not null."""
+    if nulls is None:
+        return windows.shorter_than(least)
+    rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
+    counted = counts.run(Question(Count("rows"), rows, windows, threads)).values
+    return np.asarray(counted < least)
 
 
 # -- what goes in --------------------------------------------------------------------------------
@@ -141,7 +147,7 @@ class Inputs:
 
     def nulls(self, i: int = 0) -> NDArray[np.uint8] | None:
         """Which rows have a null in the i-th column; None if none has."""
-        return _null_marks(self.arrays[i], self.masks[i]) if self.arrays else None
+        return null_marks(self.arrays[i], self.masks[i]) if self.arrays else None
 
     def anything(self) -> Column:
         """The first column, whatever it holds, for a kernel that looks at no value."""
@@ -164,7 +170,7 @@ def _fine_times(array: NDArray[Any]) -> NDArray[Any]:
     return made
 
 
-def _null_marks(array: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.uint8] | None:
+def null_marks(array: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.uint8] | None:
     """Which values are null, by themselves or as given; None if none is."""
     own = None
     if array.dtype.kind in "mM":

@@ -132,6 +132,13 @@ def with_arguments(
     return ResultArray(_named(result, parts), answers.missing)
 
 
+def null_where(results: ResultArray, null: NDArray[np.bool_]) -> ResultArray:
+    """Results that are null in some places more."""
+    if not null.any():
+        return results
+    return ResultArray(results.values, null if results.missing is None else results.missing | null)
+
+
 def merged(answers: ResultArray) -> Any:
     """One array, with null as its type has it: NaN, NaT, None, or a mask.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation, check_aggregation
+from windrow.aggregations.count import Count
 from windrow.aggregations.ordering import plain
 from windrow.algorithms import ALGORITHMS
 from windrow.errors import (
@@ -18,17 +20,19 @@ from windrow.errors import (
     did_you_mean,
     whole_number,
 )
+from windrow.kernels.aggregate import null_marks
 from windrow.kernels.arrival import Arrival
-from windrow.kernels.columns import as_array, column
-from windrow.kernels.results import merged
+from windrow.kernels.columns import Column, as_array, column
+from windrow.kernels.results import merged, null_where
 from windrow.kernels.routes import warn_user
 from windrow.kernels.stream_loop import Batch, Interpreted, Loop, roller
 from windrow.kernels.tail import Tail
 from windrow.windows.arrays import ordinary
+from windrow.windows.base import written
 from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
 from windrow.windows.positions import SortedRows
-from windrow.windows.sizes import Axis, is_number, measure
+from windrow.windows.sizes import UNBOUNDED, Axis, is_number, measure
 from windrow.windows.span import CLOSED
 
 Roller = Tail | Loop | Interpreted
@@ -77,10 +81,11 @@ def rolling(
     values: Any,
     aggregation: Aggregation | Mapping[str, Aggregation],
     *,
-    rows: int | None = None,
+    rows: int | str | tuple[Any, Any] | None = None,
     range: Any = None,
     at: Any = None,
     closed: str = "both",
+    min_rows: int | None = None,
     lateness: Any = None,
     algorithm: str = "auto",
     threads: int = 1,
@@ -92,12 +97,16 @@ def rolling(
 
     The window is the last `rows` values, the current one included, or those whose time in `at`
     lies within `range` before the current one's (`closed` as in pandas, both ends by default).
+    Both may have two ends relative to the current value, `rows=(-3, 3)` or ``range=(0, "1 hour")``,
+    and "unbounded" for one of them; the first or the last value is then the end.
     `values` is an array, or a pair of them for an aggregation of pairs (ArgMax with one array
     answers positions). A dict of aggregations gives a dict of arrays.
 
     Arrays may be NumPy's, or a Series or an array of pandas, Polars or Arrow, whose nulls are
     nulls. `nulls` marks further ones, ``nan="null"`` every NaN. A window of nulls only has NaN or
     NaT for a result, or is masked where the type has neither.
+
+    `min_rows=k` gives null until a window has k values that are not null, as pandas' `min_periods`.
 
     With `lateness` the values are in the order of their arrival, and their times may go back. Each
     result is that of the window as it then was, which ends at the newest time so far: what
@@ -119,7 +128,9 @@ def rolling(
     """
     arrays = list(values) if isinstance(values, tuple) else [values]
     asked = nulls is not None
-    stream = _Stream(aggregation, rows, range, closed, algorithm, threads, asked, nan, lateness)
+    stream = _Stream(
+        aggregation, rows, range, closed, algorithm, threads, asked, nan, lateness, min_rows
+    )
     if state is not None:
         stream = _continued(state, stream)
     try:
@@ -164,6 +175,7 @@ class _Stream:
         has_nulls: bool,
         nan: str,
         lateness: Any = None,
+        min_rows: Any = None,
     ) -> None:
         self.parts = _parts(aggregation)
         self.many = (
@@ -172,11 +184,23 @@ class _Stream:
         _check_choices(closed, algorithm, nan)
         if (rows is None) == (range_ is None):
             raise InvalidArgument("give rows= or range=, one of them")
-        self.rows = None if rows is None else whole_number("rows", rows, least=1)
+        framed = isinstance(rows, tuple) or rows == UNBOUNDED
+        if isinstance(range_, tuple):
+            range_ = tuple(map(plain, range_))
         self.range, self.closed, self.algorithm, self.nan = plain(range_), closed, algorithm, nan
-        self.window = window_of("rolling", rows=self.rows, range=self.range, closed=closed)
+        self.window = window_of(
+            "rolling",
+            rows=rows if framed or rows is None else whole_number("rows", rows, least=1),
+            range=self.range,
+            closed=closed,
+        )
+        self.timed = rows is None
+        # how many rows a window has, where it is the last so many
+        self.rows = self.window.reach_rows if self.window.by_rows else None
         self.lateness = plain(lateness)
         self.arrival = None if lateness is None else self._arrival()
+        self.least = None if min_rows is None else whole_number("min_rows", min_rows, least=1)
+        self.counters: dict[int, Roller] = {}  # of values that are not null, by how many arrays
         self.late = 0  # values that came too late
         self.threads = whole_number("threads", threads, least=1)
         self.has_nulls = has_nulls
@@ -191,9 +215,10 @@ class _Stream:
 
     def _arrival(self) -> Arrival:
         """What finds the windows of late values; raise unless they can be."""
-        if self.rows is not None or self.closed not in ("both", "right"):
+        if not (self.timed and self.window.ends_now) or self.closed not in ("both", "right"):
             raise InvalidArgument(
-                f"lateness={self.lateness!r} goes with range= and closed='both' or 'right'"
+                f"lateness={self.lateness!r} goes with range=, one size, and closed='both' or "
+                f"'right'"
             )
         if self.algorithm not in ("auto", "fiba"):
             raise InvalidArgument(
@@ -206,11 +231,10 @@ class _Stream:
     @property
     def question(self) -> str:
         """What is asked, in words that are the same for the same thing."""
-        window = (
-            f"rows={self.rows}" if self.rows else f"range={self.range!r}, closed={self.closed!r}"
-        )
-        if self.lateness is not None:
-            window += f", lateness={self.lateness!r}"
+        given = {"closed": self.closed} | self.window.arguments()
+        window = ", ".join(written(given if self.timed else self.window.arguments()))
+        for name, value in (("min_rows", self.least), ("lateness", self.lateness)):
+            window += "" if value is None else f", {name}={value!r}"
         return (
             f"{self.parts}, {window}, algorithm={self.algorithm!r}, nan={self.nan!r}, "
             f"nulls={self.has_nulls}"
@@ -239,7 +263,7 @@ class _Stream:
             self.late += late
             self.answered = self.position
         elif self.rows is None:
-            batch = self._by_time(batch, instant, last)
+            batch = self._by_bounds(batch, instant, last)
         else:
             batch.row, batch.stop = self.answered, self.position
             self.answered = self.position
@@ -257,10 +281,10 @@ class _Stream:
         return roller(part, columns, arrays, self.rows, self.algorithm, nulls)
 
     def _instants(self, at: Any, n: int) -> Any:
-        if self.rows is not None:
+        if not self.timed:
             if at is not None:
                 raise InvalidArgument("at= goes with range=; rows= needs no times")
-            return None
+            return np.empty(n, np.int64)
         if at is None:
             raise InvalidArgument("range= needs at=, the time of each value")
         instant = _instants(at)
@@ -269,30 +293,70 @@ class _Stream:
         if self.arrival is None:
             _check_order(instant, self.times[-1] if self.times.size else None)
         is_time = at.dtype.kind in "mM"
-        if not is_time and not is_number(self.range):
-            raise InvalidArgument(
-                f"range={self.range!r}: `at` holds numbers, so range must be a number of the same "
-                f"unit"
-            )
-        if is_time and is_number(self.range):
-            nanoseconds(self.range, "range")
+        for size in self.range if isinstance(self.range, tuple) else (self.range,):
+            if size in (UNBOUNDED, 0):
+                continue
+            if not is_time and not is_number(size):
+                raise InvalidArgument(
+                    f"range={self.range!r}: `at` holds numbers, so range must be a number of the "
+                    f"same unit"
+                )
+            if is_time and is_number(size):
+                nanoseconds(size, "range")
         axis = Axis(1 if is_time else None, instant.dtype == np.float64)
         if self.axis not in (None, axis):
             raise InvalidArgument("state: the times of this batch are of another type than before")
         self.axis = axis
         return instant
 
-    def _by_time(self, batch: Batch, instant: NDArray[Any], last: bool) -> Batch:
-        """Find the windows of the rows that can be answered now."""
+    def _few(self, batch: Batch) -> dict[int, NDArray[np.bool_]]:
+        """Which results have windows of too few values, by how many arrays count."""
+        if self.least is None:
+            return {}
+        wanted = {_measured(part, batch) for part in self.parts.values()}
+        nulls = any(c is None or c.nulls is not None for c in batch.columns)
+        if batch.late or not batch.last or self.counters or nulls:
+            return {k: self._counted(batch, k) < self.least for k in wanted}
+        if batch.lo is None or batch.hi is None:
+            few = np.zeros(batch.stop - batch.row, np.bool_)
+            few[: None if self.rows and self.rows < self.least else self.least - 1] = True
+        else:
+            few = batch.hi - batch.lo < self.least
+        return dict.fromkeys(wanted, few)
+
+    def _counted(self, batch: Batch, arrays: int) -> NDArray[Any]:
+        """How many values of each window are not null in any of the first so many arrays."""
+        marks = [null_marks(a, None) for a in batch.arrays[:arrays]]
+        marks += [None if c is None else c.nulls for c in batch.columns[:arrays]]
+        mask = np.zeros(len(batch.arrays[0]), np.uint8)
+        for mark in marks:
+            if mark is not None:
+                mask |= mark
+        rows = Column(np.zeros(mask.size, np.int64), mask, np.dtype(np.int64))
+        counted = replace(batch, columns=[rows], arrays=[rows.data])
+        if arrays not in self.counters:
+            count = Count("values")
+            if self.arrival is None:
+                self.counters[arrays] = Tail(count, [rows], self.rows, self.threads, True)
+            else:
+                self.counters[arrays] = self._roller(count, [rows], [rows.data])
+        return self.counters[arrays].roll(counted).values
+
+    def _by_bounds(self, batch: Batch, instant: NDArray[Any], last: bool) -> Batch:
+        """Find the windows of the rows that can be answered now.
+
+        Where rows are counted their instants mean nothing, and only their number counts.
+        """
         times = np.concatenate([self.times, instant]) if self.times.size else instant
         ends = np.array([0, times.size])
         rows = SortedRows(
             ends,
             ends,
-            times,
+            times if self.timed else None,
             self.axis,
+            over=None if last else np.zeros(1, np.bool_),
             fresh=slice(self.answered - self.oldest, times.size),
-            now=None if last or not times.size else times[-1],
+            now=None if last or not times.size or not self.timed else times[-1],
         )
         bounds = self.window.bounds(rows)
         lo, hi = bounds.windows.bounds()
@@ -307,8 +371,20 @@ class _Stream:
 
     def _answers(self, batch: Batch) -> Any:
         assert self.rollers is not None
-        answers = [merged(each.roll(batch)) for each in self.rollers]
+        few = self._few(batch)
+        found = [each.roll(batch) for each in self.rollers]
+        if few:
+            found = [
+                null_where(result, few[_measured(part, batch)])
+                for part, result in zip(self.parts.values(), found, strict=True)
+            ]
+        answers = list(map(merged, found))
         return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
+
+
+def _measured(part: Aggregation, batch: Batch) -> int:
+    """How many of the arrays have values; an argument that rides along is none."""
+    return 1 if part.takes == "ordered pair" else len(batch.arrays)
 
 
 def _instants(at: NDArray[Any]) -> NDArray[Any]:

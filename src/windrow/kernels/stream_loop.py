@@ -308,7 +308,7 @@ class Loop:
     def _make_room(self, batch: Batch, lo: Any, hi: Any) -> None:
         """Buffers for the longest window so far."""
         longest = int((hi - lo).max()) if self.rows is None else min(self.rows, batch.stop)
-        old = int(self.cursors[2])
+        longest, old = max(1, longest), int(self.cursors[2])
         if longest <= old:
             return
         if self.kernel.rounded:

@@ -21,7 +21,7 @@ from windrow.aggregations.algebra import output_kinds
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
-from windrow.kernels.aggregate import aggregate
+from windrow.kernels.aggregate import aggregate, few_values
 from windrow.kernels.interpreted import failing_position
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import trace
@@ -130,6 +130,7 @@ class WindowResults:
         self.columns, self.laid, self.windows = columns, columns.laid, windows
         self.array, self.values = columns.array, columns.values
         self._call = aggregate
+        self._few: dict[tuple[tuple[str, ...], int], NDArray[np.bool_]] = {}
 
     def result(self, aggregation: Aggregation, kind: pa.DataType | None) -> pa.Array:
         """The results of an aggregation, in the order of the windows."""
@@ -183,6 +184,16 @@ class WindowResults:
             threads=self.laid.threads,
             way=plan.route(any(v.nulls is not None for v in values)),
         )
+
+    def at_least(self, aggregation: Aggregation, results: pa.Array, least: int) -> pa.Array:
+        """Results with null where a window has fewer values than `least` that are not null."""
+        key = aggregation.measures, least
+        if key not in self._few:
+            masks = [self.columns.nulls(text) for text in aggregation.measures]
+            known = [mask for mask in masks if mask is not None]
+            nulls = np.logical_or.reduce(known).view(np.uint8) if known else None
+            self._few[key] = few_values(self.windows, nulls, least, self.laid.threads)
+        return null_where(results, self._few[key])
 
     # -- kinds of results -------------------------------------------------------------------
 
@@ -250,6 +261,13 @@ class WindowResults:
         ]
         place = failing_position(aggregation, rows, *self.windows.bounds(), error)
         return None if place is None else self.columns.described(place, *aggregation.columns)
+
+
+def null_where(array: pa.Array, null: NDArray[np.bool_]) -> pa.Array:
+    """An array that is null in some places more."""
+    if not null.any():
+        return array
+    return pc.if_else(pa.array(null), pa.scalar(None, array.type), array)
 
 
 def kinds_of(aggregation: Aggregation) -> tuple[str, ...]:

@@ -109,6 +109,11 @@ class Windows:
         """The windows as positions [lo, hi). O(n) where they are rows."""
         return self.bounds_of(0, len(self))
 
+    def chosen(self, some: Chosen) -> Windows:
+        """Some of the windows, by their number."""
+        lo, hi = self.bounds()
+        return Windows(self.starts, lo=lo[some], hi=hi[some])
+
     def end_before(self, i: int) -> int:
         """Where the window before the i-th ends; 0 if there is none."""
         if self.hi is not None:
@@ -218,6 +223,7 @@ class SortedRows:
     - `fresh`: the positions whose results are asked for; the others were answered already;
     - `now`: no row to come lies before it in the order; None: no row comes any more;
     - `open`: the first stretch that rows may still come to (those before it are complete);
+    - `over`: the stretches that no row comes to any more; None: no row comes any more;
     - `done`, `told`: windows of the first `told` stretches that end by `done` were answered;
     - `before`: how many rows of each stretch came before these, and are gone;
     - `weights`: how many rows each of these stands for; None: one each;
@@ -233,6 +239,7 @@ class SortedRows:
     fresh: Chosen = field(default_factory=lambda: EVERY)
     now: Any = None
     open: int = 0
+    over: NDArray[np.bool_] | None = None
     done: Any = None
     told: int = 0
     before: Positions | None = None
@@ -276,6 +283,25 @@ class SortedRows:
             return slice(first, max(first, int(waiting[0])))
         return np.setdiff1d(self.fresh, waiting, assume_unique=True)
 
+    def ready(self, waiting: Positions, whole_keys: bool) -> Chosen:
+        """The fresh positions that wait for no row to come.
+
+        `waiting` has the first position that does for each stretch that is not over; `whole_keys`:
+        as long as one stretch of its key is not.
+        """
+        if self.over is None:
+            return self.fresh
+        over = self.over
+        if whole_keys and self.places > 1:
+            over = np.repeat(over.reshape(-1, self.places).all(axis=1), self.places)
+        first = np.where(over, self.starts[1:], waiting)
+        if isinstance(self.fresh, slice):  # the rows that wait are the last ones
+            begin = self.fresh.start or 0
+            stop = first[first < self.starts[1:]].min(initial=self.size)
+            return slice(begin, max(begin, int(stop)))
+        stretch = np.searchsorted(self.starts, self.fresh, side="right") - 1
+        return self.fresh[self.fresh < first[stretch]]
+
     def begins(self, positions: Positions) -> Positions:
         """Where the stretches of some positions begin."""
         return self.starts[np.searchsorted(self.starts, positions, side="right") - 1]
@@ -302,11 +328,14 @@ class SortedRows:
         numbers: Positions = number + before
         return numbers
 
-    def since(self, order: Any) -> Positions:
-        """For each stretch, the first position that is not before `order`; its start if None."""
+    def since(self, order: Any, behind: bool = False) -> Positions:
+        """For each stretch, the first position that is not before `order`, or is `behind` it.
+
+        The start of the stretch if the order is None.
+        """
         if order is None or self.at is None:
             return self.starts[:-1]
-        within = np.concatenate([[0], np.cumsum(self.at >= order)])
+        within = np.concatenate([[0], np.cumsum(self.at > order if behind else self.at >= order)])
         first: Positions = self.starts[1:] - np.diff(within[self.starts])
         return first
 
@@ -320,13 +349,15 @@ class Bounds:
     """Windows over sorted rows, and what each result belongs to.
 
     A result stands beside the row at a position of `beside`. Where results are rows of their own,
-    `ends` says where each window starts and ends, and `key` of which key it is.
+    `ends` says where each window starts and ends, and `key` of which key it is. Where something is
+    left out of windows, each is its `parts` one behind the other.
     """
 
     windows: Windows
     beside: Chosen = field(default_factory=lambda: EVERY)
     ends: tuple[NDArray[Any], NDArray[Any]] | None = None
     key: Positions | None = None
+    parts: tuple[Windows, ...] = ()
 
     @property
     def every(self) -> bool:
@@ -345,11 +376,11 @@ class Bounds:
 
     def chosen(self, some: Chosen) -> Bounds:
         """Some of the windows, by their number."""
-        lo, hi = self.windows.bounds()
-        windows = Windows(self.windows.starts, lo=lo[some], hi=hi[some])
+        windows = self.windows.chosen(some)
         if self.key is None or self.ends is None:
             beside = _positions(self.beside, self.windows.n)[some]
-            return replace(self, windows=windows, beside=beside)
+            parts = tuple(part.chosen(some) for part in self.parts)
+            return replace(self, windows=windows, beside=beside, parts=parts)
         opens, closes = self.ends
         return Bounds(windows, ends=(opens[some], closes[some]), key=self.key[some])
 

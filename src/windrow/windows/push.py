@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, check_aggregation, is_null
+from windrow.aggregations.least import at_least
 from windrow.aggregations.ordering import plain
 from windrow.aggregations.together import Together
 from windrow.algorithms import ALGORITHMS, aggregator, algorithm_class, choose
@@ -48,6 +49,7 @@ def window(
     until: Callable[[Any, Any], bool] | None = None,
     on: Callable[[Any], bool] | None = None,
     closed: str = "both",
+    min_rows: int | None = None,
     lateness: Any = None,
     algorithm: str = "auto",
 ) -> Window:
@@ -60,6 +62,8 @@ def window(
     - `until=policy`: what ``policy(total, old)`` leaves, see `windrow.windows.until`.
     - `on=predicate`: all since the last value that satisfied it. A push answers None until one
       does, and that one's result is the last of its window.
+
+    `min_rows=k` answers None until the window has k values that are not null.
 
     A value is late if its `at` is before the newest; an equal one is not. `lateness=` says how late
     it may be: within that it goes to its place in time, and beyond it is dropped. Without it a late
@@ -82,19 +86,27 @@ def window(
     """
     extent = window_of(
         "window",
-        rows=None if rows is None else whole_number("rows", rows, least=1),
+        rows=rows if rows is None or isinstance(rows, tuple) else whole_number("rows", rows, 1),
         range=plain(range),
         delta=plain(delta),
         until=until,
         on=on,
         closed=closed,
     )
+    if not extent.ends_now:
+        (size,) = base.written(extent.arguments())[:1]
+        raise InvalidArgument(
+            f"window: {size} does not end with the newest value, whose result a push returns; take "
+            f"rolling(…, {size}, state=RollingState()), whose results wait, or a query"
+        )
     if isinstance(extent, Until | On) and lateness is not None:
         (name,) = extent.arguments()
         raise InvalidArgument(f"lateness={lateness!r} goes with times, and {name}= has none")
     if isinstance(aggregation, Mapping):
         aggregation = Together(**aggregation)
     check_aggregation(aggregation, "window")
+    least = None if min_rows is None else whole_number("min_rows", min_rows, least=1)
+    aggregation = at_least(aggregation, least)
     if isinstance(extent, Until):
         auto = "amta", "what a policy sends away is found by a search down its trees"
         return _UntilPolicy(extent, _aggregator(aggregation, algorithm, auto, "until"))

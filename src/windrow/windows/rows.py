@@ -22,7 +22,7 @@ class Rows(Window):
     rows: int | None
     slide: int | None = None
 
-    takes: ClassVar[tuple[str, ...]] = ("rows", "slide")
+    takes: ClassVar[tuple[str, ...]] = ("rows", "slide", "exclude")
     counts_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -58,6 +58,14 @@ class Rows(Window):
     @property
     def per_row(self) -> bool:  # type: ignore[override]
         return self.slide is None
+
+    @property
+    def by_rows(self) -> bool:  # type: ignore[override]
+        return self.per_row
+
+    @property
+    def in_ranges(self) -> bool:  # type: ignore[override]
+        return self.per_row
 
     @property
     def kept(self) -> Kept:  # type: ignore[override]

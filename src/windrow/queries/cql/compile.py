@@ -72,6 +72,7 @@ class _Compiler:
             self.parts.emit,
             self.said.get("lateness"),
             self.names[0],
+            self.said.get("min_rows"),
         )
 
     # -- what is left out of SQL ------------------------------------------------------------
@@ -112,9 +113,12 @@ class _Compiler:
 
     def _window(self) -> Window:
         said = self.said
-        beside = {name: said[name] for name in ("slide", "offset", "closed") if name in said}
+        options = ("slide", "offset", "closed", "exclude")
+        beside = {name: said[name] for name in options if name in said}
+        if beside.get("exclude") == "no others":
+            del beside["exclude"]
         counts = "rows" in said or (UNBOUNDED in said and len(self.order) != 1)
-        takes = () if "on" in said else ("slide",) if counts else tuple(beside)
+        takes = () if "on" in said else ("slide", "exclude") if counts else tuple(beside)
         for name in beside:
             if name not in takes:
                 place = self.parts.window[name].place
@@ -124,8 +128,9 @@ class _Compiler:
             return window_of("CQL", on=self._expression(condition))
         if counts:
             return window_of("CQL", rows=said.get("rows", UNBOUNDED), **beside)
-        if "delta" in said:
-            return window_of("CQL", delta=said["delta"], **beside)
+        for size in ("delta", "groups"):
+            if size in said:
+                return window_of("CQL", **{size: said[size]}, **beside)
         size = next((word for word in (UNBOUNDED, NOW) if word in said), said.get("range"))
         return window_of("CQL", range=size, **beside)
 
@@ -191,7 +196,8 @@ class _Compiler:
 
     def _having(self, clause: Any, results: dict[str, Aggregation]) -> str:
         """The condition over results, each aggregation in it replaced by the name of its result."""
-        for node in [below for below in clause.walk() if _is_call(below)]:
+        asked = [below for below in clause.walk() if _is_call(below)]
+        for node in [n.parent if isinstance(n.parent, exp.Filter) else n for n in asked]:
             part, _ = self._aggregation(node)
             name = next((name for name, other in results.items() if other == part), None)
             if name is None:
@@ -234,6 +240,9 @@ class _Compiler:
 
     def _aggregation(self, node: Any) -> tuple[Aggregation, str]:
         """The aggregation that a call asks for, and the name of its results if it has no other."""
+        if isinstance(node, exp.Filter):
+            part, name = self._aggregation(node.this)
+            return part.where(self._expression(node.expression.this)), name
         if not _is_call(node):
             if any(_is_call(below) for below in node.walk()):
                 raise self.wrong(node, "a result is one aggregation, alone", OF_RESULTS)
