@@ -129,6 +129,15 @@ def test_a_value_of_python() -> None:
     assert "where" in query.explain() and "where" in query.explain(frame)
 
 
+TABLE = pa.table({"v": [1, 2, 3]})
+ON_ROWS = "where() is for rows that have columns"
+SHIFTED = "SELECT MAX(v) FILTER (WHERE v >> 3) FROM s [ROWS 2]"
+
+
+def asked(part: Any) -> Any:
+    return sliding(rows=3, m=part)(TABLE)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -137,18 +146,15 @@ def test_a_value_of_python() -> None:
         (lambda: Max("v").where("a").where("b"), "has a condition already"),
         (lambda: sliding(rows=3, m=Max("v").where("v >> 3")), "m, where"),
         (lambda: sliding(rows=3, m=Max().where("v > 3")), "names no column"),
-        (lambda: rolling([1], Max().where("v > 3"), rows=2), "where() is for rows that have columns"),
-        (lambda: window(Max("v").where("v > 3"), rows=2), "where() is for rows that have columns"),
-        (lambda: aggregator(Max("v").where("v > 3")), "where() is for rows that have columns"),
-        (lambda: sliding(rows=3, m=Max("v").where("w > 3"))(TABLE), "names 'w', which is not in the frame"),
-        (lambda: sliding(rows=3, m=Max("v").where("v + 1"))(TABLE), "a condition is true or false; this one is of type int64"),
-        (lambda: sql("SELECT MAX(v) FILTER (WHERE v >> 3) FROM s [ROWS 2]", s=TABLE), "is not known in expressions"),
+        (lambda: rolling([1], Max().where("v > 3"), rows=2), ON_ROWS),
+        (lambda: window(Max("v").where("v > 3"), rows=2), ON_ROWS),
+        (lambda: aggregator(Max("v").where("v > 3")), ON_ROWS),
+        (lambda: asked(Max("v").where("w > 3")), "names 'w', which is not in the frame"),
+        (lambda: asked(Max("v").where("v + 1")), "is true or false; this one is of type int64"),
+        (lambda: sql(SHIFTED, s=TABLE), "is not known in expressions"),
     ],
 )  # fmt: skip
 def test_mistakes_are_told(make: Any, words: str) -> None:
     with pytest.raises(WindrowError) as told:
         make()
     assert words in str(told.value), told.value
-
-
-TABLE = pa.table({"v": [1, 2, 3]})

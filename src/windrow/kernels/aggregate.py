@@ -30,6 +30,7 @@ from windrow.windows.positions import Windows
 
 Nulls = Sequence[NDArray[np.bool_] | None] | None
 
+_FEW = 4  # rows of their own in so many: with more of them, all windows go by their bounds
 _FINER = ("ns", "ps", "fs", "as")  # than the times of Python
 
 
@@ -67,21 +68,87 @@ def aggregate(
         (results,) = aggregate_shared(aggregation, columns, [windows.bounds()], nulls=nulls)
         return results
     trace(aggregation, way.name)
+    made = (_shifted if windows.ahead else _results)(aggregation, given, windows, threads, way)
+    return with_least(aggregation, made, given.nulls(), windows, threads)
+
+
+def _results(
+    aggregation: Aggregation, given: Inputs, windows: Windows, threads: int, way: Route
+) -> ResultArray:
+    """What a kernel, a loop or the interpreter makes of the windows."""
     if way.kernel is not None:
         asked = given.columns[0] if given.columns else None
         if asked is None or way.kernel.positional:
             asked = given.anything()
-        made = way.kernel.run(Question(aggregation, asked, windows, threads))
-    elif way.compiled is not None:
+        return way.kernel.run(Question(aggregation, asked, windows, threads))
+    if way.compiled is not None:
         kept = given.numbers
         check_sums(aggregation, kept[0].data, kept[0].nulls, windows, threads)
         data = tuple(c.data for c in kept)
         out, valid = run_loop(aggregation, way.compiled, data, any_null(kept), windows, threads)
-        made = finished(aggregation, kept[0], out, valid)
+        return finished(aggregation, kept[0], out, valid)
+    answers = over_windows(without_columns(aggregation), given.values(), *windows.bounds())
+    return packed(aggregation, answers)
+
+
+def _shifted(
+    aggregation: Aggregation, given: Inputs, windows: Windows, threads: int, way: Route
+) -> ResultArray:
+    """Windows of so many rows that do not end with their own row.
+
+    They are the windows of other rows, for which kernels for the last rows are fastest, but for
+    rows near the ends of segments:
+
+        rows=(-1, 1)       a  a  a  a │ b  b  b
+                          [·  ·  ·]   │            the last 3 rows of the third row are the second's
+                               [·  ·] │            nothing is behind the fourth: one of its own
+    """
+    if way.kernel is None:
+        return _results(aggregation, given, windows.chosen(), threads, way)
+    starts, first, ahead, count = windows.starts, windows.first, windows.ahead, len(windows)
+    alone = _apart(starts, ahead) - first
+    alone = alone[(alone >= 0) & (alone < count)]
+    by_bounds = route_over(aggregation, given.columns, by_rows=False)
+    if not way.kernel.in_blocks or alone.size * _FEW > count:
+        return _results(aggregation, given, windows.chosen(), threads, by_bounds)
+    begin = max(0, first + min(ahead, 0))
+    made = _results(aggregation, given, Windows(starts, windows.rows, begin), threads, way)
+    apart = _results(aggregation, given, windows.chosen(alone), threads, by_bounds)
+    parts = [(made.values, apart.values)]
+    if made.missing is not None or apart.missing is not None:
+        parts.append((_mask(made), _mask(apart)))
+    return ResultArray(*(_moved(*part, alone, first + ahead - begin, count) for part in parts))
+
+
+def _mask(results: ResultArray) -> NDArray[np.bool_]:
+    return np.zeros(results.values.size, np.bool_) if results.missing is None else results.missing
+
+
+def _moved(
+    values: NDArray[Any], own: NDArray[Any], alone: NDArray[np.int64], by: int, count: int
+) -> NDArray[Any]:
+    """So many values from the by-th on (before the first, if it is negative), some replaced."""
+    if by >= 0 and count <= values.size:  # in place: fresh memory costs as much as a kernel
+        values[: values.size - by] = values[by:]
+        made = values[:count]
     else:
-        answers = over_windows(without_columns(aggregation), given.values(), *windows.bounds())
-        made = packed(aggregation, answers)
-    return with_least(aggregation, made, given.nulls(), windows, threads)
+        made = np.empty(count, values.dtype)
+        moved = values[max(0, by) :][: count + min(0, by)]
+        made[max(0, -by) :][: moved.size] = moved
+    made[alone] = own
+    return made
+
+
+def _apart(starts: NDArray[np.int64], ahead: int) -> NDArray[np.int64]:
+    """The rows for which the row that is so many ahead is not of their segment.
+
+    >>> _apart(np.array([0, 4, 5]), 2), _apart(np.array([0, 4, 5]), -1)
+    (array([2, 3, 4]), array([0, 4]))
+    """
+    counts = np.minimum(np.diff(starts), abs(ahead))
+    begins = starts[1:] - counts if ahead > 0 else starts[:-1]
+    before = np.cumsum(counts) - counts
+    return np.repeat(begins - before, counts) + np.arange(counts.sum())
 
 
 def with_least(
@@ -105,6 +172,7 @@ def few_values(
     if nulls is None:
         return windows.shorter_than(least)
     rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
+    windows = windows.chosen() if windows.ahead else windows
     counted = counts.run(Question(Count("rows"), rows, windows, threads)).values
     return np.asarray(counted < least)
 

@@ -29,7 +29,7 @@ class Kernel(NamedTuple):
 
     `how` says in words what it does, `combines` how many ⊕ that takes. It may know only windows of
     the last rows, and only values that are not null; one that is `positional` answers from where
-    values stand, whatever they are.
+    values stand, whatever they are. Most go by blocks of rows, where windows are the last ones.
     """
 
     run: Callable[[Question], ResultArray]
@@ -39,6 +39,7 @@ class Kernel(NamedTuple):
     rows_only: bool = False
     nulls: bool = True
     positional: bool = False
+    in_blocks: bool = True  # whether it is faster where windows are the last rows
 
 
 def kernel_of(aggregation: Aggregation) -> Kernel | None:
@@ -375,7 +376,9 @@ sums = Kernel(_sum)
 means = Kernel(_mean)
 variances = Kernel(lambda question: _variance(question, root=False), rows_only=True, nulls=False)
 deviations = Kernel(lambda question: _variance(question, root=True), rows_only=True, nulls=False)
-counts = Kernel(_count, *_COUNTED, positional=True)
-distinct_counts = Kernel(_distinct, *_COUNTERS)
-firsts = Kernel(lambda question: _end(question, last=False), *_ENDS, positional=True)
-lasts = Kernel(lambda question: _end(question, last=True), *_ENDS, positional=True)
+counts = Kernel(_count, *_COUNTED, positional=True, in_blocks=False)
+distinct_counts = Kernel(_distinct, *_COUNTERS, in_blocks=False)
+firsts = Kernel(
+    lambda question: _end(question, last=False), *_ENDS, positional=True, in_blocks=False
+)
+lasts = Kernel(lambda question: _end(question, last=True), *_ENDS, positional=True, in_blocks=False)

@@ -23,7 +23,7 @@ from windrow.errors import (
 from windrow.kernels.aggregate import null_marks
 from windrow.kernels.arrival import Arrival
 from windrow.kernels.columns import Column, as_array, column
-from windrow.kernels.results import merged, null_where
+from windrow.kernels.results import merged, with_nulls
 from windrow.kernels.routes import warn_user
 from windrow.kernels.stream_loop import Batch, Interpreted, Loop, roller
 from windrow.kernels.tail import Tail
@@ -196,7 +196,9 @@ class _Stream:
         )
         self.timed = rows is None
         # how many rows a window has, where it is the last so many
-        self.rows = self.window.reach_rows if self.window.by_rows else None
+        self.rows = self.window.reach_rows if self.window.ends_now else None
+        # (rows, ahead) where it is the last rows of a row that is so many ahead
+        self.shift = self.window.shift if algorithm == "auto" else None
         self.lateness = plain(lateness)
         self.arrival = None if lateness is None else self._arrival()
         self.least = None if min_rows is None else whole_number("min_rows", min_rows, least=1)
@@ -254,7 +256,7 @@ class _Stream:
         self.nothing = ([a[:0] for a in arrays], None if at is None else at[:0])
         if self.rollers is None:
             self.rollers = [self._roller(part, columns, arrays) for part in self.parts.values()]
-        batch = Batch(columns, self.position, arrays, last)
+        batch = shifted = Batch(columns, self.position, arrays, last)
         self.position += n
         self.touched = True
         if self.arrival is not None:
@@ -263,11 +265,14 @@ class _Stream:
             self.late += late
             self.answered = self.position
         elif self.rows is None:
-            batch = self._by_bounds(batch, instant, last)
+            if self.shift is not None:
+                shifted = replace(batch, row=batch.base, stop=self.position)
+            if not all(map(_ahead, self.rollers)):
+                batch = self._by_bounds(batch, instant, last)
         else:
             batch.row, batch.stop = self.answered, self.position
             self.answered = self.position
-        answers = self._answers(batch)
+        answers = self._answers(batch, shifted)
         self.touched = False
         return answers
 
@@ -277,7 +282,10 @@ class _Stream:
         if self.arrival is not None:
             return roller(part, columns, arrays, None, "fiba", nulls, late=True)
         if self.algorithm == "auto":
-            return Tail(part, columns, self.rows, self.threads, nulls)
+            tail = Tail(part, columns, *(self.shift or (self.rows, 0)), self.threads, nulls)
+            if self.shift is None or tail.in_blocks:
+                return tail
+            return Tail(part, columns, None, 0, self.threads, nulls)
         return roller(part, columns, arrays, self.rows, self.algorithm, nulls)
 
     def _instants(self, at: Any, n: int) -> Any:
@@ -318,8 +326,11 @@ class _Stream:
         if batch.late or not batch.last or self.counters or nulls:
             return {k: self._counted(batch, k) < self.least for k in wanted}
         if batch.lo is None or batch.hi is None:
-            few = np.zeros(batch.stop - batch.row, np.bool_)
-            few[: None if self.rows and self.rows < self.least else self.least - 1] = True
+            n = batch.stop
+            rows, ahead = self.shift or (self.rows or n, 0)
+            few = np.zeros(n, np.bool_)
+            few[: n if min(n, rows) < self.least else max(0, self.least - 1 - ahead)] = True
+            few[max(0, n + rows - ahead - self.least) :] = True
         else:
             few = batch.hi - batch.lo < self.least
         return dict.fromkeys(wanted, few)
@@ -337,7 +348,8 @@ class _Stream:
         if arrays not in self.counters:
             count = Count("values")
             if self.arrival is None:
-                self.counters[arrays] = Tail(count, [rows], self.rows, self.threads, True)
+                shift = self.shift or (self.rows, 0)
+                self.counters[arrays] = Tail(count, [rows], *shift, self.threads, True)
             else:
                 self.counters[arrays] = self._roller(count, [rows], [rows.data])
         return self.counters[arrays].roll(counted).values
@@ -369,17 +381,22 @@ class _Stream:
         self.times, self.oldest = times[keep:].copy(), self.oldest + keep
         return batch
 
-    def _answers(self, batch: Batch) -> Any:
+    def _answers(self, batch: Batch, shifted: Batch) -> Any:
         assert self.rollers is not None
-        few = self._few(batch)
-        found = [each.roll(batch) for each in self.rollers]
+        few = self._few(batch if self.shift is None else shifted)
+        found = [each.roll(shifted if _ahead(each) else batch) for each in self.rollers]
         if few:
             found = [
-                null_where(result, few[_measured(part, batch)])
+                with_nulls(result, few[_measured(part, batch)])
                 for part, result in zip(self.parts.values(), found, strict=True)
             ]
         answers = list(map(merged, found))
         return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
+
+
+def _ahead(roller: Roller) -> int:
+    """How many rows behind the current one are in a window, where a roller knows of them."""
+    return roller.ahead if isinstance(roller, Tail) else 0
 
 
 def _measured(part: Aggregation, batch: Batch) -> int:

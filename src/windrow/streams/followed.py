@@ -77,13 +77,13 @@ class FollowedWindows(Family[Log]):
     def due(self, log: Log, done: int | None) -> int | None:
         """When the first row that waits for time has its result."""
         (bound,) = self.bounds
-        window = bound.query.window
-        if not window.ahead(bound.axis) or not log.rows.num_rows:
+        ahead = int(bound.query.window.ahead(bound.axis) or 0)
+        if not ahead or not log.rows.num_rows:
             return None
-        at = integers(log.rows, str(bound.order))
+        passed = integers(log.rows, str(bound.order)) + ahead
         if done is not None:
-            at = at[at + window.ahead(bound.axis) >= done]
-        return None if not at.size else int(at.min() + window.ahead(bound.axis)) + 1
+            passed = passed[passed >= done]
+        return None if not passed.size else int(passed.min()) + 1
 
     def _rows(self, joined: Joined, now: int | None, fresh: NDArray[Any]) -> TableRows:
         """The sorted rows as windows see them at a watermark."""

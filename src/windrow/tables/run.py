@@ -37,6 +37,7 @@ from windrow.tables.sort import TableRows, rows_in_place, sort_rows
 from windrow.tables.states import StateColumns
 from windrow.windows.positions import Bounds, Windows
 
+_MANY = 8  # nulls among so many rows are moved one by one
 QUERY = "query"  # whose result a row is, where several queries have rows of their own
 
 
@@ -172,10 +173,8 @@ def new_columns(
     by_rows = windows.windows.rows is not None
     least = bound.query.min_rows
     for result in (plan or bound.plan).results:
-        array = over.run(replace(result, by_rows=by_rows), bound.types[result.name])
-        if least is not None:
-            array = over.at_least(result.aggregation, array, least)
-        made[result.name] = array
+        way = replace(result, by_rows=by_rows)
+        made[result.name] = over.run(way, bound.types[result.name], least)
     return made
 
 
@@ -250,7 +249,10 @@ def _scattered(array: pa.Array, rows: TableRows) -> pa.Array:
     if values is None or pt.is_boolean(array.type):
         inverse = scatter(np.arange(rows.size, dtype=rows.order.dtype), rows.order)
         return array.take(pa.array(inverse))
-    if nulls is not None:
+    if nulls is not None and array.null_count < rows.size // _MANY:
+        places, nulls = rows.order[np.flatnonzero(nulls)], np.zeros(rows.size, np.bool_)
+        nulls[places] = True
+    elif nulls is not None:
         nulls = scatter(nulls, rows.order, threads=rows.threads)
     return from_numbers(scatter(values, rows.order, threads=rows.threads), nulls, array.type)
 

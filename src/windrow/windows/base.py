@@ -45,7 +45,9 @@ class Window:
     counts_rows: ClassVar[bool] = False  # whether the order only says which rows are the last
     reads_rows: ClassVar[bool] = False  # whether a function of the user's looks at whole rows
     per_row: ClassVar[bool] = True  # whether every row has a result
-    by_rows: ClassVar[bool] = False  # whether windows are the last rows, one for each row
+    by_rows: ClassVar[bool] = False  # whether windows are so many rows, one for each row
+    # (rows, ahead) where a window is the last `rows` rows of a row that is so many ahead
+    shift: ClassVar[tuple[int, int] | None] = None
     # how many rows a window holds at most up to the current one, and behind it, if it counts
     reach_rows: ClassVar[int | None] = None
     ahead_rows: ClassVar[int | None] = 0

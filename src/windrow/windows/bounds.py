@@ -261,21 +261,25 @@ def frame_edges(
         _fill_edges(at, starts, *rows, kind(shift), numbers, keep, out)
 
     in_threads(fill, stretches(at.size, threads))
-    if whole and shift > 0 and at.size and at.max() > ends[3]:  # beyond all times that there are
+    filled = starts[1:][np.diff(starts) > 0]
+    if whole and shift > 0 and (at[filled - 1] > ends[3]).any():  # beyond all times that there are
         beyond = at > ends[3]
         out[beyond] = np.repeat(starts[1:], np.diff(starts))[beyond]
     return out
 
 
 @compiled
-def frame_of_rows(starts: Array, start: int, end: int, lo: Array, hi: Array) -> None:
-    """The rows from `start` to `end` behind each row, both included: positions [lo, hi)."""
-    for s in range(starts.size - 1):
+def frame_of_rows(starts: Array, start: int, end: int, begin: int, lo: Array, hi: Array) -> None:
+    """The rows from `start` to `end` behind each row from `begin` on: positions [lo, hi)."""
+    s = last_at(starts, begin)
+    stop = begin + lo.size
+    while s < starts.size - 1 and starts[s] < stop:
         first = starts[s]
         past = starts[s + 1]
-        for i in range(first, past):
-            hi[i] = min(max(i + end + 1, first), past)
-            lo[i] = min(max(i + start, first), hi[i])
+        for i in range(max(begin, first), min(stop, past)):
+            hi[i - begin] = min(max(i + end + 1, first), past)
+            lo[i - begin] = min(max(i + start, first), hi[i - begin])
+        s += 1
 
 
 # -- hopping windows -----------------------------------------------------------------------------

@@ -153,14 +153,8 @@ class Frame(Window):
         """Whether windows hold rows behind the current one."""
         raise NotImplementedError
 
-    @property
-    def _by_key(self) -> bool:
-        """Whether windows reach over rows that have no order."""
-        return self.endless
-
-    def _bounds(self, rows: SortedRows, lo: Positions, hi: Positions, waiting: Positions) -> Bounds:
-        """The windows of all rows less those that wait: from such a position on in each stretch."""
-        beside = rows.ready(waiting, whole_keys=self._by_key)
+    def _bounds(self, rows: SortedRows, lo: Positions, hi: Positions, beside: Any) -> Bounds:
+        """The windows of the rows that wait for no other, less what is left out of them."""
         bounds = rows.windows(lo[beside], hi[beside], beside)
         if self.exclude is None:
             return bounds
@@ -246,13 +240,21 @@ class RowFrame(Frame):
         import numpy as np
 
         from windrow.windows.bounds import frame_of_rows
-        from windrow.windows.positions import LONGEST
+        from windrow.windows.positions import LONGEST, Bounds, Windows
 
+        start, end = self.rows
+        start = -LONGEST if start == UNBOUNDED else start
+        end = LONGEST if end == UNBOUNDED else end
+        waiting = np.maximum(rows.starts[:-1], rows.starts[1:] - max(end, 0))
+        beside = rows.ready(waiting, whole_keys=False)
+        if self.by_rows and isinstance(beside, slice):
+            first = beside.start or 0
+            size = end - start + 1
+            windows = Windows(rows.starts, size, first, ahead=end, past=beside.stop)
+            return Bounds(windows, beside)
         lo, hi = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
-        start, end = (LONGEST if e == UNBOUNDED else e for e in self.rows)
-        frame_of_rows(rows.starts, -LONGEST if start == LONGEST else start, end, lo, hi)
-        waiting = np.maximum(rows.starts[:-1], rows.starts[1:] - max(min(end, LONGEST), 0))
-        return self._bounds(rows, lo, hi, waiting)
+        frame_of_rows(rows.starts, start, end, 0, lo, hi)
+        return self._bounds(rows, lo, hi, beside)
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows that wait, and those that they and rows to come reach back to."""
@@ -261,7 +263,17 @@ class RowFrame(Frame):
         if UNBOUNDED in self.rows:
             return rows.starts[:-1]
         start, end = self.rows
-        return np.maximum(rows.starts[:-1], rows.starts[1:] - max(end, 0) + min(start, 0))
+        first: Positions = rows.starts[1:] - max(end, 0) + min(start, 0)
+        return np.maximum(rows.starts[:-1], first)
+
+    @property
+    def by_rows(self) -> bool:  # type: ignore[override]
+        return UNBOUNDED not in self.rows and self.exclude is None
+
+    @property
+    def shift(self) -> tuple[int, int] | None:  # type: ignore[override]
+        start, end = self.rows
+        return (end - start + 1, end) if self.by_rows and end > 0 else None
 
     @property
     def reach_rows(self) -> int | None:  # type: ignore[override]
@@ -345,7 +357,8 @@ class RangeFrame(Frame, Measured):
                 lo[alone] = np.repeat(begin, length)[alone]
             if end is not None:
                 hi[alone] = np.repeat(stop, length)[alone]
-        np.minimum(lo, hi, out=lo)
+        if start == end:  # nothing lies between two open ends that are one
+            np.minimum(lo, hi, out=lo)
         if rows.over is None:
             waiting = stop
         elif end is None:
@@ -356,7 +369,7 @@ class RangeFrame(Frame, Measured):
                 last = rows.now - end
                 waiting = rows.since(last) if self._to_end else rows.since(last, behind=True)
             waiting = np.where(placed, waiting, begin)
-        return self._bounds(rows, lo, hi, waiting)
+        return self._bounds(rows, lo, hi, rows.ready(waiting, whole_keys=self.endless))
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows that wait, and those that they and rows to come reach back to."""
@@ -429,8 +442,7 @@ class GroupFrame(Frame):
     takes: ClassVar[tuple[str, ...]] = ("groups", "exclude")
     sizes: ClassVar[tuple[str, ...]] = ("groups",)
     measured: ClassVar[str] = "groups"
-    _by_key: ClassVar[bool] = True  # type: ignore[assignment]
-    in_ranges: ClassVar[bool] = False  # type: ignore[assignment]
+    in_ranges: ClassVar[bool] = False
 
     @property
     def ends(self) -> Ends:
@@ -447,7 +459,8 @@ class GroupFrame(Frame):
         lo = key_first if start == UNBOUNDED else np.clip(group + start, key_first, key_past)
         hi = key_past if end == UNBOUNDED else np.clip(group + end + 1, key_first, key_past)
         waiting = np.repeat(self._waiting(rows, first), rows.places)
-        return self._bounds(rows, first[lo], first[hi], np.maximum(waiting, rows.starts[:-1]))
+        beside = rows.ready(np.maximum(waiting, rows.starts[:-1]), whole_keys=True)
+        return self._bounds(rows, first[lo], first[hi], beside)
 
     def _waiting(self, rows: SortedRows, first: Positions) -> Positions:
         """For each key, the first position that waits for groups to come or to be complete."""
@@ -464,7 +477,9 @@ class GroupFrame(Frame):
         grows = np.ones(past.size, np.bool_)
         if rows.now is not None and rows.at is not None and rows.size:
             grows = (rows.at[last] >= rows.now) | (rows.places > 1)
-        return first[np.clip(past - grows - end, np.searchsorted(first, rows.keys[:-1]), past)]
+        waiting = np.clip(past - grows - end, np.searchsorted(first, rows.keys[:-1]), past)
+        found: Positions = first[waiting]
+        return found
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The groups that wait, and those that they and rows to come reach back to."""
@@ -477,7 +492,8 @@ class GroupFrame(Frame):
             past = np.searchsorted(first, rows.keys[1:])
             reach = past - 1 - max(end, 0) + min(start, 0)
             key_first = first[np.clip(reach, np.searchsorted(first, key_first), past)]
-        return np.repeat(key_first, rows.places)
+        kept: Positions = np.repeat(key_first, rows.places)
+        return kept
 
     @property
     def _waits(self) -> bool:

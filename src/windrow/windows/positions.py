@@ -56,7 +56,9 @@ class Windows:
 
     Segment s is the rows `starts[s]` … `starts[s + 1]` − 1. The windows are either the last `rows`
     rows of the own segment, one for each row from `first` on (the rows before are a tail carried
-    over); or those of the positions [lo, hi), any number of them, both bounds never falling.
+    over); or those of the positions [lo, hi), any number of them, both bounds never falling. The
+    last rows may be those of the row that is so many `ahead`, as far as the own segment has them,
+    and may be asked for rows before `past` only.
 
     >>> Windows(np.array([0, 2, 3]), rows=2).bounds()
     (array([0, 0, 2]), array([1, 2, 3]))
@@ -67,6 +69,8 @@ class Windows:
     first: int = 0
     lo: Positions | None = None
     hi: Positions | None = None
+    ahead: int = 0
+    past: int | None = None
 
     def __post_init__(self) -> None:
         if (self.rows is None) == (self.lo is None) or (self.lo is None) != (self.hi is None):
@@ -82,7 +86,9 @@ class Windows:
         return int(self.starts[-1])
 
     def __len__(self) -> int:
-        return self.n - self.first if self.lo is None else self.lo.size
+        if self.lo is not None:
+            return self.lo.size
+        return max(0, (self.n if self.past is None else self.past) - self.first)
 
     @property
     def longest(self) -> int:
@@ -94,8 +100,9 @@ class Windows:
 
     def shorter_than(self, length: int) -> NDArray[np.bool_]:
         """Which windows have fewer rows. O(segments) where they are rows, and a mask to write."""
-        if self.lo is not None and self.hi is not None:
-            return np.asarray(self.hi - self.lo < length)
+        if self.lo is not None or self.ahead:
+            lo, hi = self.bounds()
+            return np.asarray(hi - lo < length)
         assert self.rows is not None
         if self.rows < length:
             return np.ones(len(self), np.bool_)
@@ -109,15 +116,23 @@ class Windows:
         """The windows as positions [lo, hi). O(n) where they are rows."""
         return self.bounds_of(0, len(self))
 
-    def chosen(self, some: Chosen) -> Windows:
-        """Some of the windows, by their number."""
+    def chosen(self, some: Chosen = EVERY) -> Windows:
+        """Some of the windows, by their number; all are then told by their positions."""
+        if self.ahead and not isinstance(some, slice):  # some of many
+            assert self.rows is not None
+            row = some + self.first
+            segment = np.searchsorted(self.starts, row, side="right") - 1
+            ends = self.starts[segment], self.starts[segment + 1]
+            hi = np.clip(row + self.ahead + 1, *ends)
+            lo = np.minimum(np.maximum(row + self.ahead + 1 - self.rows, ends[0]), hi)
+            return Windows(self.starts, lo=lo, hi=hi)
         lo, hi = self.bounds()
         return Windows(self.starts, lo=lo[some], hi=hi[some])
 
     def end_before(self, i: int) -> int:
         """Where the window before the i-th ends; 0 if there is none."""
-        if self.hi is not None:
-            return int(self.hi[i - 1]) if i else 0
+        if self.hi is not None or self.ahead:
+            return int(self.bounds_of(i - 1, i)[1][0]) if i else 0
         return self.first + i if i else 0
 
     def in_slices(
@@ -135,7 +150,11 @@ class Windows:
             return self.lo[a:b], self.hi[a:b]
         assert self.rows is not None
         lo, hi = np.empty(b - a, np.int64), np.empty(b - a, np.int64)
-        bounds.row_bounds(self.starts, min(self.rows, self.n), self.first + a, lo, hi)
+        if self.ahead:
+            start = self.ahead + 1 - self.rows
+            bounds.frame_of_rows(self.starts, start, self.ahead, self.first + a, lo, hi)
+        else:
+            bounds.row_bounds(self.starts, min(self.rows, self.n), self.first + a, lo, hi)
         return lo, hi
 
     # -- cutting ----------------------------------------------------------------------------
@@ -185,8 +204,8 @@ class Windows:
 
     def _flip(self, begin: int, wanted: int) -> tuple[int, int]:
         """The first window from `wanted` on at which Two-Stacks flips, and the split before it."""
-        if self.lo is not None and self.hi is not None:
-            found: tuple[int, int] = bounds.phase_after(self.lo, self.hi, begin, wanted)
+        if self.lo is not None or self.ahead:
+            found: tuple[int, int] = bounds.phase_after(*self.bounds(), begin, wanted)
             return found
         assert self.rows is not None
         split = int(self.bounds_of(begin, begin + 1)[0][0])

@@ -128,9 +128,9 @@ class _Compiler:
             return window_of("CQL", on=self._expression(condition))
         if counts:
             return window_of("CQL", rows=said.get("rows", UNBOUNDED), **beside)
-        for size in ("delta", "groups"):
-            if size in said:
-                return window_of("CQL", **{size: said[size]}, **beside)
+        for name in ("delta", "groups"):
+            if name in said:
+                return window_of("CQL", **{name: said[name]}, **beside)
         size = next((word for word in (UNBOUNDED, NOW) if word in said), said.get("range"))
         return window_of("CQL", range=size, **beside)
 
