@@ -20,7 +20,7 @@ cursors[HELPS]. The two tell each other in `progress` how far they are:
     progress[OVER]   no more will come
 
 A job that is needed before the second thread has begun it is taken from it: lcs are computed then,
-and what would be joined is left as it is. So the caller waits for nothing but work that is going on.
+and what would be joined is left as it is. So the caller waits for nothing but work that goes on.
 
 Without a second thread (unless cursors[HELPED]) all of them are.
 """
