@@ -34,3 +34,4 @@ def _joined(bound: Bound, outcome: TableResult, frame: pl.DataFrame) -> pl.DataF
 
 _engine = TableEngine(_schema_of, _table_of, _joined)
 run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan
+run_together = _engine.run_together
