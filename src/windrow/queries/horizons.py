@@ -29,6 +29,11 @@ class Horizons(Shared):
         """The results over `frame`, as a frame of the same kind."""
         return engine_of(frame).run_together(self, frame)
 
+    def explain(self, frame: Any = None) -> str:
+        """What will run for each size, as a query of that size tells it."""
+        plans = [query.explain(frame) for query in self.queries]
+        return "\n\n".join(["sizes share their rows: sorted, shuffled and kept once", *plans])
+
     def __repr__(self) -> str:
         return call_text(dict(self.asked), self.results)
 
