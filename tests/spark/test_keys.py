@@ -205,6 +205,19 @@ def test_frames_and_filters(frame: DataFrame, size: Any, span: str) -> None:
     agree(rivals(frame, query, theirs)[0], list(parts))
 
 
+def test_several_sizes_take_one_shuffle(frame: DataFrame) -> None:
+    parts = {"n": Count(), "total": Sum("x"), "high": Max("s")}
+    made = frame.transform(sliding(partition_by="key", order_by=["t", "id"], rows=[3, 20], **parts))
+    plan = made._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    assert plan.count("Exchange hashpartitioning") <= 1
+    table = made.toArrow().sort_by("id")
+    for size in (3, 20):
+        query = sliding(partition_by="key", order_by=["t", "id"], rows=size, **parts)
+        want = query(rows(500)).sort_by("id")
+        for name in parts:
+            assert table[f"{name}_{size}"].to_pylist() == want[name].to_pylist()
+
+
 def test_without_a_key(frame: DataFrame) -> None:
     from pyspark.sql import Window
 

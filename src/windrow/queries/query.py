@@ -6,6 +6,7 @@ import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -177,13 +178,18 @@ class Query:
         return "\n".join([repr(self), *fingerprints(self.parts), *window])
 
     def __repr__(self) -> str:
-        words = written(self.arguments())
-        reserved = {n for n, _ in self.aggregations if n in _RESERVED or not NAME.fullmatch(n)}
-        if reserved:
-            words.insert(0, repr({n: a for n, a in self.aggregations if n in reserved}))
-        words += [f"{n}={a!r}" for n, a in self.aggregations if n not in reserved]
-        line = f"sliding({', '.join(words)})"
-        return line if len(line) <= 100 else "sliding(\n    " + ",\n    ".join(words) + ",\n)"
+        return call_text(self.arguments(), self.aggregations)
+
+
+def call_text(arguments: Mapping[str, Any], results: Sequence[tuple[str, Aggregation]]) -> str:
+    """A call of `sliding`; results whose names are no keywords go into a dict before all others."""
+    words = written(arguments)
+    reserved = {n for n, _ in results if n in _RESERVED or not NAME.fullmatch(n)}
+    if reserved:
+        words.insert(0, repr({n: a for n, a in results if n in reserved}))
+    words += [f"{n}={a!r}" for n, a in results if n not in reserved]
+    line = f"sliding({', '.join(words)})"
+    return line if len(line) <= 100 else "sliding(\n    " + ",\n    ".join(words) + ",\n)"
 
 
 def sliding(
@@ -208,6 +214,7 @@ def sliding(
     where: str | None = None,
     having: str | None = None,
     emit: str = "rstream",
+    names: Sequence[str] | None = None,
     **aggregations: Aggregation,
 ) -> Query:
     """A query over sliding windows: give one of `rows`, `range`, `delta`, `groups`, `until`, `on`.
@@ -228,6 +235,9 @@ def sliding(
     - `on=condition`: a window closes at each row that satisfies it; with `slide=s`, there is a
       result after every s rows of the window, too.
 
+    A list of sizes, `range=["1 hour", "7 days"]`, asks for windows of each of them at once, with
+    results such as `peak_1h` and `peak_7d`, or `peak_short` with `names=["short", …]`.
+
     `min_rows=k` gives null until a window has k values that are not null, as pandas' `min_periods`.
 
     A column may be an expression, as in ``Sum("price * quantity")``. `where` drops rows before
@@ -246,11 +256,25 @@ def sliding(
     )
     """
     _check_named(aggregations)
+    sizes = {"rows": rows, "range": range, "delta": delta, "groups": groups}
+    for name, several in sizes.items():
+        if isinstance(several, list):
+            from windrow.queries.horizons import horizons
+
+            ask = partial(
+                sliding, also, partition_by=partition_by, order_by=order_by, until=until, on=on,
+                slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps,
+                min_rows=min_rows, lateness=lateness, where=where, having=having, emit=emit,
+                **aggregations,
+            )  # fmt: skip
+            queries = [ask(**{**sizes, name: each}) for each in several]  # type: ignore[arg-type]
+            return horizons(name, several, names, queries)  # type: ignore[return-value]
+    if names is not None:
+        raise InvalidArgument(f"names={names!r} goes with several sizes, as in rows=[10, 100]")
     if isinstance(until, str):
         until = text_policy(until, {**(also or {}), **aggregations})
     window = window_of(
-        "sliding",
-        rows=rows, range=range, delta=delta, groups=groups, until=until, on=on,
+        "sliding", **sizes, until=until, on=on,
         slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps or None,
     )  # fmt: skip
     order = _names("order_by", order_by)
@@ -316,7 +340,7 @@ def _names(argument: str, value: Any) -> tuple[str, ...]:
 
 
 def engine_of(frame: Any) -> Any:
-    """The module that answers over such frames: it has `run`, `run_shared` and `plan`."""
+    """The module that answers over such frames: `run`, `run_shared`, `run_together` and `plan`."""
     homes = [cls.__module__.split(".")[0] for cls in type(frame).__mro__]
     home = next((name for name in homes if name in _ENGINES), None)
     if home is None:

@@ -104,7 +104,8 @@ def cut_frame_by_count(
     before = [0, *accumulate(counts)]
     first = [bisect_right(before, max(0, n + 1 - rows)) - 1 for n in before[:-1]]
     most = max(0, before[-1] - 1)
-    last = [bisect_right(before, min(most, n - 1 + ahead)) - 1 for n in before[1:]]
+    found = [bisect_right(before, min(most, n - 1 + ahead)) - 1 for n in before[1:]]
+    last = [min(b, len(counts) - 1) for b in found]
     return _frame_cuts(edges, _owner(counts, ranges), first, last)
 
 

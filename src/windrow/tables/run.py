@@ -68,12 +68,21 @@ class TableEngine:
 
     def run_shared(self, shared: Shared, frame: Any) -> list[Any]:
         """The results of each query."""
+        bounds, outcomes = self._outcomes(shared, frame)
+        return [self.joined(b, o, frame) for b, o in zip(bounds, outcomes, strict=True)]
+
+    def _outcomes(self, shared: Shared, frame: Any) -> tuple[list[Bound], list[TableResult]]:
         schema = self.schema_of(frame)
         bounds = [bind(query, schema) for query in shared]
         warn_of_interpreted(bounds)
         needed = dict.fromkeys(name for bound in bounds for name in bound.needed)
-        outcomes = run_queries(bounds, self.table_of(frame, list(needed)))
-        return [self.joined(b, o, frame) for b, o in zip(bounds, outcomes, strict=True)]
+        return bounds, run_queries(bounds, self.table_of(frame, list(needed)))
+
+    def run_together(self, shared: Shared, frame: Any) -> Any:
+        """The results of queries with a result a row, all beside the rows of one frame."""
+        bounds, outcomes = self._outcomes(shared, frame)
+        columns = {name: array for each in outcomes for name, array in each.columns.items()}
+        return self.joined(bounds[0], TableResult(outcomes[0].rows, columns), frame)
 
     def plan(self, query: Query, frame: Any) -> Plan:
         """What will run for a query over a frame."""

@@ -131,6 +131,11 @@ class Frame(Window):
         """Start and end as they are written."""
         raise NotImplementedError
 
+    @property
+    def slices_in_words(self) -> str:  # type: ignore[override]
+        rest = "" if self.exclude is None else "; what is before and behind the gap is merged"
+        return Window.slices_in_words + rest
+
     def simplest(self) -> Window:
         """The same window as a kind that ends with the current row, if it does."""
         return self

@@ -74,6 +74,12 @@ _WORDS = (
     *("UNTIL", "SLIDE", "OFFSET", "CLOSED", "LATENESS", "WITH GAPS", "EXCLUDE", "MIN_ROWS"),
 )
 _KEPT = ("UNBOUNDED", "NOW", "GAPS")  # the words that are values
+# What is meant where a terminal of the grammar is expected.
+_EXPECTED = {
+    "SIDE": "CLOSED is one of LEFT, RIGHT, BOTH and NEITHER",
+    "WITHOUT": "EXCLUDE is one of CURRENT ROW, GROUP, TIES and NO OTHERS",
+    "SIDE_OF": "an end is 3 PRECEDING, 3 FOLLOWING, CURRENT ROW or UNBOUNDED PRECEDING, FOLLOWING",
+}
 _IN_FRAMES = ("BETWEEN", "AND")
 _NO_UNITS = ("PRECEDING", "FOLLOWING", "CURRENT")
 _FORMS = "a window is written [RANGE 1 HOUR], [ROWS 100 SLIDE 10], [PARTITION BY a RANGE 1 DAY]"
@@ -201,7 +207,7 @@ def _explained(error: Any, text: str, start: int, stop: int) -> QuerySyntaxError
     found = re.match(r"\w+|\S", text[start + at :])
     word = found[0] if found else ""
     hint = did_you_mean(word.upper(), _WORDS)
-    if "SIDE" in (getattr(error, "accepts", None) or getattr(error, "allowed", None) or ()):
-        hint = "CLOSED is one of LEFT, RIGHT, BOTH and NEITHER"
+    accepted = getattr(error, "accepts", None) or getattr(error, "allowed", None) or ()
+    hint = next((words for terminal, words in _EXPECTED.items() if terminal in accepted), hint)
     problem = f"{word!r} is not expected in a window"
     return wrong(text, (start + at, start + at + len(word)), problem, hint)
