@@ -112,6 +112,8 @@ def _parts_of(
         known = isinstance(state, Monoid) and not state.positioned and len(state.outputs) == 1
         if not known or not isinstance(state, Monoid) or isinstance(aggregation.result, Mapping):
             raise NotCompilable(f"it reads {name}={aggregation!r}, which is not a number")
+        if state.defined:
+            raise NotCompilable(f"it reads {name}={aggregation!r}, which may have no result")
         if name.startswith("_") or iskeyword(name):
             raise NotCompilable(f"it reads {name}, which is no name for compiled code")
         parts.append(PolicyPart(name, aggregation, dtypes, state))
@@ -302,6 +304,7 @@ _scopes = []
 def _part(text, error_model, names):
     scope = {{"__name__": __name__, "__file__": __file__}}
     scope["inner"] = njit(error_model=error_model, **{INNER})
+    scope["inlined"] = njit(error_model=error_model, forceinline=True, **{INNER})
     exec("from numba.core.types import *", scope)
     exec(text, scope)
     _scopes.append(scope)

@@ -135,6 +135,11 @@ def window(
         aggregation = Together(**aggregation)
     check_aggregation(aggregation, "window")
     least = None if min_rows is None else whole_number("min_rows", min_rows, least=1)
+    if least is not None and isinstance(extent, Until):
+        raise InvalidArgument(
+            f"window: min_rows={min_rows!r} does not go with until=, whose policy needs the result "
+            f"of every window; take rolling(…, state=RollingState()), or a query"
+        )
     aggregation = at_least(aggregation, least)
     late, stored = lateness is not None, store is not None
     if late and stored:
