@@ -140,6 +140,10 @@ ASKED: dict[str, Callable[[], Query]] = {
         partition_by="key", order_by="ts", range="20 seconds", lateness="30 seconds",
         where="x > -40", a=Max("x + 1"), c=Collect("id"),
     ),
+    "frame": lambda: sliding(
+        partition_by="key", order_by="ts", range=("-20 seconds", "10 seconds"),
+        lateness="30 seconds", min_rows=2, a=Max("x").where("y > 0"), c=Collect("id"),
+    ),
     "no key": lambda: sliding(order_by="ts", range="5 seconds", lateness="30 seconds", a=Sum("x")),
     "policy": lambda: sliding(
         partition_by="key", order_by="ts", until=lambda total, old: total.n - old.n >= 3,
@@ -170,7 +174,7 @@ ASKED: dict[str, Callable[[], Query]] = {
 
 @pytest.mark.parametrize(
     "kind",
-    ["rows", "hopping",
+    ["rows", "frame", "hopping",
      *map(slow, ("range", "no key", "policy", "adwin", "order", "every day",
                  "every day, hopping"))],
 )  # fmt: skip

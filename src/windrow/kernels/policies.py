@@ -130,6 +130,8 @@ def _parts_of(
             raise NotCompilable(f"it reads {name}={aggregation!r}, which is not a number")
         if dtypes[:1] == ("int64",) and _rounds(aggregation, state):
             raise NotCompilable(f"it reads {name}={aggregation!r}, which compiled code rounds")
+        if state.defined:
+            raise NotCompilable(f"it reads {name}={aggregation!r}, which may have no result")
         if name.startswith("_") or iskeyword(name):
             raise NotCompilable(f"it reads {name}, which is no name for compiled code")
         parts.append(PolicyPart(name, aggregation, dtypes, state))
@@ -346,6 +348,7 @@ _scopes = []
 def _part(text, error_model, names):
     scope = {{"__name__": __name__, "__file__": __file__}}
     scope["inner"] = njit(error_model=error_model, **{INNER})
+    scope["inlined"] = njit(error_model=error_model, forceinline=True, **{INNER})
     exec("from numba.core.types import *", scope)
     exec(text, scope)
     _scopes.append(scope)

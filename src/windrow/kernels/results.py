@@ -26,6 +26,37 @@ class ResultArray:
     values: NDArray[Any]
     missing: NDArray[np.bool_] | None = None
 
+    def since(self, at: int) -> ResultArray:
+        """The results from the at-th on."""
+        return ResultArray(self.values[at:], None if self.missing is None else self.missing[at:])
+
+    def moved(self, by: int, others: ResultArray) -> ResultArray:
+        """The results from the by-th on and `others` behind them, in place: as many as before."""
+        size = self.values.size
+        for these, those in ((self.values, others.values), (self.missing, others.missing)):
+            if these is not None and those is not None:
+                these[: size - by] = these[by:]
+                these[size - by :] = those
+        if (self.missing is None) == (others.missing is None):
+            return self
+        missing = np.zeros(size, np.bool_)
+        if self.missing is None:
+            missing[size - by :] = others.missing
+        else:
+            missing[: size - by] = self.missing[by:]
+        return ResultArray(self.values, missing)
+
+    def followed_by(self, other: ResultArray) -> ResultArray:
+        """These results and others behind them."""
+        values = np.concatenate([self.values, other.values])
+        if self.missing is None and other.missing is None:
+            return ResultArray(values)
+        missing = [
+            np.zeros(each.values.size, np.bool_) if each.missing is None else each.missing
+            for each in (self, other)
+        ]
+        return ResultArray(values, np.concatenate(missing))
+
 
 def finished(
     aggregation: Aggregation,
@@ -158,6 +189,14 @@ def spread(answers: ResultArray, places: NDArray[np.int64], n: int) -> ResultArr
     values[places] = answers.values
     missing[places] = False if answers.missing is None else answers.missing
     return ResultArray(values, missing)
+
+
+def with_nulls(results: ResultArray, null: NDArray[np.bool_] | None) -> ResultArray:
+    """Results that are null in some places more."""
+    if null is None or not null.any():
+        return results
+    missing = null if results.missing is None else results.missing | null
+    return ResultArray(results.values, missing)
 
 
 def merged(answers: ResultArray) -> Any:

@@ -80,6 +80,11 @@ def check_count(aggregation: Aggregation, columns: Sequence[Column | None]) -> N
         raise InvalidArgument(f"{aggregation!r} takes {takes} of values, got {len(columns)}")
 
 
+def measured_arrays(aggregation: Aggregation, arrays: int) -> int:
+    """How many of so many arrays an aggregation takes values of; an argument only rides along."""
+    return 1 if aggregation.takes == "ordered pair" else arrays
+
+
 def roller(
     aggregation: Aggregation,
     columns: list[Column | None],
@@ -331,7 +336,7 @@ class Loop:
     def _make_room(self, batch: Batch, lo: Any, hi: Any) -> None:
         """Buffers for the longest window so far."""
         longest = int((hi - lo).max()) if self.rows is None else min(self.rows, batch.stop)
-        old = int(self.cursors[2])
+        longest, old = max(1, longest), int(self.cursors[2])
         if longest <= old:
             return
         if self.kernel.rounded:

@@ -122,7 +122,7 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
             name,
             part,
             tuple(_kind_of(part, text, kinds) for text in part.columns),
-            by_rows=window.counts_rows and window.per_row,
+            by_rows=window.by_rows,
             sliced=not window.per_row and window.slicing() is not None,
         )
         for name, part in query.aggregations
@@ -281,8 +281,7 @@ def _on_spark(query: Query, kinds: Mapping[str, Kind] | None, native: bool) -> S
         return "slices"
     order = "time" if kinds is None else kinds.get((*query.order_by, "")[0], "other")
     along = len(query.order_by) <= 1 and order in (*_NUMBERS, "time")
-    known = window.per_row and bool(window.measured or window.counts_rows)  # from the last row
-    if known and query.emit == "rstream" and along:
+    if window.in_ranges and query.emit == "rstream" and along:
         return "ranges"
     return "keys" if query.partition_by else "one task"
 
