@@ -167,6 +167,8 @@ def test_mistakes_change_nothing() -> None:
         window(Max(), rows=0, partition_by=True, store=MemoryStore())
     with pytest.raises(InvalidArgument, match="partition_by=3 must be True"):
         window(Max(), rows=3, partition_by=3)  # type: ignore[call-overload]
+    with pytest.raises(InvalidArgument, match=r"partition_by=\[\] must be True"):
+        window(Max(), rows=3, partition_by=[])
     columns = window(Sum("load"), rows=3, partition_by="plug")
     with pytest.raises(InvalidValue, match="the row has no column 'plug'; did you mean 'plugs'"):
         columns.push({"plugs": 1})

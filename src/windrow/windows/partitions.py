@@ -36,8 +36,9 @@ class Partitions(Closing, Mapping[Any, Window]):
         window: str = "main",
         **options: Any,
     ) -> None:
-        names = [by] if isinstance(by, str) else [] if by is True else by
-        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+        names = () if by is True else [by] if isinstance(by, str) else by
+        known = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+        if not known or not (names or by is True):
             raise InvalidArgument(
                 f"partition_by={by!r} must be True, for push(value, key=…), or the name of a "
                 f"column or a list of them"
