@@ -261,13 +261,13 @@ def sliding(
         if isinstance(several, list):
             from windrow.queries.horizons import horizons
 
-            ask = partial(
+            ask: Any = partial(
                 sliding, also, partition_by=partition_by, order_by=order_by, until=until, on=on,
                 slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps,
                 min_rows=min_rows, lateness=lateness, where=where, having=having, emit=emit,
-                **aggregations,
+                **aggregations,  # type: ignore[arg-type]
             )  # fmt: skip
-            queries = [ask(**{**sizes, name: each}) for each in several]  # type: ignore[arg-type]
+            queries = [ask(**{**sizes, name: each}) for each in several]
             return horizons(name, several, names, queries)  # type: ignore[return-value]
     if names is not None:
         raise InvalidArgument(f"names={names!r} goes with several sizes, as in rows=[10, 100]")
