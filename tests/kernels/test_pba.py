@@ -118,7 +118,7 @@ def test_batches_by_time_have_the_same_bits(sizes: tuple[int, ...]) -> None:
     assert in_batches(values, sizes, at, **options) == whole
 
 
-@pytest.mark.parametrize("sketch", [HyperLogLog(precision=4), MomentSketch(order=2)], ids=repr)
+@pytest.mark.parametrize("sketch", [HyperLogLog(precision=4), MomentSketch(order=3)], ids=repr)
 def test_sketches_in_two_threads(sketch: Any, helpers: list[Any]) -> None:
     values = np.random.default_rng(4).integers(0, 10_000, 6000)
     options: dict[str, Any] = {"aggregation": sketch, "rows": 1100}
@@ -137,9 +137,9 @@ def test_sketches_in_two_threads(sketch: Any, helpers: list[Any]) -> None:
 def test_a_small_batch_does_no_chunk_again(helpers: list[Any]) -> None:
     """The second thread is asked for once a chunk, not once a batch."""
     values, w = np.random.default_rng(5).normal(size=1 << 15), 1 << 13
-    whole = rolling(values, Sum(), rows=w, algorithm="pba").tolist()
+    whole = rolling(values, Max(), rows=w, algorithm="pba").tolist()
     helpers.clear()
-    assert in_batches(values, (16,), aggregation=Sum(), rows=w, algorithm="pba") == whole
+    assert in_batches(values, (16,), aggregation=Max(), rows=w, algorithm="pba") == whole
     assert len(helpers) == (values.size - 1) // (w // 2 + 1)
 
 
