@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.catalogue import AGGREGATIONS, identified
 from windrow import (
     ArgMax,
     Collect,
@@ -26,6 +29,7 @@ from windrow import (
     sliding,
     window,
 )
+from windrow.aggregations.base import Aggregation
 from windrow.kernels.routes import traced
 from windrow.queries.query import Query
 
@@ -281,3 +285,46 @@ def test_a_policy_sees_the_rows_in_their_order(steps: list[int], of_window: bool
         held.append(i)
         held = held[max(0, len(held) - step) :] if of_window else held[step:]
         assert (made[i] or []) == held
+
+
+# -- every aggregation -------------------------------------------------------------------------
+
+COMPILED = [
+    each
+    for each in AGGREGATIONS
+    if each.algebra("float64") is not None and not isinstance(each.result, dict)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("aggregation", COMPILED, ids=identified)
+def test_every_aggregation_is_seen_as_in_the_interpreter(
+    aggregation: Aggregation, kind: str
+) -> None:
+    """A policy that goes by the last digits, so that whatever differs leaves other windows."""
+    part = copy.copy(aggregation)
+    part.columns = ("v", "i")[: part.arity]
+
+    def digits(total: Any, old: Any) -> bool:
+        return int(total.x * 1e6) % 3 == 1 or int(old.x * 1e6) % 7 == 2
+
+    results = {"x": part, "all": Collect("i")}
+    query = sliding(results, partition_by="k", until=digits)
+    if query.explain(table_of([(0, 1 if kind == "int" else 0.5)])).count("compiled; where") == 0:
+        pytest.skip("it does not compile")
+    random = np.random.default_rng(7)
+    for nulls in (0.0, 0.2):
+        values = random.integers(1, 999, 200) / (1 if kind == "int" else 64.0)
+        rows = [(int(k), v.item()) for k, v in zip(random.integers(0, 3, 200), values, strict=True)]
+        table = table_of(rows)
+        null = pa.array(random.random(200) < nulls)
+        table = table.set_column(2, "v", pc.if_else(null, None, table["v"]))
+        hidden = sliding(results, partition_by="k", until=Hidden(digits))
+        try:
+            wanted = windows_of(hidden, table)[0]
+        except (TypeError, ValueError, OverflowError):  # of nulls, and of what is no number
+            continue
+        made, way = windows_of(query, table)
+        assert made == wanted
+        assert nulls or way == "compiled"
