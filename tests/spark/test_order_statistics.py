@@ -107,15 +107,16 @@ def test_spark_s_own_functions_agree(frame: DataFrame) -> None:
     theirs = {
         "median": sf.percentile("f", 0.5).over(over),
         "several": sf.percentile("x", [0.1, 0.9]).over(over),
+        "mode": sf.mode("x", True).over(over),
         "top": sf.slice(sf.sort_array(sf.collect_list("odd").over(over), False), 1, 3),
     }
     query = sliding(
         partition_by="key", order_by="u", rows=25, median=Median("f"),
-        several=Quantile("x", q=(0.1, 0.9)), top=TopK("odd", k=3),
+        several=Quantile("x", q=(0.1, 0.9)), top=TopK("odd", k=3), mode=Mode("x"),
     )  # fmt: skip
     made, _ = rivals(frame, query, theirs)
     some = made.column("spark_top").to_pylist()
     made = made.set_column(
         made.column_names.index("spark_top"), "spark_top", [[found or None for found in some]]
     )
-    agree(made, ["median", "several", "top"])
+    agree(made, ["median", "several", "top", "mode"])
