@@ -193,7 +193,15 @@ def test_a_window_has_one_owner_until_it_is_closed() -> None:
     window(Max(), rows=3).close()  # nothing to close
 
 
-@pytest.mark.parametrize("beside", [7, ("rows=3", 1), ("rows=3", 1, 2, 3, 4)], ids=str)
+def test_a_slide_goes_on_in_its_store() -> None:
+    store, results = MemoryStore(), []
+    for value in range(7):
+        with window(Max(), rows=4, slide=3, store=store) as w:
+            results.append(w.push(value))
+    assert results == [None, None, 2, None, None, 5, None]
+
+
+@pytest.mark.parametrize("beside", [7, ("rows=3", 1), ("rows=3", *range(5))], ids=str)
 def test_what_lies_beside_a_window_may_be_damaged(beside: Any) -> None:
     store = MemoryStore()
     with aggregator(Max(), store=store) as swag:
