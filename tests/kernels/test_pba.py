@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import pickle
 import threading
 import time
 from collections import Counter
@@ -16,7 +17,8 @@ import numpy as np
 import pytest
 
 from tests.forks import in_a_child
-from windrow import HyperLogLog, Max, MomentSketch, RollingState, Sum, aggregation, rolling
+from windrow import Concat, HyperLogLog, Max, MomentSketch, RollingState, Sum, aggregation, rolling
+from windrow.algorithms.pba import Pba
 from windrow.algorithms.sba import Cuts
 from windrow.kernels import stream_loop
 from windrow.kernels.loops import pba as pba_loop
@@ -87,6 +89,24 @@ def test_time_in_two_threads(closed: str, kind: str, helpers: list[Any]) -> None
         got = rolling(values, at=at, algorithm="pba", **options)
         np.testing.assert_array_equal(got, rolling(values, at=at, **options))
     assert helpers
+
+
+def test_strings_by_time_are_cut_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the interpreter as well: by half of the range, however many values that is."""
+    at = np.array([0, 1, 2, 3, 11, 12, 13, 20, 21, 34, 35])
+    values = np.array(list("abcdefghijk"))
+    closed: list[int] = []
+    closing = Pba._closing
+
+    def noted(swag: Pba, states: list[Any], aggregate: Any) -> Any:
+        closed.append(len(states))
+        return closing(swag, states, aggregate)
+
+    monkeypatch.setattr(Pba, "_closing", noted)
+    options: dict[str, Any] = {"aggregation": Concat(), "range": 20, "at": at}
+    got = rolling(values, algorithm="pba", **options).tolist()
+    assert got == rolling(values, **options).tolist()
+    assert closed == [4, 3, 2], "0 … 9, 10 … 19, 20 … 29"
 
 
 @pytest.mark.parametrize("sizes", [(1, 700, 16), (4000,)])
@@ -220,13 +240,13 @@ def test_a_forked_process_and_a_copy_go_on() -> None:
     first, rest = values[: 1 << 17], values[1 << 17 :]
     state = RollingState()
     rolling(first, state=state, **options)
-    copied = copy.deepcopy(state)
+    copies = [copy.deepcopy(state), pickle.loads(pickle.dumps(state))]
 
     def work() -> Iterable[str]:
         return map(str, rolling(rest, state=state, **options).tolist())
 
     in_child = in_a_child(lambda: [str(hash(tuple(work())))])
     assert in_child == [str(hash(tuple(work())))]
-    for each in (copied,):
+    for each in copies:
         got = rolling(rest, state=each, **options)
         np.testing.assert_array_equal(got, expected[1 << 17 :])

@@ -91,6 +91,16 @@ def test_two_hot_keys_by_rows(rows: DataFrame, size: Any) -> None:
     both(rows, sliding(partition_by="key", order_by="id", rows=size, **PARTS), window)
 
 
+@pytest.mark.parametrize("ends", [(-90, 60), slow((-600, -300))], ids=str)
+def test_frames_of_two_hot_keys(rows: DataFrame, ends: tuple[int, int]) -> None:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sf
+
+    window = Window.partitionBy("key").orderBy(sf.col("ts").cast("long")).rangeBetween(*ends)
+    seconds = tuple(f"{end} s" for end in ends)
+    both(rows, sliding(partition_by="key", order_by="ts", range=seconds, **PARTS, **TIED), window)
+
+
 def test_keys_of_several_columns(rows: DataFrame) -> None:
     from pyspark.sql import Window
 

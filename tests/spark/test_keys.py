@@ -175,6 +175,49 @@ def test_unbounded_ranges_and_rows_of_one_time(frame: DataFrame) -> None:
         agree(rivals(frame, query, over(spec.rangeBetween(begin, 0), names))[0], names)
 
 
+@pytest.mark.parametrize(
+    ("size", "span"),
+    [
+        ({"rows": (-3, 3)}, "ROWS BETWEEN 3 PRECEDING AND 3 FOLLOWING"),
+        pytest.param(
+            {"rows": (-6, -1)}, "ROWS BETWEEN 6 PRECEDING AND 1 PRECEDING", marks=pytest.mark.slow
+        ),
+        ({"range": (-2.0, 3.5)}, "RANGE BETWEEN 2.0D PRECEDING AND 3.5D FOLLOWING"),
+        pytest.param(
+            {"range": (0, "unbounded")},
+            "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_frames_and_filters(frame: DataFrame, size: Any, span: str) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = [n for n in PARTS if n not in (*UNORDERED, "distinct", "distinct_x")]
+    parts = {name: PARTS[name] for name in names}
+    parts |= {"some": Sum("x").where("s > 'b'"), "few": Count().where("f > 0")}
+    order = "g, id" if "rows" in size else "g"
+    query = sliding(parts, partition_by="key", order_by=order.split(", "), **size)
+    spec = f"OVER (PARTITION BY key ORDER BY {order} {span})"
+    theirs = {name: F.expr(f"{SHARED[name][1]} {spec}") for name in names}
+    theirs["some"] = F.expr(f"sum(x) FILTER (WHERE s > 'b') {spec}")
+    theirs["few"] = F.expr(f"count(*) FILTER (WHERE f > 0) {spec}")
+    agree(rivals(frame, query, theirs)[0], list(parts))
+
+
+def test_several_sizes_take_one_shuffle(frame: DataFrame) -> None:
+    parts = {"n": Count(), "total": Sum("x"), "high": Max("s")}
+    made = frame.transform(sliding(partition_by="key", order_by=["t", "id"], rows=[3, 20], **parts))
+    plan = made._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    assert plan.count("Exchange hashpartitioning") <= 1
+    table = made.toArrow().sort_by("id")
+    for size in (3, 20):
+        query = sliding(partition_by="key", order_by=["t", "id"], rows=size, **parts)
+        want = query(rows(500)).sort_by("id")
+        for name in parts:
+            assert table[f"{name}_{size}"].to_pylist() == want[name].to_pylist()
+
+
 def test_without_a_key(frame: DataFrame) -> None:
     from pyspark.sql import Window
 

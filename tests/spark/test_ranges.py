@@ -13,7 +13,12 @@ from hypothesis import given
 
 from tests.spark.frames import slow
 from windrow import ArgMax, Concat, Count, Last, Max, Mean, StdDev, Sum, shared, sliding
-from windrow.spark.cuts import cut_by_count, cut_by_size
+from windrow.spark.cuts import (
+    cut_by_count,
+    cut_by_size,
+    cut_frame_by_count,
+    cut_frame_by_size,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,6 +63,38 @@ def test_every_window_of_rows_too(counts: list[int], ranges: int, rows: int) -> 
         inside = [*cuts.halos[p], *cuts.middles[p], *range(first, b + 1)]
         assert begin in inside
         assert not any(counts[x] and x < begin for x in cuts.middles[p])
+
+
+@given(
+    edges=st.lists(st.integers(0, 60), min_size=1, max_size=24, unique=True).map(sorted),
+    ranges=st.integers(2, 6),
+    size=st.integers(0, 30),
+    ahead=st.integers(0, 30),
+)
+def test_a_range_has_all_that_its_frames_reach(
+    edges: list[int], ranges: int, size: int, ahead: int
+) -> None:
+    cuts = cut_frame_by_size(edges, [], ranges, size, ahead, top=70)
+    targets = cuts.targets()
+    for t in range(71):
+        p = cuts.owner[sum(e <= t for e in edges)]
+        for other in range(max(0, t - size), min(70, t + ahead) + 1):
+            assert p in targets[sum(e <= other for e in edges)]
+
+
+@given(
+    counts=st.lists(st.integers(0, 9), min_size=2, max_size=30),
+    ranges=st.integers(2, 6),
+    rows=st.integers(1, 60),
+    ahead=st.integers(0, 60),
+)
+def test_frames_of_rows_too(counts: list[int], ranges: int, rows: int, ahead: int) -> None:
+    cuts = cut_frame_by_count(list(range(len(counts) - 1)), counts, ranges, rows, ahead)
+    targets = cuts.targets()
+    bins = [b for b, count in enumerate(counts) for _ in range(count)]
+    for i, b in enumerate(bins):
+        for other in bins[max(0, i + 1 - rows) : i + ahead + 1]:
+            assert cuts.owner[b] in targets[other]
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +163,28 @@ def test_ranges_by_rows(rows: DataFrame, size: Any) -> None:
     window = Window.orderBy("id").rowsBetween(begin, 0)
     made = ours(placed, sliding(order_by="id", rows=size, **PARTS))
     pd.testing.assert_frame_equal(made, spark_own(placed, window), rtol=1e-9)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("ends", [(-60, 45), slow((-300, -60)), slow((20, 90))], ids=str)
+def test_frames_by_time(rows: DataFrame, ends: tuple[int, int]) -> None:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sf
+
+    window = Window.orderBy(sf.col("ts").cast("long")).rangeBetween(*ends)
+    seconds = tuple(f"{end} s" for end in ends)
+    made = ours(rows, sliding(order_by="ts", range=seconds, **PARTS))
+    pd.testing.assert_frame_equal(made, spark_own(rows, window), rtol=1e-9)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("ends", [(-30, 30), slow((-90, -20)), slow((5, 60))], ids=str)
+def test_frames_by_rows(rows: DataFrame, ends: tuple[int, int]) -> None:
+    from pyspark.sql import Window
+
+    window = Window.orderBy("id").rowsBetween(*ends)
+    made = ours(rows, sliding(order_by="id", rows=ends, **PARTS))
+    pd.testing.assert_frame_equal(made, spark_own(rows, window), rtol=1e-9)
 
 
 @pytest.mark.usefixtures("small")

@@ -20,17 +20,23 @@ from windrow import (
     BitAnd,
     BitOr,
     BitXor,
+    BottomK,
     Collect,
     Count,
     Delta,
     EWMByTime,
+    Histogram,
     Increase,
     Max,
     Mean,
+    Mode,
+    Quantile,
     Query,
+    Rank,
     Rate,
     StdDev,
     Sum,
+    TopK,
     sliding,
 )  # fmt: skip
 from windrow.errors import InvalidArgument
@@ -42,6 +48,8 @@ EVERYDAY = {
     "a": windrow.Any("up"), "b": All("up"), "c": BitAnd("x"), "d": BitOr("x"), "e": Count(),
     "f": BitXor("x"), "g": Delta("x"), "h": Increase("x"), "i": Rate("x", "ts"),
     "j": EWM("y", halflife=3), "k": EWMByTime("y", "ts", halflife=20),
+    "l": Quantile("y", q=(0.2, 0.5)), "m": TopK("x", k=2), "n": Mode("x"), "o": Rank("x"),
+    "p": Histogram("x", edges=(-50, 0, 20)), "q": BottomK("key", k=2),
 }  # fmt: skip
 KINDS: dict[str, dict[str, Any]] = {
     "rows": {"rows": 3},
@@ -57,6 +65,18 @@ KINDS: dict[str, dict[str, Any]] = {
     "range to the right": {"range": "20 seconds", "closed": "right"},
     "now": {"range": "now"},
     "unbounded": {"range": "unbounded"},
+    "before": {"range": ("-20 seconds", "-5 seconds")},
+    "around": {"range": ("-10 seconds", "10 seconds")},
+    "around, to the left": {"range": ("-10 seconds", "10 seconds"), "closed": "left"},
+    "behind": {"range": ("2 seconds", "10 seconds"), "min_rows": 2},
+    "all and a bit more": {"range": ("unbounded", "5 seconds")},
+    "rows before": {"rows": (-5, -2)},
+    "rows without this one": {"rows": (-5, 0), "exclude": "current row"},
+    "enough rows": {"rows": 4, "min_rows": 3},
+    "enough of a range": {"range": "20 seconds", "min_rows": 3},
+    "enough of all rows": {"rows": "unbounded", "min_rows": 3},
+    "groups before": {"groups": (-2, 0)},
+    "enough in a hop": {"range": "20 seconds", "slide": "6 seconds", "min_rows": 2},
     "policy": {"until": lambda total, old: total.e - old.e >= 4},
     "policy that leaves nothing": {"until": lambda total, old: total.e > 4},
     "punctuation": {"on": "x > 40"},
@@ -319,6 +339,41 @@ def test_rows_as_they_come_need_no_times(seed: int, n: int) -> None:
     query = sliding(partition_by="key", rows=4, a=Max("x"), c=Collect("id"))
     made = streamed(query, rows, seed).finish()
     assert told(made) == told(query(rows).select(made.column_names))
+
+
+@pytest.mark.parametrize("size", [{"rows": (-2, 2)}, {"groups": (-1, 1)}], ids=str)
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=15)
+def test_rows_wait_for_those_that_follow(size: dict[str, Any], seed: int) -> None:
+    """The last rows of a key wait for ever, unless it is idle for so long that none will come."""
+    came = disordered(readings(120, 4, seed, spread=200), LATENESS, seed)
+    query = sliding(partition_by="key", order_by="ts", lateness="30 seconds", **size, **ORDERED)
+    want = told(query(came))
+    made = told(streamed(query, came, seed).finish())
+    assert set(made) <= set(want)
+    whole = query(came)
+    keys = whole["key"].to_pylist()
+    if "rows" in size:
+        assert len(want) - len(made) == sum(min(2, keys.count(key)) for key in set(keys))
+    idle = streamed(query, came, seed, idle=10**12)
+    assert told(idle.finish()) == want
+    assert not any(log.chunks for log in idle.bucket._logs), "nothing is kept of idle keys"
+
+
+def test_a_key_goes_on_after_a_gap() -> None:
+    """Rows before a gap do not see those behind it, whenever they come."""
+    times = [0, 1, 2, 100, 101, 300]
+    rows = pa.table({
+        "id": range(6), "key": ["a"] * 6, "x": range(6), "y": [0.0] * 6,
+        "ts": pa.array([10**15 + t * 10**6 for t in times], pa.timestamp("us", "UTC")),
+    }).select(["id", "key", "ts", "x", "y"])  # fmt: skip
+    query = sliding(
+        partition_by="key", order_by="ts", lateness="30 seconds", rows=(-1, 1), s=Sum("x")
+    )
+    for most in (2, 7):
+        stream = streamed(query, rows, 1, most=most, idle=50 * 10**6)
+        made = stream.finish().sort_by("id")
+        assert made["s"].to_pylist() == [1, 3, 3, 7, 7, 5]
 
 
 def test_idle_keys_leave() -> None:

@@ -25,7 +25,7 @@ from windrow import (
     Sum,
     sliding,
 )
-from windrow.errors import InvalidValue
+from windrow.errors import InvalidArgument, InvalidValue
 
 RNG = np.random.default_rng(7)
 QUERY = sliding(
@@ -208,3 +208,26 @@ def test_a_column_of_mixed_values_is_refused_by_its_name() -> None:
     frame = pd.DataFrame({"v": [1, "a"]}, dtype=object)
     with pytest.raises(InvalidValue, match="the column 'v' has values of no one type"):
         sliding(rows=2, high=Max("v"))(frame)
+
+
+@pytest.mark.parametrize(
+    "size", [{"rows": (-1, 1)}, {"rows": [2, 3]}, {"range": 2, "slide": 2}], ids=str
+)
+def test_a_lazy_frame_stays_lazy(size: Any) -> None:
+    frame = pl.DataFrame(
+        {"key": ["b", "a", "b", "b"], "t": [3, 1, 0, 2], "v": [1.5, 2.5, None, 4.0]}
+    )
+    query = sliding(partition_by="key", order_by="t", **size, n=Count(), m=Max("v"))
+    later = query(frame.lazy())
+    assert isinstance(later, pl.LazyFrame)
+    assert later.collect_schema() == query(frame).schema
+    assert later.collect().equals(query(frame))
+    chosen = later.filter(pl.col("key") == "b").head(1).collect()
+    assert chosen.equals(query(frame).filter(pl.col("key") == "b").head(1))
+    with pytest.raises(InvalidArgument, match="no column"):
+        sliding(rows=2, m=Max("w"))(frame.lazy())
+
+
+def test_a_lazy_frame_is_explained() -> None:
+    frame = pl.LazyFrame({"v": ["a", "b"]})
+    assert "maxima" in sliding(rows=2, m=Max("v")).explain(frame)

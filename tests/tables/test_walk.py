@@ -21,6 +21,16 @@ HOPS: list[dict[str, Any]] = [
     {"range": 6, "slide": 2}, {"range": 5, "slide": 3, "offset": 1}, {"range": 4, "slide": 4},
     {"range": 2, "slide": 5, "gaps": True}, {"rows": 2, "slide": 5, "gaps": True},
 ]  # fmt: skip
+# windows with rows behind the current one, or that end before it
+FRAMES: list[dict[str, Any]] = [
+    {"rows": (-2, 2)}, {"rows": (1, 3)}, {"rows": (-4, -2)}, {"rows": ("unbounded", 1)},
+    {"rows": (0, "unbounded")}, {"range": (-3, 4)}, {"range": (2, 5)}, {"range": (-6, -2)},
+    {"range": (-3, 4), "closed": "left"}, {"range": (-3, 4), "closed": "right"},
+    {"range": ("unbounded", 2)}, {"range": (-1, "unbounded")},
+    {"groups": (-1, 1)}, {"groups": (1, 2)}, {"groups": (-2, -1)}, {"groups": ("unbounded", 1)},
+    {"rows": (-2, 2), "exclude": "current row"}, {"range": (-3, 4), "exclude": "ties"},
+    {"groups": (-1, 1), "exclude": "group"}, {"rows": (-2, 2), "min_rows": 3},
+]  # fmt: skip
 
 
 def sorted_table(rows: list[Any], value: pa.DataType) -> pa.Table:
@@ -42,13 +52,27 @@ def check(query: Any, table: pa.Table, cuts: list[int], piece: int) -> None:
         assert all(same(got[name], want[name]) for name in want), (got, want)
 
 
-@pytest.mark.parametrize("window", [*WINDOWS, *HOPS], ids=label)
+@pytest.mark.parametrize("window", [*WINDOWS, *HOPS, *FRAMES], ids=label)
 @settings(max_examples=30)
 @given(rows=ROWS, cuts=st.lists(st.integers(0, 40), max_size=8), piece=st.sampled_from([1, 3, 9]))
 def test_cut_anywhere(window: dict[str, Any], rows: Any, cuts: list[int], piece: int) -> None:
     some = {n: ALL[n] for n in ("n", "total", "high", "where", "all", "names", "deviation")}
     query = sliding(some, partition_by="key", order_by="t", **window)
     check(query, sorted_table(rows, pa.int64()), cuts, piece)
+
+
+@pytest.mark.parametrize("window", FRAMES[5:16], ids=label)
+@settings(max_examples=20)
+@given(rows=ROWS, cuts=st.lists(st.integers(0, 40), max_size=8), piece=st.sampled_from([1, 3, 9]))
+def test_rows_without_an_order(window: dict[str, Any], rows: Any, cuts: Any, piece: int) -> None:
+    ordered = sorted(rows, key=lambda r: (r[0] is not None, r[0] or "", r[1]))
+    table = table_of(ordered, pa.int64())
+    times = [
+        None if t < 4 else float("nan") if t > 26 else float(t) for t in table["t"].to_pylist()
+    ]
+    table = table.set_column(1, "t", pa.array(times, pa.float64()))
+    some = {n: ALL[n] for n in ("n", "total", "all")}
+    check(sliding(some, partition_by="key", order_by="t", **window), table, cuts, piece)
 
 
 @settings(max_examples=50)

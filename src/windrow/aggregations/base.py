@@ -32,11 +32,12 @@ the interpreter, and compiled on every engine:
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from windrow.aggregations.algebra import (
     Algebra,
@@ -89,6 +90,10 @@ def _options(init: Callable[..., None]) -> dict[str, Any]:
 def check_aggregation(value: object, asker: str) -> Aggregation:
     """Return `value` if it is an aggregation; otherwise raise an error that begins with `asker`."""
     if isinstance(value, Aggregation):
+        if value.condition is not None and value.written is None:
+            raise InvalidArgument(
+                f"{asker}: {value!r}: where() is for rows that have columns, as sliding(…) takes"
+            )
         return value
     hint = "; write Max(), not Max" if isinstance(value, type) else ""
     raise InvalidArgument(f"{asker}: {value!r} is not an aggregation{hint}")
@@ -131,7 +136,7 @@ class Aggregation:
     - `summed`: whether the first field is a sum that may overflow an int64.
     """
 
-    takes: ClassVar[Takes] = "any"
+    takes: Takes = "any"
     arity: ClassVar[int] = 1
     column_names: ClassVar[tuple[str, ...]] = ("column",)
     column_optional: ClassVar[bool] = False
@@ -156,6 +161,8 @@ class Aggregation:
     unary_inverse: bool = False  # whether the inverse among them takes one state only
     summed: ClassVar[bool] = False
     parts: Mapping[str, Aggregation] | None = None  # of several that share one window
+    condition: str | None = None  # which rows count
+    written: tuple[str, ...] | None = None  # the columns, where `columns` have the condition, too
     plus: ClassVar[Any]
     answer: ClassVar[Any]
     minus: ClassVar[Any] = None
@@ -178,6 +185,21 @@ class Aggregation:
                 f"got {len(columns)}: {', '.join(columns)}"
             )
         self.columns = columns
+
+    def where(self, condition: str) -> Self:
+        """Return the same aggregation of the rows that satisfy a condition, in a query.
+
+        >>> from windrow import Max
+        >>> Max("load").where("kind = 'a'")
+        Max('load').where("kind = 'a'")
+        """
+        if not isinstance(condition, str) or not condition.strip():
+            raise InvalidArgument(f"where({condition!r}) takes text of SQL, as in 'load > 3'")
+        if self.condition is not None:
+            raise InvalidArgument(f'{self!r} has a condition already: write where("… AND …") once')
+        made = copy.copy(self)
+        made.condition = condition.strip()
+        return made
 
     # -- the monoid -------------------------------------------------------------------------
 
@@ -245,6 +267,11 @@ class Aggregation:
     def inputs(self) -> int:
         """Return how many of the columns `unit` takes values of; an argument only rides along."""
         return 1 if self.takes == "ordered pair" else self.arity
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Return the columns in which a null is no value."""
+        return self.columns[: self.inputs]
 
     @property
     def counts_nulls(self) -> bool:
@@ -352,12 +379,15 @@ class Aggregation:
         return [cls()]
 
     def __repr__(self) -> str:
-        given = [repr(column) for column in self.columns]
+        given = list(map(repr, self.columns if self.written is None else self.written))
         given += [f"{name}={value!r}" for name, value in self.parameters().items()]
-        return f"{type(self).__name__}({', '.join(given)})"
+        return f"{type(self).__name__}({', '.join(given)}){self._where()}"
+
+    def _where(self) -> str:
+        return "" if self.condition is None else f".where({self.condition!r})"
 
     def _key(self) -> Hashable:
-        return type(self), self.columns, tuple(self.parameters().items())
+        return type(self), self.columns, tuple(self.parameters().items()), self.condition
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Aggregation):

@@ -107,7 +107,7 @@ class Custom(Aggregation):
         """Return the name and version that the user gave, or else a digest of the functions."""
         if self.name is not None:
             given = [*map(repr, self.columns), f"name={self.name!r}", f"version={self.version!r}"]
-            return f"aggregation({', '.join(given)})"
+            return f"aggregation({', '.join(given)}){self._where()}"
         return f"{self!r} {digest_of(self.parameters())}"
 
     def _key(self) -> Hashable:
@@ -116,13 +116,14 @@ class Custom(Aggregation):
             self.columns,
             tuple((k, v) for k, v in self.parameters().items() if k != "identity"),
             repr(self.identity),
+            self.condition,
         )
 
     def __repr__(self) -> str:
-        given = [repr(column) for column in self.columns]
+        given = list(map(repr, self.columns if self.written is None else self.written))
         for name, value in self.parameters().items():
             given.append(f"{name}={named(value) if callable(value) else repr(value)}")
-        return f"aggregation({', '.join(given)})"
+        return f"aggregation({', '.join(given)}){self._where()}"
 
 
 def aggregation(

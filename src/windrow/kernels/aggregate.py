@@ -30,6 +30,7 @@ from windrow.windows.positions import Windows
 
 Nulls = Sequence[NDArray[np.bool_] | None] | None
 
+_FEW = 4  # rows of their own in so many: with more of them, all windows go by their bounds
 _FINER = ("ns", "ps", "fs", "as")  # than the times of Python
 
 
@@ -69,21 +70,112 @@ def aggregate(
         (results,) = aggregate_shared(aggregation, columns, [windows.bounds()], nulls=nulls)
         return results
     trace(aggregation, way.name)
+    run = _shifted if windows.ahead else _results
+    made = run(aggregation, given, windows, threads, way, common)
+    return with_least(aggregation, made, given.absent(), windows, threads)
+
+
+def _results(
+    aggregation: Aggregation,
+    given: Inputs,
+    windows: Windows,
+    threads: int,
+    way: Route,
+    common: Common | None = None,
+) -> ResultArray:
+    """What a kernel, a loop or the interpreter makes of the windows."""
     if way.kernel is not None:
         asked = given.columns[0] if given.columns else None
         if asked is None or way.kernel.positional:
             asked = given.anything()
-        made = way.kernel.run(Question(aggregation, asked, windows, threads, common))
-    elif way.compiled is not None:
+        return way.kernel.run(Question(aggregation, asked, windows, threads, common))
+    if way.compiled is not None:
         kept = given.numbers
         check_sums(aggregation, kept[0].data, kept[0].nulls, windows, threads)
         data = tuple(c.data for c in kept)
         out, valid = run_loop(aggregation, way.compiled, data, any_null(kept), windows, threads)
-        made = finished(aggregation, kept[0], out, valid)
+        return finished(aggregation, kept[0], out, valid)
+    answers = over_windows(without_columns(aggregation), given.values(), *windows.bounds())
+    return packed(aggregation, answers)
+
+
+def _shifted(
+    aggregation: Aggregation,
+    given: Inputs,
+    windows: Windows,
+    threads: int,
+    way: Route,
+    common: Common | None,
+) -> ResultArray:
+    """Windows of so many rows that do not end with their own row.
+
+    They are the windows of other rows, for which kernels for the last rows are fastest, but for
+    rows near the ends of segments:
+
+        rows=(-1, 1)       a  a  a  a │ b  b  b
+                          [·  ·  ·]   │            the last 3 rows of the third row are the second's
+                               [·  ·] │            nothing is behind the fourth: one of its own
+
+    What it has in `common` with others is found in the windows of the other rows, by all of them.
+    """
+    if way.kernel is None:
+        return _results(aggregation, given, windows.chosen(), threads, way)
+    starts, first, ahead, count = windows.starts, windows.first, windows.ahead, len(windows)
+    alone = _apart(starts, ahead) - first
+    alone = alone[(alone >= 0) & (alone < count)]
+    by_bounds = route_over(aggregation, given.columns, by_rows=False)
+    if alone.size * _FEW > count:
+        return _results(aggregation, given, windows.chosen(), threads, by_bounds, common)
+    if not way.kernel.in_blocks and common is None:
+        return _results(aggregation, given, windows.chosen(), threads, by_bounds)
+    begin = max(0, first + min(ahead, 0))
+    others = Windows(starts, windows.rows, begin)
+    made = _results(aggregation, given, others, threads, way, common)
+    apart = _results(aggregation, given, windows.chosen(alone), threads, by_bounds)
+    parts = [(made.values, apart.values)]
+    if made.missing is not None or apart.missing is not None:
+        parts.append((_mask(made), _mask(apart)))
+    by, own = first + ahead - begin, common is None
+    return ResultArray(*(_moved(*part, alone, by, count, own) for part in parts))
+
+
+def _mask(results: ResultArray) -> NDArray[np.bool_]:
+    return np.zeros(results.values.size, np.bool_) if results.missing is None else results.missing
+
+
+def _moved(
+    values: NDArray[Any],
+    others: NDArray[Any],
+    alone: NDArray[np.int64],
+    by: int,
+    count: int,
+    own: bool,
+) -> NDArray[Any]:
+    """So many values from the by-th on (before the first, if it is negative), some replaced.
+
+    They are moved in place if nobody else has them: fresh memory costs as much as a kernel.
+    """
+    if own and by >= 0 and count <= values.size:
+        values[: values.size - by] = values[by:]
+        made = values[:count]
     else:
-        answers = over_windows(without_columns(aggregation), given.values(), *windows.bounds())
-        made = packed(aggregation, answers)
-    return with_least(aggregation, made, given.absent(), windows, threads)
+        made = np.empty(count, values.dtype)
+        moved = values[max(0, by) :][: count + min(0, by)]
+        made[max(0, -by) :][: moved.size] = moved
+    made[alone] = others
+    return made
+
+
+def _apart(starts: NDArray[np.int64], ahead: int) -> NDArray[np.int64]:
+    """The rows for which the row that is so many ahead is not of their segment.
+
+    >>> _apart(np.array([0, 4, 5]), 2), _apart(np.array([0, 4, 5]), -1)
+    (array([2, 3, 4]), array([0, 4]))
+    """
+    counts = np.minimum(np.diff(starts), abs(ahead))
+    begins = starts[1:] - counts if ahead > 0 else starts[:-1]
+    before = np.cumsum(counts) - counts
+    return np.repeat(begins - before, counts) + np.arange(counts.sum())
 
 
 def with_least(
@@ -96,13 +188,20 @@ def with_least(
     """Results with null where a window has fewer values than the aggregation needs."""
     if aggregation.least < 2:
         return made
-    if nulls is None:
-        few = windows.shorter_than(aggregation.least)
-    else:
-        rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
-        counted = counts.run(Question(Count("rows"), rows, windows, threads)).values
-        few = counted < aggregation.least
+    few = few_values(windows, nulls, aggregation.least, threads)
     return ResultArray(made.values, few if few.any() else None)
+
+
+def few_values(
+    windows: Windows, nulls: NDArray[np.uint8] | None, least: int, threads: int = 1
+) -> NDArray[np.bool_]:
+    """Which windows have fewer values than `least` that are not null."""
+    if nulls is None:
+        return windows.shorter_than(least)
+    rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
+    windows = windows.chosen() if windows.ahead else windows
+    counted = counts.run(Question(Count("rows"), rows, windows, threads)).values
+    return np.asarray(counted < least)
 
 
 # -- what goes in --------------------------------------------------------------------------------
@@ -145,7 +244,7 @@ class Inputs:
 
     def nulls(self, i: int = 0) -> NDArray[np.uint8] | None:
         """Which rows have a null in the i-th column; None if none has."""
-        return _null_marks(self.arrays[i], self.masks[i]) if self.arrays else None
+        return null_marks(self.arrays[i], self.masks[i]) if self.arrays else None
 
     def absent(self) -> NDArray[np.uint8] | None:
         """Which rows have no value for the aggregation; None if all have."""
@@ -172,7 +271,7 @@ def _fine_times(array: NDArray[Any]) -> NDArray[Any]:
     return made
 
 
-def _null_marks(array: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.uint8] | None:
+def null_marks(array: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.uint8] | None:
     """Which values are null, by themselves or as given; None if none is."""
     own = None
     if array.dtype.kind in "mM":

@@ -1,4 +1,4 @@
-"""How compiled code in two threads agrees: by numbers that one publishes, or that one of them claims."""
+"""How compiled code in two threads agrees: by numbers that one publishes, or one of them claims."""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ class Kernel(NamedTuple):
 
     `how` says in words what it does, `combines` how many ⊕ that takes. It may know only windows of
     the last rows, and only values that are not null; one that is `positional` answers from where
-    values stand, whatever they are. What it `finds` others may want as well.
+    values stand, whatever they are. Most go by blocks of rows, where windows are the last ones.
+    What it `finds` others may want as well.
     """
 
     run: Callable[[Question], ResultArray]
@@ -50,6 +51,7 @@ class Kernel(NamedTuple):
     rows_only: bool = False
     nulls: bool = True
     positional: bool = False
+    in_blocks: bool = True  # whether it is faster where windows are the last rows
     finds: tuple[str, ...] = ()
 
 
@@ -420,7 +422,9 @@ sums = Kernel(_sum, finds=(SUM, PRESENT))
 means = Kernel(_mean, finds=(SUM, PRESENT, SIZES))
 variances = Kernel(lambda question: _variance(question, root=False), rows_only=True, nulls=False)
 deviations = Kernel(lambda question: _variance(question, root=True), rows_only=True, nulls=False)
-counts = Kernel(_count, *_COUNTED, positional=True, finds=(PRESENT, SIZES))
-distinct_counts = Kernel(_distinct, *_COUNTERS)
-firsts = Kernel(lambda question: _end(question, last=False), *_ENDS, positional=True)
-lasts = Kernel(lambda question: _end(question, last=True), *_ENDS, positional=True)
+counts = Kernel(_count, *_COUNTED, positional=True, in_blocks=False, finds=(PRESENT, SIZES))
+distinct_counts = Kernel(_distinct, *_COUNTERS, in_blocks=False)
+firsts = Kernel(
+    lambda question: _end(question, last=False), *_ENDS, positional=True, in_blocks=False
+)
+lasts = Kernel(lambda question: _end(question, last=True), *_ENDS, positional=True, in_blocks=False)

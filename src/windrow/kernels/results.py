@@ -26,6 +26,37 @@ class ResultArray:
     values: NDArray[Any]
     missing: NDArray[np.bool_] | None = None
 
+    def since(self, at: int) -> ResultArray:
+        """The results from the at-th on."""
+        return ResultArray(self.values[at:], None if self.missing is None else self.missing[at:])
+
+    def moved(self, by: int, others: ResultArray) -> ResultArray:
+        """The results from the by-th on and `others` behind them, in place: as many as before."""
+        size = self.values.size
+        for these, those in ((self.values, others.values), (self.missing, others.missing)):
+            if these is not None and those is not None:
+                these[: size - by] = these[by:]
+                these[size - by :] = those
+        if (self.missing is None) == (others.missing is None):
+            return self
+        missing = np.zeros(size, np.bool_)
+        if self.missing is None:
+            missing[size - by :] = others.missing
+        else:
+            missing[: size - by] = self.missing[by:]
+        return ResultArray(self.values, missing)
+
+    def followed_by(self, other: ResultArray) -> ResultArray:
+        """These results and others behind them."""
+        values = np.concatenate([self.values, other.values])
+        if self.missing is None and other.missing is None:
+            return ResultArray(values)
+        missing = [
+            np.zeros(each.values.size, np.bool_) if each.missing is None else each.missing
+            for each in (self, other)
+        ]
+        return ResultArray(values, np.concatenate(missing))
+
 
 def finished(
     aggregation: Aggregation,
@@ -54,6 +85,23 @@ def finished(
     if len(parts) == 1:
         return ResultArray(parts[0], missing)
     return ResultArray(_table({f"f{i}": part for i, part in enumerate(parts)}), missing)
+
+
+def lists(items: NDArray[Any], lengths: NDArray[np.int64]) -> NDArray[Any]:
+    """Results that are lists: the first so many items of each row.
+
+    >>> merged(ResultArray(lists(np.array([[3.0, 1.0], [2.0, 0.0]]), np.array([2, 1]))))
+    array([[ 3.,  1.],
+           [ 2., nan]])
+    """
+    made = np.empty(lengths.size, [("length", np.int64), ("items", items.dtype, items.shape[1:])])
+    made["length"], made["items"] = lengths, items
+    return made
+
+
+def are_lists(values: NDArray[Any]) -> bool:
+    """Whether results are lists, as `lists` makes them."""
+    return values.dtype.names == ("length", "items")
 
 
 def _restored(
@@ -143,17 +191,31 @@ def spread(answers: ResultArray, places: NDArray[np.int64], n: int) -> ResultArr
     return ResultArray(values, missing)
 
 
+def with_nulls(results: ResultArray, null: NDArray[np.bool_] | None) -> ResultArray:
+    """Results that are null in some places more."""
+    if null is None or not null.any():
+        return results
+    missing = null if results.missing is None else results.missing | null
+    return ResultArray(results.values, missing)
+
+
 def merged(answers: ResultArray) -> Any:
-    """One array, with null as its type has it: NaN, NaT, None, or a mask.
+    """One array, with null as its type has it: NaN, NaT, None, or a mask; lists are its rows.
 
     >>> merged(ResultArray(np.array([1.0, 2.0]), np.array([False, True])))
     array([ 1., nan])
     """
     values, missing = answers.values, answers.missing
+    if are_lists(values):
+        lengths, values = values["length"], np.ascontiguousarray(values["items"])
+        missing = np.arange(values.shape[1]) >= lengths[:, None]
+        if not missing.any():
+            return values
     if missing is None:
         return values
     null = {"f": np.nan, "O": None, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
     if values.dtype.kind not in null:
         return np.ma.MaskedArray(values, missing)
-    values[np.flatnonzero(missing)] = null[values.dtype.kind]  # mostly few: faster than by the mask
+    # mostly few: faster than by the mask
+    values.reshape(-1)[np.flatnonzero(missing)] = null[values.dtype.kind]
     return values

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation, check_aggregation
+from windrow.aggregations.count import Count
 from windrow.aggregations.ordering import plain
 from windrow.algorithms import ALGORITHMS
-from windrow.algorithms.sba import Cuts, optimal_span
+from windrow.algorithms.sba import Cuts
 from windrow.errors import (
     InvalidArgument,
     InvalidValue,
@@ -20,19 +22,20 @@ from windrow.errors import (
     did_you_mean,
     whole_number,
 )
+from windrow.kernels.aggregate import null_marks
 from windrow.kernels.arrival import Arrival
-from windrow.kernels.columns import as_array, column, nanoseconds_of
+from windrow.kernels.columns import Column, as_array, column, nanoseconds_of
 from windrow.kernels.decided import Decided
-from windrow.kernels.results import ResultArray, merged, spread
+from windrow.kernels.results import ResultArray, merged, spread, with_nulls
 from windrow.kernels.routes import warn_user
-from windrow.kernels.stream_loop import Batch, Interpreted, Loop, roller
+from windrow.kernels.stream_loop import Batch, Interpreted, Loop, measured_arrays, roller
 from windrow.kernels.tail import Tail
 from windrow.windows.arrays import ordinary
 from windrow.windows.base import written
 from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
 from windrow.windows.positions import SortedRows
-from windrow.windows.sizes import Axis, is_number, measure
+from windrow.windows.sizes import UNBOUNDED, Axis, is_number, measure
 from windrow.windows.span import CLOSED
 
 Roller = Tail | Loop | Interpreted
@@ -81,13 +84,14 @@ def rolling(
     values: Any,
     aggregation: Aggregation | Mapping[str, Aggregation],
     *,
-    rows: int | None = None,
+    rows: int | str | tuple[Any, Any] | None = None,
     range: Any = None,
     until: Any = None,
     on: Any = None,
     at: Any = None,
     closed: str = "both",
     slide: int | None = None,
+    min_rows: int | None = None,
     lateness: Any = None,
     algorithm: str = "auto",
     threads: int = 1,
@@ -101,13 +105,19 @@ def rolling(
     lies within `range` before the current one's (`closed` as in pandas, both ends by default); or
     what the policy `until` leaves of the oldest, see `windrow.windows.until`; or all since the last
     value for which the function `on` was true, and only those values then have a result.
+    `rows` and `range` may have two ends relative to the current value, `rows=(-3, 3)` or
+    ``range=(0, "1 hour")``, and "unbounded" for one of them; the first or the last value is then
+    the end.
     `values` is an array, or a pair of them for an aggregation of pairs (ArgMax with one array
     answers positions). A dict of aggregations gives a dict of arrays. With `slide=s` and `rows`
     there is a result after every s values, as with `sliding`.
 
     Arrays may be NumPy's, or a Series or an array of pandas, Polars or Arrow, whose nulls are
     nulls. `nulls` marks further ones, ``nan="null"`` every NaN. A window of nulls only has NaN or
-    NaT for a result, or is masked where the type has neither.
+    NaT for a result, or is masked where the type has neither. Lists are the rows of the result,
+    filled up in the same way.
+
+    `min_rows=k` gives null until a window has k values that are not null, as pandas' `min_periods`.
 
     With `lateness` the values are in the order of their arrival, and their times may go back. Each
     result is that of the window as it then was, which ends at the newest time so far: what
@@ -134,7 +144,7 @@ def rolling(
     arrays = list(values) if isinstance(values, tuple) else [values]
     asked = nulls is not None
     sizes = {"rows": rows, "range": range, "until": until, "on": on, "slide": slide}
-    stream = _Stream(aggregation, sizes, closed, algorithm, threads, asked, nan, lateness)
+    stream = _Stream(aggregation, sizes, closed, algorithm, threads, asked, nan, lateness, min_rows)
     if state is not None:
         stream = _continued(state, stream)
     try:
@@ -178,26 +188,34 @@ class _Stream:
         has_nulls: bool,
         nan: str,
         lateness: Any = None,
+        min_rows: Any = None,
     ) -> None:
         self.parts = _parts(aggregation)
         self.many = (
             isinstance(aggregation, Mapping) or getattr(aggregation, "parts", None) is not None
         )
         _check_choices(closed, algorithm, nan)
-        rows = sizes["rows"]
-        self.rows = None if rows is None else whole_number("rows", rows, least=1)
-        self.range, self.closed = plain(sizes["range"]), closed
-        self.algorithm, self.nan = algorithm, nan
-        slide = sizes["slide"]
+        rows, size, slide = sizes["rows"], sizes["range"], sizes["slide"]
+        framed = isinstance(rows, tuple) or rows == UNBOUNDED
+        self.range = tuple(map(plain, size)) if isinstance(size, tuple) else plain(size)
+        self.closed, self.algorithm, self.nan = closed, algorithm, nan
         if slide is not None and rows is None:
             raise InvalidArgument(f"rolling: slide={slide!r} goes with rows= only")
         self.slide = None if slide is None else whole_number("slide", slide, least=1)
-        sizes = {**sizes, "rows": self.rows, "range": self.range, "slide": self.slide}
+        rows = rows if framed or rows is None else whole_number("rows", rows, least=1)
+        sizes = {**sizes, "rows": rows, "range": self.range, "slide": self.slide}
         self.window = window_of("rolling", closed=closed, **sizes)
+        self.timed = size is not None
+        # how many rows a window has, where it is the last so many of every row
+        self.rows = self.window.reach_rows if self.window.by_rows and self.window.ends_now else None
+        # (rows, ahead) where it is the last rows of a row that is so many ahead
+        self.shift = self.window.shift if algorithm == "auto" else None
         self.lateness = plain(lateness)
-        decides = self.rows is None and self.range is None
+        decides = rows is None and not self.timed
         self.decided = self._decided() if decides else None
         self.arrival = None if lateness is None else self._arrival()
+        self.least = None if min_rows is None else whole_number("min_rows", min_rows, least=1)
+        self.counters: dict[int, Roller] = {}  # of values that are not null, by how many arrays
         self.late = 0  # values that came too late
         self.threads = whole_number("threads", threads, least=1)
         self.has_nulls = has_nulls
@@ -222,9 +240,10 @@ class _Stream:
 
     def _arrival(self) -> Arrival:
         """What finds the windows of late values; raise unless they can be."""
-        if self.rows is not None or self.closed not in ("both", "right"):
+        if not (self.timed and self.window.ends_now) or self.closed not in ("both", "right"):
             raise InvalidArgument(
-                f"lateness={self.lateness!r} goes with range= and closed='both' or 'right'"
+                f"lateness={self.lateness!r} goes with range=, one size, and closed='both' or "
+                f"'right'"
             )
         if self.algorithm not in ("auto", "fiba"):
             raise InvalidArgument(
@@ -237,11 +256,10 @@ class _Stream:
     @property
     def question(self) -> str:
         """What is asked, in words that are the same for the same thing."""
-        window = ", ".join(written(self.window.arguments()))
-        if self.decided is None and self.rows is None:
-            window = f"range={self.range!r}, closed={self.closed!r}"
-        if self.lateness is not None:
-            window += f", lateness={self.lateness!r}"
+        given = {"closed": self.closed} | self.window.arguments()
+        window = ", ".join(written(given if self.timed else self.window.arguments()))
+        for name, value in (("min_rows", self.least), ("lateness", self.lateness)):
+            window += "" if value is None else f", {name}={value!r}"
         return (
             f"{self.parts}, {window}, algorithm={self.algorithm!r}, nan={self.nan!r}, "
             f"nulls={self.has_nulls}"
@@ -263,7 +281,7 @@ class _Stream:
         self.nothing = ([a[:0] for a in arrays], None if at is None else at[:0])
         if self.rollers is None:
             self.rollers = [self._roller(part, columns, arrays) for part in self.parts.values()]
-        batch = Batch(columns, self.position, arrays, last)
+        batch = shifted = Batch(columns, self.position, arrays, last)
         self.position += n
         self.touched = True
         if self.arrival is not None:
@@ -273,35 +291,47 @@ class _Stream:
             self.answered = self.position
         elif self.decided is not None:
             return self._by_decision(self.decided, batch)
-        elif self.rows is None:
-            batch.at = instant
-            batch = self._by_time(batch, instant, last)
         elif self.slide is not None:
-            batch = self._by_slide(batch)
+            batch = self._by_slide(batch, self.slide)
+        elif self.rows is None:
+            batch.at = instant if self.timed else None
+            if self.shift is not None:
+                shifted = replace(batch, row=batch.base, stop=self.position)
+            if not all(map(_ahead, self.rollers)):
+                batch = self._by_bounds(batch, instant, last)
         else:
             batch.row, batch.stop = self.answered, self.position
             self.answered = self.position
-        answers = self._answers(batch)
+        answers = self._answers(batch, shifted)
         self.touched = False
         return answers
 
     def _roller(self, part: Aggregation, columns: list[Any], arrays: list[Any]) -> Roller:
         """The driver of tables behind a carried tail, or the named algorithm's own loop."""
         nulls = self.has_nulls or self.nan == "null"
-        rows = self.rows if self.slide is None else None  # with a slide, windows have bounds
         if self.arrival is not None:
             return roller(part, columns, arrays, None, "fiba", nulls, Cuts(), late=True)
         if self.algorithm == "auto":
-            return Tail(part, columns, rows, self.threads, nulls)
-        return roller(part, columns, arrays, rows, self.algorithm, nulls, self._cuts())
+            tail = Tail(part, columns, *self._last_rows, self.threads, nulls)
+            if self.shift is None or tail.in_blocks:
+                return tail
+            return Tail(part, columns, None, 0, self.threads, nulls)
+        return roller(part, columns, arrays, self.rows, self.algorithm, nulls, self._cuts())
+
+    @property
+    def _last_rows(self) -> tuple[int | None, int]:
+        """How many rows a window is the last ones of, and how far ahead; None: it has bounds."""
+        return self.shift or (self.rows, 0)
 
     def _cuts(self) -> Cuts:
         """Where the boundary aggregators cut the window into chunks."""
-        if self.rows is not None:
-            return Cuts.by_rows(self.rows, self.slide or 1)
+        window, slide = self.window, self.slide or 1
+        if not self.timed:
+            rows, more = window.reach_rows, window.ahead_rows
+            return Cuts() if rows is None or more is None else Cuts.by_rows(rows + more, slide)
         assert self.axis is not None
-        size = self.window.reach(self.axis)
-        return Cuts(span=math.inf if size is None else optimal_span(size))
+        size, ahead = window.reach(self.axis), window.ahead(self.axis)
+        return Cuts.by_time(math.inf if size is None or ahead is None else size + ahead)
 
     def _by_decision(self, decided: Decided, batch: Batch) -> Any:
         """The results of the values that came, null where there is none."""
@@ -310,15 +340,15 @@ class _Stream:
         batch.row, batch.stop = self.answered, self.position
         n, places = self.position - self.answered, places - self.answered
         self.answered = self.position
-        answers = self._answers(batch, lambda made: spread(made, places, n))
+        answers = self._answers(batch, batch, lambda made: spread(made, places, n))
         self.touched = False
         return answers
 
     def _instants(self, at: Any, n: int) -> Any:
-        if self.range is None:
+        if not self.timed:
             if at is not None:
                 raise InvalidArgument("at= goes with range=; other windows need no times")
-            return None
+            return np.empty(n, np.int64)
         if at is None:
             raise InvalidArgument("range= needs at=, the time of each value")
         instant = _instants(at)
@@ -327,40 +357,85 @@ class _Stream:
         if self.arrival is None:
             _check_order(instant, self.times[-1] if self.times.size else None)
         is_time = at.dtype.kind in "mM"
-        if not is_time and not is_number(self.range):
-            raise InvalidArgument(
-                f"range={self.range!r}: `at` holds numbers, so range must be a number of the same "
-                f"unit"
-            )
-        if is_time and is_number(self.range):
-            nanoseconds(self.range, "range")
+        for size in self.range if isinstance(self.range, tuple) else (self.range,):
+            if size in (UNBOUNDED, 0):
+                continue
+            if not is_time and not is_number(size):
+                raise InvalidArgument(
+                    f"range={self.range!r}: `at` holds numbers, so range must be a number of the "
+                    f"same unit"
+                )
+            if is_time and is_number(size):
+                nanoseconds(size, "range")
         axis = Axis(1 if is_time else None, instant.dtype == np.float64)
         if self.axis not in (None, axis):
             raise InvalidArgument("state: the times of this batch are of another type than before")
         self.axis = axis
         return instant
 
-    def _by_slide(self, batch: Batch) -> Batch:
+    def _few(self, batch: Batch) -> dict[int, NDArray[np.bool_]]:
+        """Which results have windows of too few values, by how many arrays count."""
+        if self.least is None:
+            return {}
+        wanted = {_measured(part, batch) for part in self.parts.values()}
+        nulls = any(c is None or c.nulls is not None for c in batch.columns)
+        if batch.late or not batch.last or self.counters or nulls:
+            return {k: self._counted(batch, k) < self.least for k in wanted}
+        if batch.lo is None or batch.hi is None:
+            n = batch.stop
+            rows, ahead = self._last_rows
+            rows = rows or n
+            few = np.zeros(n, np.bool_)
+            few[: n if min(n, rows) < self.least else max(0, self.least - 1 - ahead)] = True
+            few[max(0, n + rows - ahead - self.least) :] = True
+        else:
+            few = batch.hi - batch.lo < self.least
+        return dict.fromkeys(wanted, few)
+
+    def _counted(self, batch: Batch, arrays: int) -> NDArray[Any]:
+        """How many values of each window are not null in any of the first so many arrays."""
+        marks = [null_marks(a, None) for a in batch.arrays[:arrays]]
+        marks += [None if c is None else c.nulls for c in batch.columns[:arrays]]
+        mask = np.zeros(len(batch.arrays[0]), np.uint8)
+        for mark in marks:
+            if mark is not None:
+                mask |= mark
+        rows = Column(np.zeros(mask.size, np.int64), mask, np.dtype(np.int64))
+        counted = replace(batch, columns=[rows], arrays=[rows.data])
+        if arrays not in self.counters:
+            count = Count("values")
+            if self.arrival is None:
+                tail = Tail(count, [rows], *self._last_rows, self.threads, True)
+                self.counters[arrays] = tail
+            else:
+                self.counters[arrays] = self._roller(count, [rows], [rows.data])
+        return self.counters[arrays].roll(counted).values
+
+    def _by_slide(self, batch: Batch, slide: int) -> Batch:
         """Find the windows of the slides that are complete now."""
-        assert self.rows is not None and self.slide is not None
-        slides = np.arange(self.answered, self.position // self.slide)
-        batch.hi = (slides + 1) * self.slide
-        batch.lo = np.maximum(batch.hi - self.rows, 0)
+        slides = np.arange(self.answered, self.position // slide)
+        batch.hi = (slides + 1) * slide
+        rows = self.window.reach_rows
+        batch.lo = np.zeros_like(batch.hi) if rows is None else np.maximum(batch.hi - rows, 0)
         batch.row, batch.stop = self.answered, self.answered + slides.size
         self.answered = batch.stop
         return batch
 
-    def _by_time(self, batch: Batch, instant: NDArray[Any], last: bool) -> Batch:
-        """Find the windows of the rows that can be answered now."""
+    def _by_bounds(self, batch: Batch, instant: NDArray[Any], last: bool) -> Batch:
+        """Find the windows of the rows that can be answered now.
+
+        Where rows are counted their instants mean nothing, and only their number counts.
+        """
         times = np.concatenate([self.times, instant]) if self.times.size else instant
         ends = np.array([0, times.size])
         rows = SortedRows(
             ends,
             ends,
-            times,
+            times if self.timed else None,
             self.axis,
+            over=None if last else np.zeros(1, np.bool_),
             fresh=slice(self.answered - self.oldest, times.size),
-            now=None if last or not times.size else times[-1],
+            now=None if last or not times.size or not self.timed else times[-1],
         )
         bounds = self.window.bounds(rows)
         lo, hi = bounds.windows.bounds()
@@ -374,15 +449,35 @@ class _Stream:
         return batch
 
     def _answers(
-        self, batch: Batch, placed: Callable[[ResultArray], ResultArray] = lambda made: made
+        self,
+        batch: Batch,
+        shifted: Batch,
+        placed: Callable[[ResultArray], ResultArray] = lambda made: made,
     ) -> Any:
         assert self.rollers is not None
-        answers = [merged(placed(each.roll(batch))) for each in self.rollers]
+        few = self._few(batch if self.shift is None else shifted)
+        found = [each.roll(shifted if _ahead(each) else batch) for each in self.rollers]
+        if few:
+            found = [
+                with_nulls(result, few[_measured(part, batch)])
+                for part, result in zip(self.parts.values(), found, strict=True)
+            ]
+        answers = [merged(placed(result)) for result in found]
         return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
 
 
 def _mask_of(array: Any) -> Any:
     return np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
+
+
+def _ahead(roller: Roller) -> int:
+    """How many rows behind the current one are in a window, where a roller knows of them."""
+    return roller.ahead if isinstance(roller, Tail) else 0
+
+
+def _measured(part: Aggregation, batch: Batch) -> int:
+    """How many of the arrays have values that count; none where a null is one as well."""
+    return 0 if part.counts_nulls else measured_arrays(part, len(batch.arrays))
 
 
 def _instants(at: NDArray[Any]) -> NDArray[Any]:

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.compiled import compiled
 from windrow.kernels.aggregate import Inputs, aggregate
-from windrow.kernels.columns import Column
+from windrow.kernels.columns import Column, column
 from windrow.kernels.interpreted import name_failure, without_columns
 from windrow.kernels.results import ResultArray, with_arguments
-from windrow.kernels.routes import route_over
+from windrow.kernels.routes import Route, route_over
 from windrow.kernels.special.sums import BLOCK
-from windrow.kernels.stream_loop import Batch, check_count, check_no_nulls
+from windrow.kernels.stream_loop import Batch, check_count, check_no_nulls, measured_arrays
 from windrow.windows.arrays import Positions
 from windrow.windows.positions import Windows
 
@@ -42,16 +42,16 @@ class Tail:
         aggregation: Aggregation,
         columns: Sequence[Column | None],
         rows: int | None,
+        ahead: int,
         threads: int,
         nulls: bool,
     ) -> None:
-        pairs = aggregation.takes == "ordered pair"
         check_count(aggregation, columns)
         self.aggregation, self.rows, self.threads = aggregation, rows, threads
-        self.inputs = 1 if pairs else len(columns)
+        self.inputs = measured_arrays(aggregation, len(columns))
         measured = columns[: self.inputs]
         self.way = route_over(aggregation, measured, by_rows=rows is not None, nulls=nulls)
-        self.nulls = nulls
+        self.nulls, self.ahead = nulls, ahead  # rows behind the current one that are in its window
         self.arrays: list[NDArray[Any]] = []
         self.masks: list[NDArray[np.bool_] | None] = []
         self.oldest = 0  # the position of the first value here
@@ -63,10 +63,42 @@ class Tail:
             check_no_nulls(self.aggregation, [c for c in batch.columns if c is not None])
         self._join(batch)
         windows, extra = self._windows(batch)
+        made = self._placed(self._aggregate(windows, extra, self.way))
+        if self.ahead:
+            made = self._of_rows_before(batch, made)
+        if not batch.last:
+            self._forget(batch.stop)
+        return made
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether windows of the last rows are faster than others."""
+        return self.way.kernel is not None and self.way.kernel.in_blocks
+
+    def _of_rows_before(self, batch: Batch, made: ResultArray) -> ResultArray:
+        """The same results as those of the rows that they lie ahead of, and at the end the rest."""
+        assert self.rows is not None
+        skip = min(batch.stop - batch.row, max(0, self.ahead - batch.row))
+        if not batch.last:
+            return made.since(skip)
+        past = np.arange(max(0, batch.stop - self.ahead), batch.stop) + self.ahead + 1
+        end = self.arrays[0].size
+        lo = np.minimum(np.maximum(past - self.rows, 0) - self.oldest, end)
+        windows = Windows(np.array([0, end]), lo=lo, hi=np.full(lo.size, end))
+        pairs = zip(self.arrays[: self.inputs], self.masks, strict=False)
+        columns = [column(array, mask, "value") for array, mask in pairs]
+        way = route_over(self.aggregation, columns, by_rows=False, nulls=self.nulls)
+        rest = self._placed(self._aggregate(windows, 0, way))
+        if batch.row or made.values.dtype != rest.values.dtype:
+            return made.since(skip).followed_by(rest)
+        return made.moved(skip, rest)
+
+    def _aggregate(self, windows: Windows, extra: int, way: Route) -> ResultArray:
+        """The results of windows, behind so many that lead up to them."""
         arrays, masks = self.arrays[: self.inputs], self.masks[: self.inputs]
         try:
             answers = aggregate(
-                self.aggregation, arrays, windows, nulls=masks, threads=self.threads, way=self.way
+                self.aggregation, arrays, windows, nulls=masks, threads=self.threads, way=way
             )
         except Exception as error:
             if self.aggregation.functions is not None:
@@ -74,11 +106,7 @@ class Tail:
                 plain = without_columns(self.aggregation)
                 name_failure(error, plain, values, *windows.bounds(), self.oldest)
             raise
-        missing = None if answers.missing is None else answers.missing[extra:]
-        made = self._placed(ResultArray(answers.values[extra:], missing))
-        if not batch.last:
-            self._forget(batch.stop)
-        return made
+        return answers.since(extra)
 
     def _join(self, batch: Batch) -> None:
         """Put the batch behind what is here."""

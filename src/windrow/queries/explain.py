@@ -21,6 +21,7 @@ _KEPT = {
     "window": "rows wait for the watermark; kept are the rows of the window",
     "chunks": "rows wait for the watermark; kept are rows, and aggregates of those between",
     "rows": "rows wait for the watermark; kept are the rows that windows may hold",
+    "followed": "rows wait for the watermark to pass their windows; kept are whole rows",
 }
 
 
@@ -66,6 +67,8 @@ def entries(plan: Plan) -> dict[str, list[str]]:
         found["columns"] = ["taken for floats; explain(frame) goes by the types that a frame has"]
     if plan.policy is not None:
         found["policy"] = [f"{named(query.window.policy)}, {plan.policy}"]
+    if query.min_rows is not None:
+        found["nulls"] = [f"where a window has fewer than {query.min_rows} values"]
     for name in ("where", "having"):
         if getattr(query, name) is not None:
             found[name] = [getattr(query, name)]

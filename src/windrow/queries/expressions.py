@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
-from windrow.queries.syntax import NAME, library, place, tokens, tree
+from windrow.queries.syntax import NAME, identifier, library, place, tokens, tree
 from windrow.windows.durations import nanoseconds
 
 FIELDS = ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
@@ -71,6 +71,20 @@ def normal(text: Any, argument: str) -> str:
     if isinstance(text, str) and not is_expression(text.strip()):
         return text.strip()
     return canonical(parse(text, argument))
+
+
+def as_column(text: str) -> str:
+    """A column or an expression as SQL writes it; what is no expression is a column's name.
+
+    >>> as_column("load"), as_column("my load"), as_column("load*2")
+    ('load', '"my load"', 'load * 2')
+    """
+    if is_expression(text):
+        try:
+            return normal(text, "column")
+        except InvalidArgument:
+            pass
+    return identifier(text)
 
 
 def columns_of(text: str) -> tuple[str, ...]:

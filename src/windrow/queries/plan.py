@@ -122,7 +122,7 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
             name,
             part,
             tuple(_kind_of(part, text, kinds) for text in part.columns),
-            by_rows=window.counts_rows and window.per_row,
+            by_rows=window.by_rows,
             sliced=not window.per_row and window.slicing() is not None,
         )
         for name, part in query.aggregations
@@ -218,12 +218,10 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
     if aggregation.functions is not None:
         return "numbers" if _compiles(aggregation, kinds) else "objects"
     listing, first, takes = aggregation.listing, kinds[0], aggregation.takes
-    if listing is not None and not listing.distinct:
-        return "list"
+    if listing is not None and not aggregation.kernel:
+        return "objects" if listing.distinct else "list"
     if takes == "summable" and first.endswith("decimal"):
         return "decimals"
-    if listing is not None and not aggregation.kernel:
-        return "objects"
     if takes == "hashable" and listing is None and first not in _NUMBERS:
         return "objects"  # a hash is that of the value itself
     if all(kind in _AS_NUMBERS for kind in kinds[: aggregation.inputs]):
@@ -283,8 +281,7 @@ def _on_spark(query: Query, kinds: Mapping[str, Kind] | None, native: bool) -> S
         return "slices"
     order = "time" if kinds is None else kinds.get((*query.order_by, "")[0], "other")
     along = len(query.order_by) <= 1 and order in (*_NUMBERS, "time")
-    known = window.per_row and bool(window.measured or window.counts_rows)  # from the last row
-    if known and query.emit == "rstream" and along:
+    if window.in_ranges and query.emit == "rstream" and along:
         return "ranges"
     return "keys" if query.partition_by else "one task"
 

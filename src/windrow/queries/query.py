@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from windrow.aggregations.base import Aggregation, check_aggregation, fingerprints
-from windrow.errors import InvalidArgument, Unsupported, did_you_mean
+from windrow.errors import InvalidArgument, Unsupported, did_you_mean, whole_number
 from windrow.identity import digest_of
-from windrow.queries.expressions import normal
+from windrow.queries.expressions import as_column, normal
 from windrow.queries.policies import text_policy
 from windrow.queries.syntax import NAME
 from windrow.windows.base import Window, written
@@ -53,8 +55,11 @@ class Query:
     emit: str = "rstream"
     lateness: Any = None
     source: str | None = field(default=None, compare=False)
+    min_rows: int | None = None  # how many values a window needs that are not null
 
     def __post_init__(self) -> None:
+        parts = tuple((name, _conditioned(part, name)) for name, part in self.aggregations)
+        object.__setattr__(self, "aggregations", parts)
         names = [name for name, _ in self.aggregations]
         if not names:
             raise InvalidArgument("a query needs at least one named aggregation: peak=Max('load')")
@@ -62,7 +67,8 @@ class Query:
             check_aggregation(part, f"sliding, {name}")
             if part.parts is not None:
                 raise InvalidArgument(f"{name}={part!r}: name its parts in the query itself")
-            if not part.columns and not part.column_optional:
+            columns = part.columns if part.written is None else part.written
+            if not columns and not part.column_optional:
                 call = "it" if part.functions is not None else type(part).__name__
                 raise InvalidArgument(f"{name}={part!r} names no column: write {call}('load')")
         for name, count in Counter(names).items():
@@ -85,6 +91,8 @@ class Query:
             )
         if self.lateness is not None:
             nanoseconds(self.lateness, "lateness")
+        if self.min_rows is not None:
+            whole_number("min_rows", self.min_rows, least=1)
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -153,7 +161,7 @@ class Query:
             if columns:
                 given[name] = columns[0] if len(columns) == 1 else list(columns)
         given.update(self.window.arguments())
-        for name in ("lateness", "where", "having"):
+        for name in ("min_rows", "lateness", "where", "having"):
             if getattr(self, name) is not None:
                 given[name] = getattr(self, name)
         if self.emit != "rstream":
@@ -170,13 +178,18 @@ class Query:
         return "\n".join([repr(self), *fingerprints(self.parts), *window])
 
     def __repr__(self) -> str:
-        words = written(self.arguments())
-        reserved = {n for n, _ in self.aggregations if n in _RESERVED or not NAME.fullmatch(n)}
-        if reserved:
-            words.insert(0, repr({n: a for n, a in self.aggregations if n in reserved}))
-        words += [f"{n}={a!r}" for n, a in self.aggregations if n not in reserved]
-        line = f"sliding({', '.join(words)})"
-        return line if len(line) <= 100 else "sliding(\n    " + ",\n    ".join(words) + ",\n)"
+        return call_text(self.arguments(), self.aggregations)
+
+
+def call_text(arguments: Mapping[str, Any], results: Sequence[tuple[str, Aggregation]]) -> str:
+    """A call of `sliding`; results whose names are no keywords go into a dict before all others."""
+    words = written(arguments)
+    reserved = {n for n, _ in results if n in _RESERVED or not NAME.fullmatch(n)}
+    if reserved:
+        words.insert(0, repr({n: a for n, a in results if n in reserved}))
+    words += [f"{n}={a!r}" for n, a in results if n not in reserved]
+    line = f"sliding({', '.join(words)})"
+    return line if len(line) <= 100 else "sliding(\n    " + ",\n    ".join(words) + ",\n)"
 
 
 def sliding(
@@ -185,22 +198,26 @@ def sliding(
     *,
     partition_by: str | Sequence[str] | None = None,
     order_by: str | Sequence[str] | None = None,
-    rows: int | str | None = None,
+    rows: int | str | tuple[Any, Any] | None = None,
     range: Any = None,
     delta: Any = None,
+    groups: int | str | tuple[Any, Any] | None = None,
     until: Any = None,
     on: Any = None,
     slide: Any = None,
     closed: str = "both",
+    exclude: str | None = None,
     offset: Any = None,
     gaps: bool = False,
+    min_rows: int | None = None,
     lateness: Any = None,
     where: str | None = None,
     having: str | None = None,
     emit: str = "rstream",
+    names: Sequence[str] | None = None,
     **aggregations: Aggregation,
 ) -> Query:
-    """A query over sliding windows: give one of `rows`, `range`, `delta`, `until` and `on`.
+    """A query over sliding windows: give one of `rows`, `range`, `delta`, `groups`, `until`, `on`.
 
     - `rows=w`: the last w rows; with `slide=s`, a result after every s rows.
     - `range=r`: rows whose `order_by` lies in [t − r, t], t being the current row's; rows of equal
@@ -208,11 +225,20 @@ def sliding(
       at the multiples of s, shifted by `offset`. With `gaps=True` a slide may be larger than the
       window; rows between windows are then in none. So with `rows`.
     - `delta=d`: the same for an `order_by` of numbers.
+    - `rows=(-3, 3)`, `range=("-20 days", "-5 days")`: both ends relative to the current row, as in
+      PySpark's `rowsBetween` and `rangeBetween`; "unbounded" on either side.
+    - `groups=(-1, 1)`: the same in groups of rows of equal `order_by`. `exclude` leaves the
+      "current row", its "group" or its "ties" out of such windows.
     - `until=policy`: the oldest part goes while ``policy(total, old)`` is true, or the oldest row
       while ``policy(window)`` is; a text such as ``"s > 10"`` is a policy of the second kind. With
       `slide=s`, a result after every s rows.
     - `on=condition`: a window closes at each row that satisfies it; with `slide=s`, there is a
       result after every s rows of the window, too.
+
+    A list of sizes, `range=["1 hour", "7 days"]`, asks for windows of each of them at once, with
+    results such as `peak_1h` and `peak_7d`, or `peak_short` with `names=["short", …]`.
+
+    `min_rows=k` gives null until a window has k values that are not null, as pandas' `min_periods`.
 
     A column may be an expression, as in ``Sum("price * quantity")``. `where` drops rows before
     the window, `having` drops results after it; `emit="istream"` keeps only results that differ
@@ -230,12 +256,26 @@ def sliding(
     )
     """
     _check_named(aggregations)
+    sizes = {"rows": rows, "range": range, "delta": delta, "groups": groups}
+    for name, several in sizes.items():
+        if isinstance(several, list):
+            from windrow.queries.horizons import horizons
+
+            ask: Any = partial(
+                sliding, also, partition_by=partition_by, order_by=order_by, until=until, on=on,
+                slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps,
+                min_rows=min_rows, lateness=lateness, where=where, having=having, emit=emit,
+                **aggregations,  # type: ignore[arg-type]
+            )  # fmt: skip
+            queries = [ask(**{**sizes, name: each}) for each in several]
+            return horizons(name, several, names, queries)  # type: ignore[return-value]
+    if names is not None:
+        raise InvalidArgument(f"names={names!r} goes with several sizes, as in rows=[10, 100]")
     if isinstance(until, str):
         until = text_policy(until, {**(also or {}), **aggregations})
     window = window_of(
-        "sliding",
-        rows=rows, range=range, delta=delta, until=until, on=on,
-        slide=slide, closed=closed, offset=offset, gaps=gaps or None,
+        "sliding", **sizes, until=until, on=on,
+        slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps or None,
     )  # fmt: skip
     order = _names("order_by", order_by)
     if window.measured and not order:
@@ -252,7 +292,26 @@ def sliding(
         None if having is None else normal(having, "having"),
         emit,
         lateness,
+        min_rows=min_rows,
     )
+
+
+def _conditioned(part: Any, name: str) -> Any:
+    """An aggregation that reads null in rows that do not satisfy its condition, if it has one.
+
+    >>> from windrow import Count, Max
+    >>> _conditioned(Max("load").where("kind='a'"), "peak").columns
+    ("CASE WHEN kind = 'a' THEN load END",)
+    """
+    if not isinstance(part, Aggregation) or part.condition is None or part.written is not None:
+        return part
+    made = copy.copy(part)
+    made.condition = condition = normal(part.condition, f"{name}, where")
+    made.written = part.columns
+    first, *others = part.columns or ("1",)
+    value = as_column(first) if part.columns else first
+    made.columns = (f"CASE WHEN {as_column(condition)} THEN {value} END", *others)
+    return made
 
 
 _RESERVED = frozenset(sliding.__kwdefaults__ or {})
@@ -281,7 +340,7 @@ def _names(argument: str, value: Any) -> tuple[str, ...]:
 
 
 def engine_of(frame: Any) -> Any:
-    """The module that answers over such frames: it has `run`, `run_shared` and `plan`."""
+    """The module that answers over such frames: `run`, `run_shared`, `run_together` and `plan`."""
     homes = [cls.__module__.split(".")[0] for cls in type(frame).__mro__]
     home = next((name for name in homes if name in _ENGINES), None)
     if home is None:

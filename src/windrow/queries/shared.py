@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from windrow.aggregations.least import at_least
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.query import Query, engine_of
 from windrow.windows.durations import nanoseconds
@@ -49,7 +50,10 @@ class Shared:
         [(1, {'mean': 5.0})]
         """
         windows = [_window(query) for query in self.queries]
-        parts = [query.parts for query in self.queries]
+        parts = [
+            {name: at_least(part, query.min_rows) for name, part in query.aggregations}
+            for query in self.queries
+        ]
         return SharedWindows(windows, parts, lateness=_lateness(self.queries))
 
     def explain(self) -> str:
@@ -116,7 +120,8 @@ def _lateness(queries: tuple[Query, ...]) -> int | None:
 
 def _window(query: Query) -> tuple[int, int, int]:
     """A query's window as (range, slide, offset) in rows or nanoseconds."""
-    if query.partition_by or query.where or query.having or query.emit != "rstream":
+    filtered = query.where or any(part.condition for part in query.parts.values())
+    if query.partition_by or filtered or query.having or query.emit != "rstream":
         raise Unsupported("a stream of events has neither keys, where, having nor istream")
     cut = query.window.slicing()
     if cut is None:

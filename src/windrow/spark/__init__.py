@@ -18,9 +18,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windrow.spark.dataframe import plan, run, run_shared, run_stream
+    from windrow.spark.dataframe import plan, run, run_shared, run_stream, run_together
 
-__all__ = ["plan", "run", "run_shared", "run_stream"]
+__all__ = ["plan", "run", "run_shared", "run_stream", "run_together"]
 
 
 def __getattr__(name: str) -> Any:

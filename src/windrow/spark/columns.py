@@ -13,7 +13,7 @@ from pyspark.sql.types import DecimalType
 from windrow.queries.query import Query
 from windrow.tables.bind import Bound
 from windrow.tables.types import SHORT_DECIMAL
-from windrow.windows.sizes import Axis, is_number
+from windrow.windows.sizes import Axis
 
 
 def column(name: str) -> Any:
@@ -68,11 +68,12 @@ def along_decimals(query: Query, frame: Any) -> tuple[Query, Any]:
     kind = frame.schema[order[0]].dataType if order[0] in frame.columns else None
     if not (isinstance(kind, DecimalType) and kind.precision <= SHORT_DECIMAL):
         return query, frame
-    written = window.arguments()[window.measured]
-    if is_number(written):
-        size = Decimal(str(written)).scaleb(kind.scale)
-        exact: Any = int(size) if size == int(size) else float(size)
-        window = replace(window, **{window.measured: exact})
+
+    def digits_of(size: int | float) -> int | float:
+        exact = Decimal(str(size)).scaleb(kind.scale)
+        return int(exact) if exact == int(exact) else float(exact)
+
+    window = window.resized(digits_of)
     name = unused("__windrow_order", frame.columns)
     digits = (column(order[0]) * sf.lit(Decimal(10**kind.scale))).cast("long")
     return query.replace(window=window, order_by=(name,)), frame.withColumn(name, digits)

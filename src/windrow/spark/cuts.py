@@ -9,6 +9,9 @@ and the range lie in all of its windows, and enter as one aggregate (paper 004's
                   └ last window begins
 
 So a row goes to its own range and, as windows are about as long for all rows, to one or two more.
+
+Where windows have rows behind the current one, or end before it, a range gets the rows of all bins
+that its windows reach, before and behind it, and there is no middle.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ class Cuts:
     owner: tuple[int, ...]  # the range of each bin
     halos: tuple[range, ...]  # of each range: bins, all before its own
     middles: tuple[range, ...]  # of each range: the bins between
+    behind: tuple[range, ...] = ()  # of each range: bins behind its own, if windows reach there
 
     @property
     def ranges(self) -> int:
@@ -47,10 +51,16 @@ class Cuts:
     def targets(self) -> list[list[int]]:
         """For each bin the ranges that its rows go to, its own first."""
         made = [[own] for own in self.owner]
-        for p, halo in enumerate(self.halos):
-            for b in halo:
-                made[b].append(p)
+        for halos in (self.halos, self.behind):
+            for p, halo in enumerate(halos):
+                for b in halo:
+                    made[b].append(p)
         return made
+
+    @property
+    def copies(self) -> int:
+        """How many ranges the rows of a bin go to at most."""
+        return max(map(len, self.targets()))
 
 
 def cut_by_size(
@@ -76,6 +86,42 @@ def cut_by_count(edges: Sequence[Any], counts: Sequence[int], ranges: int, rows:
     return _cuts(edges, _owner(counts, ranges), first, last)
 
 
+def cut_frame_by_size(
+    edges: Sequence[Any], counts: Sequence[int], ranges: int, size: Any, ahead: Any, top: Any
+) -> Cuts:
+    """Cuts for windows that lie in [t − size, t + ahead], along values up to `top`."""
+    bins = len(edges) + 1
+    # a bin's rows are before its end, so no window of them begins before its first row's does
+    first = [0, *(bisect_right(edges, edge - size) for edge in edges)]
+    last = [bisect_right(edges, end + ahead) for end in (*edges, top)]
+    return _frame_cuts(edges, _owner(counts or [1] * bins, ranges), first, last)
+
+
+def cut_frame_by_count(
+    edges: Sequence[Any], counts: Sequence[int], ranges: int, rows: int, ahead: int
+) -> Cuts:
+    """Cuts for windows among the last `rows` rows and `ahead` more behind the current one."""
+    before = [0, *accumulate(counts)]
+    first = [bisect_right(before, max(0, n + 1 - rows)) - 1 for n in before[:-1]]
+    most = max(0, before[-1] - 1)
+    found = [bisect_right(before, min(most, n - 1 + ahead)) - 1 for n in before[1:]]
+    last = [min(b, len(counts) - 1) for b in found]
+    return _frame_cuts(edges, _owner(counts, ranges), first, last)
+
+
+def _frame_cuts(
+    edges: Sequence[Any], owner: tuple[int, ...], first: Sequence[int], last: Sequence[int]
+) -> Cuts:
+    """The halos before and behind, from the bins that each bin's windows reach."""
+    halos, behind, middles = [], [], []
+    for p in range(owner[-1] + 1):
+        begin, end = bisect_left(owner, p), bisect_right(owner, p)
+        halos.append(range(min(first[begin], begin), begin))
+        behind.append(range(end, max(last[end - 1] + 1, end)))
+        middles.append(range(begin, begin))
+    return Cuts(tuple(edges), owner, tuple(halos), tuple(middles), tuple(behind))
+
+
 def joined_cuts(cuts: Sequence[Cuts]) -> Cuts | None:
     """The cuts for all of several windows at once: rows from where the longest of them begins.
 
@@ -85,11 +131,14 @@ def joined_cuts(cuts: Sequence[Cuts]) -> Cuts | None:
         return cuts[0]
     if any(each.merges for each in cuts):
         return None
-    halos = []
+    halos, behind = [], []
     for p in range(cuts[0].ranges):
         each = [cut.halos[p] for cut in cuts]
         halos.append(range(min(h.start for h in each), max(h.stop for h in each)))
-    return replace(cuts[0], halos=tuple(halos))
+        after = [cut.behind[p] for cut in cuts if cut.behind]
+        if after:
+            behind.append(range(after[0].start, max(h.stop for h in after)))
+    return replace(cuts[0], halos=tuple(halos), behind=tuple(behind))
 
 
 def _owner(counts: Sequence[int], ranges: int) -> tuple[int, ...]:

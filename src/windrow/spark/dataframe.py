@@ -53,7 +53,7 @@ def run(asked: Query | Shared, frame: Any) -> Any:
         return keyed(bounds, frame, schema)
 
 
-run_shared = run  # queries share one pass over the rows
+run_shared = run_together = run  # queries share one pass over the rows
 
 
 def run_stream(asked: Streaming, frame: Any) -> Any:

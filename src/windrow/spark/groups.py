@@ -23,7 +23,15 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.spark.columns import column, ticks_axis, unused
-from windrow.spark.cuts import BINS, Cuts, cut_by_count, cut_by_size, joined_cuts
+from windrow.spark.cuts import (
+    BINS,
+    Cuts,
+    cut_by_count,
+    cut_by_size,
+    cut_frame_by_count,
+    cut_frame_by_size,
+    joined_cuts,
+)
 from windrow.spark.slices import native_states
 from windrow.spark.workers import Batches, arrow_result, in_arrow
 from windrow.streams.step import states_by_key
@@ -34,6 +42,7 @@ from windrow.tables.states import StateColumns, states_of
 FEWEST, MOST = 1 << 16, 1 << 21
 SAMPLE = 0.05  # of the rows, for the quantiles
 _MOST_RANGES = 64
+_MOST_COPIES = 4  # ranges that a row goes to; where there would be more, the rows are not cut
 _GRID = 256  # quantiles that are asked for
 BIN = "windrow_bin"
 
@@ -92,7 +101,7 @@ def cut(bounds: Sequence[Bound], frame: Any, at: Any, which: Any, tasks: int) ->
     first_range = first_bin = 0
     for i in sorted(edges):
         cuts = joined_cuts([_cut(b, edges[i], counts[i], ranges[i], tops[i]) for b in bounds])
-        if cuts is not None and cuts.ranges > 1:
+        if cuts is not None and cuts.ranges > 1 and cuts.copies <= _MOST_COPIES:
             before = tuple(accumulate(counts[i], initial=0)) if counts[i] else ()
             groups.append(Group(i, cuts, before, first_range, first_bin))
             first_range, first_bin = first_range + cuts.ranges, first_bin + len(cuts.owner)
@@ -101,7 +110,13 @@ def cut(bounds: Sequence[Bound], frame: Any, at: Any, which: Any, tasks: int) ->
 
 def _cut(bound: Bound, edges: Any, counts: list[int], ranges: int, top: Any) -> Cuts:
     """Where one query cuts a group."""
-    rows = bound.query.window.reach_rows
+    window = bound.query.window
+    rows, ahead = window.reach_rows, window.ahead_rows
+    if not window.ends_now and rows is not None and ahead is not None:
+        return cut_frame_by_count(edges, counts, ranges, rows, ahead)
+    if not window.ends_now:
+        reach, far = _reach(bound), window.ahead(ticks_axis(bound))
+        return cut_frame_by_size(edges, counts, ranges, reach, far, top)
     if rows is not None:
         return cut_by_count(edges, counts, ranges, rows)
     return cut_by_size(edges, counts, ranges, _reach(bound), top)
@@ -137,6 +152,8 @@ def _ranges(bound: Bound, seen: Any, total: int, tasks: int) -> int:
         return 1
     parts = max(1, min(share, rows // FEWEST))
     reach = _reach(bound)
+    if not window.ends_now:
+        return parts
     if window.counts_rows:
         long = window.reach_rows is None or window.reach_rows * parts > rows
     else:

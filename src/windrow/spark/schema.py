@@ -142,7 +142,8 @@ def result_schema(bounds: Sequence[Bound], frame: Any, columns: Sequence[str]) -
                 fields[name] = StructField(name, own[name].dataType, own[name].nullable)
                 continue
             part = bound.query.parts.get(name)  # null in the rows of other queries
-            null = part is not None and (apart or part.empty is None)
+            few = bound.query.min_rows is not None
+            null = part is not None and (apart or few or part.empty is None)
             fields[name] = StructField(name, from_arrow_type(kind, True), null)
     return StructType(list(fields.values()))
 

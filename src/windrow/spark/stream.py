@@ -24,7 +24,7 @@ from pyspark import TaskContext
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType, StructField, StructType
 
-from windrow.errors import InvalidArgument
+from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.streaming import Streaming
 from windrow.spark.columns import as_number, column, unused
 from windrow.spark.progress import observed_name
@@ -35,6 +35,7 @@ from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.plan import Plan, identity_text
 from windrow.tables.bind import Bound
 from windrow.tables.columns import nulls_of, whole
+from windrow.windows.base import written
 from windrow.windows.durations import nanoseconds
 
 _DELAY = "spark.watermarkDelayMs"
@@ -173,6 +174,21 @@ def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
             'mode="update" is for hopping windows, which change while rows come; an answer beside '
             'a row is final: leave the mode "append"'
         )
+    for window in (bound.query.window for bound in bounds):
+        if window.endless:
+            raise InvalidArgument(
+                f"{', '.join(written(window.arguments()))}: such a window ends with the last row, "
+                f"and a stream has none; give the frame another end"
+            )
+        if window.kept == "followed" and len(bounds) > 1:
+            raise Unsupported(
+                f"{', '.join(written(window.arguments()))}: a result that waits for rows to come "
+                f"does not share a stream with others; run it as a query of its own"
+            )
+        if window.kept == "followed" and asked.idle is not None and not bounds[0].query.order_by:
+            raise InvalidArgument(
+                f"idle={asked.idle!r}: rows that wait for others would be forgotten; give order_by="
+            )
     taken = (*frame.columns, *(name for bound in bounds for name in bound.query.parts))
     if asked.late in taken:
         raise InvalidArgument(f"late={asked.late!r} is the name of another column")

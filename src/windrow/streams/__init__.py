@@ -7,6 +7,7 @@
     family     queries that keep the same: what a log has of them
     chunks     windows over chunks of rows and their states (rows=, range=)
     rows       windows over a log of rows (until=, rows= with a slide, what has no short state)
+    followed   windows that hold rows behind the current one
     aggregates windows that only grow (unbounded, on=)
     slices     hopping windows
     plan       which of them a stream's queries need

@@ -200,8 +200,9 @@ class Bucket:
         """Forget the keys that have been idle for too long."""
         if self.plan.idle is None or now is None:
             return
-        for log in self._logs:
-            if isinstance(log, Log):
+        kept = [*self.plan.families, *self.plan.latest.values()]
+        for family, log in zip(kept, self._logs, strict=True):
+            if family.idles and isinstance(log, Log):
                 log.forget_idle(now - self.plan.idle, now)
 
     def _sign(self, now: int | None) -> None:

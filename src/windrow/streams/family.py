@@ -28,6 +28,8 @@ _TOLD = "windrow:told"
 class Family(Generic[KeptIn]):
     """Queries over the same rows, whose state is kept together in one log."""
 
+    idles = True  # whether the rows of keys that are idle for too long are forgotten
+
     def __init__(self, bounds: Sequence[Bound], gap: Gap | None = None) -> None:
         self.bounds, self.gap = list(bounds), gap
         self.keys = list(bounds[0].query.partition_by)

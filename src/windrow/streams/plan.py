@@ -15,6 +15,7 @@ from windrow.queries.streaming import Streaming
 from windrow.streams.aggregates import GrowingWindows
 from windrow.streams.chunks import ChunkedWindows
 from windrow.streams.family import Family, Latest
+from windrow.streams.followed import FollowedWindows
 from windrow.streams.rows import RowWindows
 from windrow.streams.slices import SlicedWindows
 from windrow.streams.step import Gap, nullable
@@ -82,6 +83,8 @@ class Plan:
         for bound in self.bounds:
             if self._kept(bound) == "aggregate":
                 families.append(GrowingWindows(bound, gap))
+            elif self._kept(bound) == "followed":
+                families.append(FollowedWindows(bound, gap))
             elif self._kept(bound) == "window":
                 families.append(RowWindows([bound], gap))
         return families

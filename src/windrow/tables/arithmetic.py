@@ -228,6 +228,11 @@ class _Rows:
 
     def _branches(self, node: Any, branches: Any, default: Any, subject: Any = None) -> Any:
         """The result of the first branch whose condition is true, or equal to the subject."""
+        (first, *more), value = branches, branches[0].args["true"]
+        if value.key == "column" and not more and default is None and subject is None:
+            (meets,) = _told(first, booleans, self.value(first.this))
+            column = self.value(value)
+            return pc.if_else(pc.fill_null(meets, False), column, pa.scalar(None, column.type))
         taken = []
         left = pa.repeat(True, self.count)  # rows that no branch has taken
         for branch in branches:

@@ -38,3 +38,4 @@ def _batch(table: pa.Table) -> pa.RecordBatch:
 
 _engine = TableEngine(_schema_of, _table_of, _joined)
 run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan
+run_together = _engine.run_together

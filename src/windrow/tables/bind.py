@@ -123,6 +123,12 @@ def bind(query: Query, schema: pa.Schema) -> Bound:
     types = {}
     read_kinds = {name: kind_of(schema.field(name).type) for name in query.order_by}
     for name, part in query.aggregations:
+        if part.condition is not None:
+            found, _ = frame.read(name, part.condition)
+            if not (pt.is_boolean(found) or pt.is_null(found)):
+                raise InvalidValue(
+                    f"{name}={part!r}: a condition is true or false; this one is of type {found}"
+                )
         columns = [frame.read(name, text) for text in part.columns]
         needed += [read for _, reads in columns for read in reads]
         kinds = [kind for kind, _ in columns]

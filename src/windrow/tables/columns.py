@@ -117,8 +117,9 @@ def from_numbers(
         return pa.array(values.astype(np.bool_), mask=missing)
     if pt.is_null(kind):
         return pa.nulls(values.size)
-    made = pa.array(np.ascontiguousarray(values, dtype), pa.from_numpy_dtype(dtype), mask=missing)
-    return made if made.type == kind else made.view(kind)
+    data = np.ascontiguousarray(values, dtype)
+    there = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    return pa.Array.from_buffers(kind, data.size, [there, pa.py_buffer(data)])
 
 
 def _decimals(

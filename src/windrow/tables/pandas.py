@@ -86,3 +86,4 @@ _NULLABLE: dict[pa.DataType, Any] = {
 
 _engine = TableEngine(_schema_of, _table_of, _joined)
 run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan
+run_together = _engine.run_together

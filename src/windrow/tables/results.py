@@ -21,11 +21,11 @@ from windrow.aggregations.algebra import output_kinds
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
-from windrow.kernels.aggregate import aggregate
+from windrow.kernels.aggregate import aggregate, few_values
 from windrow.kernels.columns import nanoseconds_of
 from windrow.kernels.interpreted import failing_position
 from windrow.kernels.named import Common
-from windrow.kernels.results import ResultArray
+from windrow.kernels.results import ResultArray, are_lists, with_nulls
 from windrow.kernels.routes import trace
 from windrow.queries.plan import ResultPlan
 from windrow.tables.columns import (
@@ -143,6 +143,7 @@ class WindowResults:
         self.array, self.values = columns.array, columns.values
         self._call = aggregate
         self._found: dict[str, Any] = {}  # of a column, what several results want
+        self._counted: dict[tuple[tuple[str, ...], int], NDArray[np.bool_]] = {}
 
     def result(self, aggregation: Aggregation, kind: pa.DataType | None) -> pa.Array:
         """The results of an aggregation, in the order of the windows."""
@@ -150,21 +151,25 @@ class WindowResults:
         by_rows = self.windows.rows is not None
         return self.run(ResultPlan("", aggregation, kinds, by_rows, sliced=False), kind)
 
-    def run(self, plan: ResultPlan, kind: pa.DataType | None) -> pa.Array:
-        """The results as the plan says, in the order of the windows."""
+    def run(self, plan: ResultPlan, kind: pa.DataType | None, least: int | None = None) -> pa.Array:
+        """The results as the plan says, in the order of the windows.
+
+        They are null where a window has fewer values than `least` that are not null.
+        """
         aggregation = plan.aggregation
+        few = None if least is None else self._few(aggregation, least)
         if aggregation.functions is not None:
-            return self._own(plan, kind)
+            return null_where(self._own(plan, kind), few)
         if plan.form == "list":
-            return self._listed(plan)
+            return null_where(self._listed(plan), few)
         if plan.form == "decimals":
-            return self._decimal(aggregation, kind)
+            return null_where(self._decimal(aggregation, kind), few)
         if plan.form == "objects":
-            return self._interpreted(plan, kind)
+            return null_where(self._interpreted(plan, kind), few)
         if not aggregation.columns:
-            return array_of(self._call_on(plan, []), kind)
+            return array_of(with_nulls(self._call_on(plan, []), few), kind)
         values = self.values_for(aggregation)
-        made = self._call_on(plan, values)
+        made = with_nulls(self._call_on(plan, values), few)
         argument = aggregation.columns[-1]
         return restored(
             aggregation, made, kind, self._type(aggregation), values[0].back,
@@ -208,6 +213,16 @@ class WindowResults:
         if not plan.common:
             return None
         return Common(plan.common, self._found.setdefault(plan.aggregation.columns[0], {}))
+
+    def _few(self, aggregation: Aggregation, least: int) -> NDArray[np.bool_]:
+        """Which windows have fewer values than `least` that are not null."""
+        key = aggregation.measures, least
+        if key not in self._counted:
+            masks = [self.columns.nulls(text) for text in aggregation.measures]
+            known = [mask for mask in masks if mask is not None]
+            nulls = np.logical_or.reduce(known).view(np.uint8) if known else None
+            self._counted[key] = few_values(self.windows, nulls, least, self.laid.threads)
+        return self._counted[key]
 
     # -- kinds of results -------------------------------------------------------------------
 
@@ -277,6 +292,13 @@ class WindowResults:
         return None if place is None else self.columns.described(place, *aggregation.columns)
 
 
+def null_where(array: pa.Array, null: NDArray[np.bool_] | None) -> pa.Array:
+    """An array that is null in some places more."""
+    if null is None or not null.any():
+        return array
+    return pc.if_else(pa.array(null), pa.scalar(None, array.type), array)
+
+
 def kinds_of(aggregation: Aggregation) -> tuple[str, ...]:
     """The kinds of the numbers that make up a result."""
     return () if aggregation.result is None else output_kinds(aggregation.result)
@@ -302,6 +324,8 @@ def restored(
         return picked(made.values, gone)
     if result == "value" and back is not None:
         return back(made.values, gone)
+    if result == "list" and made.values.dtype.names:
+        return _lists(made, kind, back)
     if result in ("difference", "change") and pt.is_date32(source):
         made = ResultArray(made.values.astype(np.int64) * 86400, gone)  # days in seconds
     return array_of(made, kind)
@@ -345,14 +369,28 @@ def array_of(made: ResultArray, kind: Any) -> pa.Array:
     return pa.array(listed, kind)
 
 
+def _lists(made: ResultArray, kind: Any, back: Back | None = None) -> pa.Array:
+    """Results that are lists, of various lengths or of as many numbers each."""
+    values, missing = made.values, made.missing
+    if are_lists(values):
+        lengths, rows = values["length"], values["items"]
+        items = rows[np.arange(rows.shape[1]) < lengths[:, None]]
+    else:
+        names = values.dtype.names or ()
+        lengths = np.full(values.size, len(names))
+        items = np.stack([values[name] for name in names], axis=1).ravel()
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    flat = from_numbers(items, None, kind.value_type) if back is None else back(items, None)
+    mask = None if missing is None else pa.array(missing)
+    ends = pa.array(offsets, pa.int32() if pt.is_list(kind) else pa.int64())
+    return type(pa.array([], kind)).from_arrays(ends, flat, mask=mask)
+
+
 def _fields(values: NDArray[Any], missing: NDArray[np.bool_] | None, kind: Any) -> pa.Array:
     """Results of several numbers: a struct, or a list of as many."""
-    names = values.dtype.names or ()
     if kind is not None and pt.is_list(kind):
-        flat = np.stack([values[name] for name in names], axis=1)
-        offsets = np.arange(0, flat.size + 1, len(names), dtype=np.int32)
-        mask = None if missing is None else pa.array(missing)
-        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat.ravel()), mask=mask)
+        return _lists(ResultArray(values, missing), kind)
+    names = values.dtype.names or ()
     parts = [pa.array(np.ascontiguousarray(values[name])) for name in names]
     mask = None if missing is None else pa.array(missing)
     return pa.StructArray.from_arrays(parts, names=list(names), mask=mask)

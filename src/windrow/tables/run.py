@@ -33,9 +33,11 @@ from windrow.tables.columns import from_numbers, nulls_of, numbers
 from windrow.tables.filters import columns_of, satisfies, wanted
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
 from windrow.tables.rows import RowValues
-from windrow.tables.sort import TableRows, sort_rows
+from windrow.tables.sort import TableRows, rows_in_place, sort_rows
+from windrow.tables.states import StateColumns
 from windrow.windows.positions import Bounds, Windows
 
+_MANY = 8  # nulls among so many rows are moved one by one
 QUERY = "query"  # whose result a row is, where several queries have results for other rows
 
 
@@ -66,12 +68,21 @@ class TableEngine:
 
     def run_shared(self, shared: Shared, frame: Any) -> list[Any]:
         """The results of each query."""
+        bounds, outcomes = self._outcomes(shared, frame)
+        return [self.joined(b, o, frame) for b, o in zip(bounds, outcomes, strict=True)]
+
+    def _outcomes(self, shared: Shared, frame: Any) -> tuple[list[Bound], list[TableResult]]:
         schema = self.schema_of(frame)
         bounds = [bind(query, schema) for query in shared]
         warn_of_interpreted(bounds)
         needed = dict.fromkeys(name for bound in bounds for name in bound.needed)
-        outcomes = run_queries(bounds, self.table_of(frame, list(needed)))
-        return [self.joined(b, o, frame) for b, o in zip(bounds, outcomes, strict=True)]
+        return bounds, run_queries(bounds, self.table_of(frame, list(needed)))
+
+    def run_together(self, shared: Shared, frame: Any) -> Any:
+        """The results of queries with a result a row, all beside the rows of one frame."""
+        bounds, outcomes = self._outcomes(shared, frame)
+        columns = {name: array for each in outcomes for name, array in each.columns.items()}
+        return self.joined(bounds[0], TableResult(outcomes[0].rows, columns), frame)
 
     def plan(self, query: Query, frame: Any) -> Plan:
         """What will run for a query over a frame."""
@@ -183,12 +194,34 @@ def new_columns(
     call: Aggregate = aggregate,
 ) -> dict[str, pa.Array]:
     """The columns of the result that are new, in the order of the windows."""
-    over = WindowResults(columns, windows.windows, call)
     made = window_columns(bound, windows)
+    if windows.parts:
+        return made | _put_together(bound, columns, windows.parts)
+    over = WindowResults(columns, windows.windows, call)
     by_rows = windows.windows.rows is not None
+    least = bound.query.min_rows
     for result in (plan or bound.plan).results:
-        made[result.name] = over.run(replace(result, by_rows=by_rows), bound.types[result.name])
+        way = replace(result, by_rows=by_rows)
+        made[result.name] = over.run(way, bound.types[result.name], least)
     return made
+
+
+def _put_together(
+    bound: Bound, columns: SortedColumns, parts: Sequence[Windows]
+) -> dict[str, pa.Array]:
+    """The results of windows of which something is left out: the states of their parts, merged."""
+    query, k, n = bound.query, len(parts), len(parts[0])
+    texts = {text for part in query.parts.values() for text in part.columns}
+    types = {text: columns.array(text).type for text in texts}
+    states = StateColumns(query.aggregations, types, dict.fromkeys(query.parts, query.min_rows))
+    each = [pa.table(states.make(WindowResults(columns, part))) for part in parts]
+    in_turn = np.arange(k * n).reshape(k, n).T.ravel()  # the parts of a window, one by one
+    table = pa.concat_tables(each).take(pa.array(in_turn)).combine_chunks()
+    rows, first = rows_in_place(k * n), np.arange(0, k * n, k)
+    over = WindowResults(
+        SortedColumns(table.column, rows), Windows(rows.starts, lo=first, hi=first + k)
+    )
+    return states.results(over, bound.types)
 
 
 def window_columns(bound: Bound, windows: Bounds) -> dict[str, pa.Array]:
@@ -244,7 +277,10 @@ def _scattered(array: pa.Array, rows: TableRows) -> pa.Array:
     if values is None or pt.is_boolean(array.type):
         inverse = scatter(np.arange(rows.size, dtype=rows.order.dtype), rows.order)
         return array.take(pa.array(inverse))
-    if nulls is not None:
+    if nulls is not None and array.null_count < rows.size // _MANY:
+        places, nulls = rows.order[np.flatnonzero(nulls)], np.zeros(rows.size, np.bool_)
+        nulls[places] = True
+    elif nulls is not None:
         nulls = scatter(nulls, rows.order, threads=rows.threads)
     return from_numbers(scatter(values, rows.order, threads=rows.threads), nulls, array.type)
 

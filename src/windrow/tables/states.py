@@ -16,26 +16,34 @@ one column) send it once.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from windrow.aggregations.base import Aggregation
+from windrow.aggregations.count import Count
+from windrow.aggregations.custom import Custom
 from windrow.errors import Unsupported
 from windrow.queries.plan import form_of
 from windrow.tables.bind import Bound
 from windrow.tables.results import (
     SortedColumns,
     WindowResults,
+    null_where,
 )
 from windrow.tables.sort import rows_in_place
 from windrow.tables.state_bytes import Encoded, Listed, Sketch
 from windrow.tables.state_numbers import DecimalSum, Numbers, Part, Picked
 from windrow.tables.types import kind_of, plain
 from windrow.windows.positions import Windows
+
+_NONE: Mapping[str, int | None] = MappingProxyType({})
 
 
 class StateColumns:
@@ -48,11 +56,22 @@ class StateColumns:
     """
 
     def __init__(
-        self, aggregations: Iterable[tuple[str, Aggregation]], types: Mapping[str, pa.DataType]
+        self,
+        aggregations: Iterable[tuple[str, Aggregation]],
+        types: Mapping[str, pa.DataType],
+        least: Mapping[str, int | None] = _NONE,  # how many values a result needs
     ) -> None:
+        self._least: dict[str, tuple[str, int]] = {}  # what counts them, and how many
+        counted: dict[str, Aggregation] = {}
+        every = list(aggregations)
+        for name, each in every:
+            wanted = least.get(name)
+            if wanted is not None:
+                self._least[name] = f"{name} has values", wanted
+                counted[f"{name} has values"] = _counter(each)
         self.parts = {
             name: part_of(name, each, [plain(types[text]) for text in each.columns])
-            for name, each in aggregations
+            for name, each in (*every, *counted.items())
         }
         # a part with more columns may make those of one with fewer
         self._order = sorted(self.parts.values(), key=lambda part: -len(part.fields))
@@ -90,7 +109,15 @@ class StateColumns:
         self, over: WindowResults, kinds: Mapping[str, pa.DataType | None]
     ) -> dict[str, pa.Array]:
         """The results that `kinds` has the types of, for windows over rows of partial columns."""
-        return {name: self.parts[name].results(over, kind) for name, kind in kinds.items()}
+        return {name: self._result(name, over, kind) for name, kind in kinds.items()}
+
+    def _result(self, name: str, over: WindowResults, kind: pa.DataType | None) -> pa.Array:
+        results = self.parts[name].results(over, kind)
+        if name not in self._least:
+            return results
+        counter, least = self._least[name]
+        counts = pc.fill_null(self.parts[counter].results(over, pa.int64()), 0).to_numpy()
+        return null_where(results, counts < least)
 
     def _columns(self, over: WindowResults, merging: bool) -> dict[str, pa.Array]:
         made: dict[str, pa.Array] = {}
@@ -104,7 +131,26 @@ class StateColumns:
 def states_of(bounds: Sequence[Bound]) -> StateColumns:
     """The partial aggregates of queries over the same frame."""
     types = {field.name: field.type for bound in bounds for field in bound.schema}
-    return StateColumns([each for b in bounds for each in b.query.aggregations], types)
+    least = {name: b.query.min_rows for b in bounds for name in b.query.parts}
+    return StateColumns([each for b in bounds for each in b.query.aggregations], types, least)
+
+
+# Rows of several columns are counted where none of them is null.
+_ONE: dict[int, Callable[..., int]] = {
+    2: lambda a, b: 1, 3: lambda a, b, c: 1, 4: lambda a, b, c, d: 1,
+}  # fmt: skip
+
+
+def _counter(aggregation: Aggregation) -> Aggregation:
+    """What counts the values that an aggregation takes."""
+    columns = aggregation.measures
+    if len(columns) < 2:
+        return Count(*columns)
+    if len(columns) not in _ONE:
+        raise Unsupported(f"min_rows= counts the values of up to 4 columns, not of {aggregation!r}")
+    return Custom(
+        *columns, lift=_ONE[len(columns)], combine=operator.add, lower=int, commutative=True
+    )
 
 
 def part_of(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> Part:

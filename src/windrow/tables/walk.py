@@ -94,6 +94,7 @@ class Walk:
             fresh=slice(self._answered, n),
             now=now,
             open=rows.last_stretch,
+            over=None if last else np.arange(rows.starts.size - 1) < rows.last_stretch,
             done=self._done,
             told=rows.places,
             before=before,

@@ -13,7 +13,7 @@ what a stream keeps of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from windrow.windows.slicing import Slicing
 
 # What a stream keeps of a key for windows to come: an aggregate of each slice; one aggregate of all
-# rows so far; chunks of rows and their aggregates; the rows that windows to come may hold, or the
-# rows of the window that a policy left.
-Kept = Literal["slices", "aggregate", "chunks", "rows", "window"]
+# rows so far; chunks of rows and their aggregates; the rows that windows to come may hold; these
+# and whole rows that wait for others to follow; or the rows of the window that a policy left.
+Kept = Literal["slices", "aggregate", "chunks", "rows", "followed", "window"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,15 @@ class Window:
     counts_rows: ClassVar[bool] = False  # whether the order only says which rows are the last
     reads_rows: ClassVar[bool] = False  # whether a function of the user's looks at whole rows
     per_row: ClassVar[bool] = True  # whether every row has a result
-    reach_rows: ClassVar[int | None] = None  # how many rows a window holds at most, if it counts
+    by_rows: ClassVar[bool] = False  # whether windows are so many rows, one for each row
+    # (rows, ahead) where a window is the last `rows` rows of a row that is so many ahead
+    shift: ClassVar[tuple[int, int] | None] = None
+    # how many rows a window holds at most up to the current one, and behind it, if it counts
+    reach_rows: ClassVar[int | None] = None
+    ahead_rows: ClassVar[int | None] = 0
+    ends_now: ClassVar[bool] = True  # whether windows go up to the current row, and end there
+    endless: ClassVar[bool] = False  # whether they go on to the last row
+    in_ranges: ClassVar[bool] = False  # whether the order can be cut into ranges that run apart
     kept: ClassVar[Kept] = "rows"
     reads: ClassVar[tuple[Any, ...]] = ()  # columns that a policy reads; None for one without name
     policy: ClassVar[Any] = None  # the function that says which of the oldest rows go, if one does
@@ -68,6 +76,10 @@ class Window:
         """How far windows reach back along the order; None: no such number."""
         return None
 
+    def ahead(self, axis: Axis) -> int | float | None:
+        """How far windows reach ahead along the order; None: to the last row."""
+        return 0
+
     def slicing(self) -> Slicing | None:
         """Where rows are cut, so that overlapping windows share what they aggregate."""
         return None
@@ -85,6 +97,10 @@ class Window:
 
     def check_room(self) -> None:
         """Refuse windows so many of which hold a single row that memory has no room for them."""
+
+    def resized(self, change: Callable[[Any], Any]) -> Window:
+        """The same window with its sizes along the order changed, where they are numbers."""
+        return self
 
     # -- how it prints ----------------------------------------------------------------------
 

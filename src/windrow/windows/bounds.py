@@ -181,6 +181,112 @@ def segment_bounds(
     return lo, hi
 
 
+# -- frames: ends before the current row, or behind it -------------------------------------------
+
+
+@inner
+def _moved(t: Any, shift: Any, ends: Any) -> Any:
+    """t + shift, held between the ends of the type: (first, last, first − shift, last − shift)."""
+    return ends[0] if t < ends[2] else ends[1] if t > ends[3] else t + shift
+
+
+@compiled
+def _fill_edges(
+    at: Array, starts: Array, begin: int, stop: int, shift: Any, ends: Any, keep: bool, out: Array
+) -> None:
+    """Write the first position whose time is not before each row's time + shift.
+
+    It is found as in `_fill`, whose windows end with the row.
+    """
+    s = last_at(starts, begin)
+    i = begin
+    while i < stop:
+        while starts[s + 1] <= i:
+            s += 1
+        first = starts[s]
+        end = starts[s + 1]
+        last = min(stop, end)
+        above = end
+        edge = _moved(at[i], shift, ends)
+        while first < above:  # in the midst of a segment
+            middle = (first + above) // 2
+            if _older(at[middle], edge, keep):
+                first = middle + 1
+            else:
+                above = middle
+        while i < last:
+            j = min(i + _TOGETHER, last)
+            edge = _moved(at[j - 1], shift, ends)
+            above = first
+            while above < end and _older(at[above], edge, keep):
+                above += _TOGETHER
+            between = at[first : min(above, end)]
+            if between.size <= _FAR:
+                for k in range(i, j):
+                    edge = _moved(at[k], shift, ends)
+                    gone = 0
+                    for p in range(between.size):
+                        gone += _older(between[p], edge, keep)
+                    out[k] = first + gone
+            else:
+                above = first
+                for k in range(i, j):
+                    edge = _moved(at[k], shift, ends)
+                    while above < end and _older(at[above], edge, keep):
+                        above += 1
+                    out[k] = above
+            first = out[j - 1]
+            i = j
+
+
+def frame_edges(
+    at: NDArray[Any], starts: Positions, shift: Any, keep: bool, *, threads: int = 1
+) -> Positions:
+    """The first position in its segment that is not before each row's time + shift. O(n).
+
+    One of exactly that time is not before it if it is to `keep`. So the start of a window that has
+    its first time keeps it, and the end of one that has its last time does not.
+
+    >>> at, starts = np.array([1, 2, 2, 4]), np.array([0, 4])
+    >>> frame_edges(at, starts, 0, True), frame_edges(at, starts, 0, False)
+    (array([0, 1, 1, 3]), array([1, 3, 3, 4]))
+    """
+    at, starts = ordinary(at), ordinary(starts)
+    out = np.empty(at.size, np.int64)
+    kind = at.dtype.type
+    ends: tuple[Any, ...] = (-np.inf, np.inf, -np.inf, np.inf)
+    whole = at.dtype == np.int64
+    if whole:  # between two whole numbers there is none
+        shift = int(shift) + (not keep)
+        first, last = _FIRST, -_FIRST - 1
+        ends = (first, last, first - min(shift, 0), last - max(shift, 0))
+    numbers = tuple(kind(end) for end in ends)
+
+    def fill(rows: tuple[int, int]) -> None:
+        _fill_edges(at, starts, *rows, kind(shift), numbers, keep, out)
+
+    in_threads(fill, stretches(at.size, threads))
+    filled = starts[1:][np.diff(starts) > 0]
+    if whole and shift > 0 and (at[filled - 1] > ends[3]).any():  # beyond all times that there are
+        beyond = at > ends[3]
+        out[beyond] = np.repeat(starts[1:], np.diff(starts))[beyond]
+    return out
+
+
+@compiled
+def frame_of_rows(starts: Array, start: int, end: int, begin: int, lo: Array, hi: Array) -> None:
+    """The rows from `start` to `end` behind each row from `begin` on: positions [lo, hi)."""
+    s = last_at(starts, begin)
+    stop = begin + lo.size
+    while s < starts.size - 1 and starts[s] < stop:
+        first = starts[s]
+        past = starts[s + 1]
+        for i in range(max(begin, first), min(stop, past)):
+            hi[i - begin] = min(max(i + end + 1, first), past)
+            lo[i - begin] = min(max(i + start, first), hi[i - begin])
+        s += 1
+
+
 # -- hopping windows -----------------------------------------------------------------------------
 #
 # A row at t lies in the windows [start, start + size) whose start is in (t − size, t]:

@@ -55,6 +55,17 @@ def nanoseconds(value: Any, name: str, *, least: int = 1) -> int:
     return total
 
 
+def short(text: str) -> str:
+    """A duration in as few letters as it has, or another word as it is.
+
+    >>> short("7 days"), short("1 hour 30 minutes"), short("unbounded")
+    ('7d', '1h30min', 'unbounded')
+    """
+    parts = _PART.findall(text)
+    found = "".join(f"{n}{_WORDS.get(unit.lower(), unit.lower())}" for n, unit in parts)
+    return re.sub(r"\W", "_", found or text.strip())
+
+
 def _parse(text: str, name: str) -> int:
     total, at = Decimal(0), 0
     while at < len(text):

@@ -1,6 +1,7 @@
 """The kinds of windows, one a file, and the one that arguments ask for.
 
 rows       the last rows
+frames     the rows between two ends, which may lie behind the current one
 span       the rows within a range of the current one
 hopping    [start, start + range), a start every slide
 until      what a policy over aggregates leaves of the oldest rows
@@ -13,6 +14,7 @@ from typing import Any
 
 from windrow.errors import InvalidArgument
 from windrow.windows.base import Window
+from windrow.windows.frames import FRAMES, GroupFrame, checked_ends, framed, up_to_now
 from windrow.windows.hopping import Hopping
 from windrow.windows.on import On
 from windrow.windows.rows import Rows
@@ -22,7 +24,7 @@ from windrow.windows.until import Until
 
 # The kinds by the argument that gives their size, in the order in which errors name them.
 KINDS: dict[str, type[Window]] = {
-    "rows": Rows, "range": Span, "delta": Span, "until": Until, "on": On,
+    "rows": Rows, "range": Span, "delta": Span, "groups": GroupFrame, "until": Until, "on": On,
 }  # fmt: skip
 
 
@@ -46,10 +48,18 @@ def window_of(asker: str, closed: str = "both", **arguments: Any) -> Window:
     kind = KINDS[size]
     if closed != "both":
         given["closed"] = closed
+    if size in FRAMES and (size == "groups" or "exclude" in given):
+        given[size] = up_to_now(size, given[size])
+    two_ends = size in FRAMES and isinstance(given[size], tuple)
+    if two_ends:
+        kind = FRAMES[size]
+        given[size] = checked_ends(size, given)
     for name, value in given.items():
         if name not in kind.takes:
             goes = " or ".join(f"{other}=" for other in KINDS if name in KINDS[other].takes)
             raise InvalidArgument(f"{name}={value!r} means nothing with {size}=, only with {goes}")
+    if two_ends:
+        return framed(size, given)
     if kind is Span and "slide" in given:
         if "closed" in given:
             raise InvalidArgument(

@@ -58,7 +58,9 @@ class Windows:
 
     Segment s is the rows `starts[s]` … `starts[s + 1]` − 1. The windows are either the last `rows`
     rows of the own segment, one for each row from `first` on (the rows before are a tail carried
-    over); or those of the positions [lo, hi), any number of them, both bounds never falling.
+    over); or those of the positions [lo, hi), any number of them, both bounds never falling. The
+    last rows may be those of the row that is so many `ahead`, as far as the own segment has them,
+    and may be asked for rows before `past` only.
 
     >>> Windows(np.array([0, 2, 3]), rows=2).bounds()
     (array([0, 0, 2]), array([1, 2, 3]))
@@ -69,6 +71,8 @@ class Windows:
     first: int = 0
     lo: Positions | None = None
     hi: Positions | None = None
+    ahead: int = 0
+    past: int | None = None
 
     def __post_init__(self) -> None:
         if (self.rows is None) == (self.lo is None) or (self.lo is None) != (self.hi is None):
@@ -84,7 +88,9 @@ class Windows:
         return int(self.starts[-1])
 
     def __len__(self) -> int:
-        return self.n - self.first if self.lo is None else self.lo.size
+        if self.lo is not None:
+            return self.lo.size
+        return max(0, (self.n if self.past is None else self.past) - self.first)
 
     @property
     def longest(self) -> int:
@@ -96,8 +102,9 @@ class Windows:
 
     def shorter_than(self, length: int) -> NDArray[np.bool_]:
         """Which windows have fewer rows. O(segments) where they are rows, and a mask to write."""
-        if self.lo is not None and self.hi is not None:
-            return np.asarray(self.hi - self.lo < length)
+        if self.lo is not None or self.ahead:
+            lo, hi = self.bounds()
+            return np.asarray(hi - lo < length)
         assert self.rows is not None
         if self.rows < length:
             return np.ones(len(self), np.bool_)
@@ -111,10 +118,23 @@ class Windows:
         """The windows as positions [lo, hi). O(n) where they are rows."""
         return self.bounds_of(0, len(self))
 
+    def chosen(self, some: Chosen = EVERY) -> Windows:
+        """Some of the windows, by their number; all are then told by their positions."""
+        if self.ahead and not isinstance(some, slice):  # some of many
+            assert self.rows is not None
+            row = some + self.first
+            segment = np.searchsorted(self.starts, row, side="right") - 1
+            ends = self.starts[segment], self.starts[segment + 1]
+            hi = np.clip(row + self.ahead + 1, *ends)
+            lo = np.minimum(np.maximum(row + self.ahead + 1 - self.rows, ends[0]), hi)
+            return Windows(self.starts, lo=lo, hi=hi)
+        lo, hi = self.bounds()
+        return Windows(self.starts, lo=lo[some], hi=hi[some])
+
     def end_before(self, i: int) -> int:
         """Where the window before the i-th ends; 0 if there is none."""
-        if self.hi is not None:
-            return int(self.hi[i - 1]) if i else 0
+        if self.hi is not None or self.ahead:
+            return int(self.bounds_of(i - 1, i)[1][0]) if i else 0
         return self.first + i if i else 0
 
     def in_slices(
@@ -132,7 +152,11 @@ class Windows:
             return self.lo[a:b], self.hi[a:b]
         assert self.rows is not None
         lo, hi = np.empty(b - a, np.int64), np.empty(b - a, np.int64)
-        bounds.row_bounds(self.starts, min(self.rows, self.n), self.first + a, lo, hi)
+        if self.ahead:
+            start = self.ahead + 1 - self.rows
+            bounds.frame_of_rows(self.starts, start, self.ahead, self.first + a, lo, hi)
+        else:
+            bounds.row_bounds(self.starts, min(self.rows, self.n), self.first + a, lo, hi)
         return lo, hi
 
     # -- cutting ----------------------------------------------------------------------------
@@ -182,8 +206,8 @@ class Windows:
 
     def _flip(self, begin: int, wanted: int) -> tuple[int, int]:
         """The first window from `wanted` on at which Two-Stacks flips, and the split before it."""
-        if self.lo is not None and self.hi is not None:
-            found: tuple[int, int] = bounds.phase_after(self.lo, self.hi, begin, wanted)
+        if self.lo is not None or self.ahead:
+            found: tuple[int, int] = bounds.phase_after(*self.bounds(), begin, wanted)
             return found
         assert self.rows is not None
         split = int(self.bounds_of(begin, begin + 1)[0][0])
@@ -231,6 +255,7 @@ class SortedRows:
     - `fresh`: the positions whose results are asked for; the others were answered already;
     - `now`: no row to come lies before it in the order; None: no row comes any more;
     - `open`: the first stretch that rows may still come to (those before it are complete);
+    - `over`: the stretches that no row comes to any more; None: no row comes any more;
     - `done`, `told`: windows of the first `told` stretches that end by `done` were answered;
     - `before`: how many rows of each stretch came before these, and are gone;
     - `weights`: how many rows each of these stands for; None: one each;
@@ -247,6 +272,7 @@ class SortedRows:
     fresh: Chosen = field(default_factory=lambda: EVERY)
     now: Any = None
     open: int = 0
+    over: NDArray[np.bool_] | None = None
     done: Any = None
     told: int = 0
     before: Positions | None = None
@@ -290,6 +316,25 @@ class SortedRows:
             first = self.fresh.start or 0
             return slice(first, max(first, int(waiting[0])))
         return np.setdiff1d(self.fresh, waiting, assume_unique=True)
+
+    def ready(self, waiting: Positions, whole_keys: bool) -> Chosen:
+        """The fresh positions that wait for no row to come.
+
+        `waiting` has the first position that does for each stretch that is not over; `whole_keys`:
+        as long as one stretch of its key is not.
+        """
+        if self.over is None:
+            return self.fresh
+        over = self.over
+        if whole_keys and self.places > 1:
+            over = np.repeat(over.reshape(-1, self.places).all(axis=1), self.places)
+        first = np.where(over, self.starts[1:], waiting)
+        if isinstance(self.fresh, slice):  # the rows that wait are the last ones
+            begin = self.fresh.start or 0
+            stop = first[first < self.starts[1:]].min(initial=self.size)
+            return slice(begin, max(begin, int(stop)))
+        stretch = np.searchsorted(self.starts, self.fresh, side="right") - 1
+        return self.fresh[self.fresh < first[stretch]]
 
     def begins(self, positions: Positions) -> Positions:
         """Where the stretches of some positions begin."""
@@ -336,11 +381,14 @@ class SortedRows:
         last = self.positions(self.fresh)
         return np.asarray(last[self.numbers()[last] % slide == 0])
 
-    def since(self, order: Any) -> Positions:
-        """For each stretch, the first position that is not before `order`; its start if None."""
+    def since(self, order: Any, behind: bool = False) -> Positions:
+        """For each stretch, the first position that is not before `order`, or is `behind` it.
+
+        The start of the stretch if the order is None.
+        """
         if order is None or self.at is None:
             return self.starts[:-1]
-        within = np.concatenate([[0], np.cumsum(self.at >= order)])
+        within = np.concatenate([[0], np.cumsum(self.at > order if behind else self.at >= order)])
         first: Positions = self.starts[1:] - np.diff(within[self.starts])
         return first
 
@@ -357,7 +405,8 @@ class Bounds:
 
     A result stands beside the row at a position of `beside`. Where results are rows of their own,
     `ends` says where each window starts and ends, and `key` of which key it is. `left` is how many
-    rows a policy left in the window of each row, whether or not that has a result.
+    rows a policy left in the window of each row, whether or not that has a result. Where something
+    is left out of windows, each is its `parts` one behind the other.
     """
 
     windows: Windows
@@ -365,6 +414,7 @@ class Bounds:
     ends: tuple[NDArray[Any], NDArray[Any]] | None = None
     key: Positions | None = None
     left: Positions | None = None
+    parts: tuple[Windows, ...] = ()
 
     @property
     def every(self) -> bool:
@@ -383,11 +433,11 @@ class Bounds:
 
     def chosen(self, some: Chosen) -> Bounds:
         """Some of the windows, by their number."""
-        lo, hi = self.windows.bounds()
-        windows = Windows(self.windows.starts, lo=lo[some], hi=hi[some])
+        windows = self.windows.chosen(some)
         if self.key is None or self.ends is None:
             beside = _positions(self.beside, self.windows.n)[some]
-            return replace(self, windows=windows, beside=beside)
+            parts = tuple(part.chosen(some) for part in self.parts)
+            return replace(self, windows=windows, beside=beside, parts=parts)
         opens, closes = self.ends
         return Bounds(windows, ends=(opens[some], closes[some]), key=self.key[some])
 

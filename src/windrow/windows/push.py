@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 from windrow.aggregations.base import Aggregation, check_aggregation
+from windrow.aggregations.least import at_least
 from windrow.aggregations.ordering import plain
 from windrow.aggregations.together import Together
 from windrow.algorithms import ALGORITHMS, aggregator, algorithm_class, choose
@@ -59,6 +60,7 @@ def window(
     on: Callable[[Any], bool] | None = None,
     closed: str = "both",
     slide: int | None = None,
+    min_rows: int | None = None,
     lateness: Any = None,
     algorithm: str = "auto",
     store: Store | None = None,
@@ -74,6 +76,8 @@ def window(
     - `on=predicate`: all since the last value that satisfied it. A push answers None until one
       does, and that one's result is the last of its window.
 
+    `min_rows=k` answers None until the window has k values that are not null.
+
     A value is late if its `at` is before the newest; an equal one is not. `lateness=` says how late
     it may be: within that it goes to its place in time, and beyond it is dropped. Without it a late
     value is an error, except with ``algorithm="fiba"`` or "flatfat", which take them all. A late
@@ -82,7 +86,7 @@ def window(
 
     With `store=` the window lies there, its times included, under the name `window=` ("main"). It
     is opened again by it, and goes on where it was: see `close` and `flush`. `options` are those of
-    `aggregator`.
+    `aggregator` with a store.
 
     With ``partition_by=True`` there is a window for each key, ``push(value, key=…)``; with the name
     of a column, or a list of them, the key is what a row has there. See `Partitions`.
@@ -100,15 +104,19 @@ def window(
     7 0
     7 1
     """
+    if options and store is None:
+        raise InvalidArgument(
+            f"window: {next(iter(options))}= is not known, or goes with store=, and there is none"
+        )
     if partition_by is not None:
         arguments = {"rows": rows, "range": range, "delta": delta, "until": until, "on": on}
         arguments |= {"closed": closed, "slide": slide, "lateness": lateness}
-        arguments |= {"algorithm": algorithm}
+        arguments |= {"algorithm": algorithm, "min_rows": min_rows}
         make = functools.partial(window, aggregation, **arguments)
         return Partitions(partition_by, make, store, **options)
     extent = window_of(
         "window",
-        rows=None if rows is None else whole_number("rows", rows, least=1),
+        rows=rows if rows is None or isinstance(rows, tuple) else whole_number("rows", rows, 1),
         range=plain(range),
         delta=plain(delta),
         until=until,
@@ -116,6 +124,12 @@ def window(
         closed=closed,
         **({} if slide is None else {"slide": slide}),
     )
+    if not extent.ends_now:
+        (size,) = base.written(extent.arguments())[:1]
+        raise InvalidArgument(
+            f"window: {size} does not end with the newest value, whose result a push returns; take "
+            f"rolling(…, {size}, state=RollingState()), whose results wait, or a query"
+        )
     if slide is not None and not isinstance(extent, Rows):
         raise InvalidArgument(f"window: slide={slide!r} goes with rows= only")
     if isinstance(extent, Until | On) and lateness is not None:
@@ -124,6 +138,13 @@ def window(
     if isinstance(aggregation, Mapping):
         aggregation = Together(**aggregation)
     check_aggregation(aggregation, "window")
+    least = None if min_rows is None else whole_number("min_rows", min_rows, least=1)
+    if least is not None and isinstance(extent, Until):
+        raise InvalidArgument(
+            f"window: min_rows={min_rows!r} does not go with until=, whose policy needs the result "
+            f"of every window; take rolling(…, state=RollingState()), or a query"
+        )
+    aggregation = at_least(aggregation, least)
     late, stored = lateness is not None, store is not None
     if late and stored:
         raise InvalidArgument(

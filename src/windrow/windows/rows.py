@@ -23,7 +23,7 @@ class Rows(Window):
     slide: int | None = None
     gaps: bool = False  # whether the slide may be larger than the window
 
-    takes: ClassVar[tuple[str, ...]] = ("rows", "slide", "gaps")
+    takes: ClassVar[tuple[str, ...]] = ("rows", "slide", "gaps", "exclude")
     counts_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -57,6 +57,14 @@ class Rows(Window):
     @property
     def per_row(self) -> bool:  # type: ignore[override]
         return self.slide is None
+
+    @property
+    def by_rows(self) -> bool:  # type: ignore[override]
+        return self.per_row
+
+    @property
+    def in_ranges(self) -> bool:  # type: ignore[override]
+        return self.per_row
 
     @property
     def kept(self) -> Kept:  # type: ignore[override]

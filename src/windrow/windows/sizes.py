@@ -59,7 +59,7 @@ class Axis:
 
     def check(self, argument: str, size: Any) -> None:
         """Refuse a duration along numbers, a number along times, and what is beyond either."""
-        if size in (None, UNBOUNDED, NOW):
+        if size in (None, UNBOUNDED, NOW) or (is_number(size) and size == 0):
             return
         if self.tick is not None and is_number(size):
             raise InvalidValue(
@@ -112,6 +112,8 @@ def signed(name: str, value: Any) -> int | float:
     if isinstance(value, str) and value.lstrip().startswith("-"):
         return -nanoseconds(value.lstrip()[1:], name, least=0)
     if isinstance(value, datetime.timedelta) and value < datetime.timedelta(0):
+        return -nanoseconds(-value, name)
+    if getattr(value, "dtype", None) is not None and value.dtype.kind == "m" and value < 0 * value:
         return -nanoseconds(-value, name)
     return nanoseconds(value, name, least=0)
 

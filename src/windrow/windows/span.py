@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.errors import InvalidArgument, InvalidValue, did_you_mean
@@ -61,7 +62,14 @@ class Measured(Window):
             )
         for argument, value in self.arguments().items():
             if argument in ("range", "delta", "slide", "offset"):
-                axis.check(argument, value)
+                for size in value if isinstance(value, tuple) else (value,):
+                    axis.check(argument, size)
+
+    def resized(self, change: Callable[[Any], Any]) -> Measured:
+        """The same window with its sizes changed, where they are numbers."""
+        ends = self.size if isinstance(self.size, tuple) else (self.size,)
+        made = tuple(change(end) if is_number(end) else end for end in ends)
+        return replace(self, **{self.measured: made if len(made) > 1 else made[0]})
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,10 @@ class Span(Measured):
 
     closed: str = "both"
 
-    takes: ClassVar[tuple[str, ...]] = ("range", "delta", "closed", "slide", "offset", "gaps")
+    takes: ClassVar[tuple[str, ...]] = (
+        *("range", "delta", "closed", "slide", "offset", "gaps", "exclude"),
+    )
+    in_ranges: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.closed not in CLOSED:

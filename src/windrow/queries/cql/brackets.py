@@ -2,9 +2,11 @@
 
     [ PARTITION BY a, b   ORDER BY ts   RANGE 24 HOURS   SLIDE 1 MINUTE   OFFSET 15 SECONDS ]
       ROWS n | ROWS UNBOUNDED             CLOSED LEFT | RIGHT | BOTH | NEITHER
-      RANGE size | RANGE UNBOUNDED        LATENESS interval
+      RANGE size | RANGE UNBOUNDED        LATENESS interval    MIN_ROWS n
       DELTA number | UNBOUNDED | NOW      WITH GAPS      (a SLIDE larger than the window)
                                           ON condition | UNTIL condition   (to the end)
+      ROWS | RANGE | DELTA | GROUPS BETWEEN end AND end   EXCLUDE CURRENT ROW | GROUP | TIES
+      end: size PRECEDING | size FOLLOWING | UNBOUNDED PRECEDING | UNBOUNDED FOLLOWING | CURRENT ROW
 
 The clauses come in any order, those with a condition last. A size is a number, or an interval as
 people write it.
@@ -21,6 +23,7 @@ import lark
 
 from windrow.errors import QuerySyntaxError, did_you_mean
 from windrow.queries.cql.errors import wrong
+from windrow.windows.sizes import UNBOUNDED
 
 _GRAMMAR = r"""
 bracket: clause+
@@ -28,7 +31,9 @@ bracket: clause+
        | _ORDER _BY names        -> order
        | _ROWS rows              -> rows
        | _RANGE range            -> range
-       | _DELTA size             -> delta
+       | _DELTA delta            -> delta
+       | _GROUPS rows            -> groups
+       | _EXCLUDE WITHOUT        -> exclude
        | UNBOUNDED               -> unbounded
        | NOW                     -> now
        | _SLIDE size             -> slide
@@ -36,14 +41,21 @@ bracket: clause+
        | _CLOSED SIDE            -> closed
        | _LATENESS size          -> lateness
        | _WITH GAPS              -> gaps
+       | _MIN_ROWS size          -> min_rows
        | _ON CONDITION           -> on
        | _UNTIL CONDITION        -> until
 names: NAME ("," NAME)*
-?rows: size | UNBOUNDED
-?range: size | UNBOUNDED | NOW
+?rows: size | UNBOUNDED | frame
+?range: size | UNBOUNDED | NOW | frame
+?delta: size | frame
+frame: _BETWEEN end _AND end
+end: size SIDE_OF | UNBOUNDED SIDE_OF | CURRENT
 size: [SIGN] _INTERVAL? part+
 part: (NUMBER | STRING) UNIT?
 
+CURRENT: /CURRENT\s+ROW\b/i
+SIDE_OF: /(PRECEDING|FOLLOWING)\b/i
+WITHOUT: /(CURRENT\s+ROW|GROUP|TIES|NO\s+OTHERS)\b/i
 SIDE: /(LEFT|RIGHT|BOTH|NEITHER)\b/i
 CONDITION: /[\s\S]+/
 NAME: /[^\W\d]\w*/ | /"(?:[^"]|"")*"/
@@ -56,12 +68,20 @@ SIGN: "-"
 %ignore /\/\*[\s\S]*?\*\//
 """
 CONDITIONS = ("on", "until")
-_SIZES = ("rows", "range", "delta", "unbounded", "now", *CONDITIONS)
+_SIZES = ("rows", "range", "delta", "groups", "unbounded", "now", *CONDITIONS)
 _WORDS = (
-    *("PARTITION BY", "ORDER BY", "ROWS", "RANGE", "DELTA", "UNBOUNDED", "NOW", "ON", "UNTIL"),
-    *("SLIDE", "OFFSET", "CLOSED", "LATENESS", "WITH GAPS"),
+    *("PARTITION BY", "ORDER BY", "ROWS", "RANGE", "DELTA", "GROUPS", "UNBOUNDED", "NOW", "ON"),
+    *("UNTIL", "SLIDE", "OFFSET", "CLOSED", "LATENESS", "WITH GAPS", "EXCLUDE", "MIN_ROWS"),
 )
 _KEPT = ("UNBOUNDED", "NOW", "GAPS")  # the words that are values
+# What is meant where a terminal of the grammar is expected.
+_EXPECTED = {
+    "SIDE": "CLOSED is one of LEFT, RIGHT, BOTH and NEITHER",
+    "WITHOUT": "EXCLUDE is one of CURRENT ROW, GROUP, TIES and NO OTHERS",
+    "SIDE_OF": "an end is 3 PRECEDING, 3 FOLLOWING, CURRENT ROW or UNBOUNDED PRECEDING, FOLLOWING",
+}
+_IN_FRAMES = ("BETWEEN", "AND")
+_NO_UNITS = ("PRECEDING", "FOLLOWING", "CURRENT")
 _FORMS = "a window is written [RANGE 1 HOUR], [ROWS 100 SLIDE 10], [PARTITION BY a RANGE 1 DAY]"
 
 
@@ -103,8 +123,8 @@ def read(text: str, start: int, stop: int) -> dict[str, Clause]:
 @functools.cache
 def _parser() -> lark.Lark:
     keywords = "|".join(words.split()[0] for words in _WORDS)
-    grammar = _GRAMMAR.replace("KEYWORDS", keywords)
-    for word in (*keywords.split("|"), "BY", "INTERVAL", "GAPS"):
+    grammar = _GRAMMAR.replace("KEYWORDS", "|".join([keywords, *_IN_FRAMES, *_NO_UNITS]))
+    for word in (*keywords.split("|"), *_IN_FRAMES, "BY", "INTERVAL", "GAPS"):
         silent = "" if word in _KEPT else "_"  # lark leaves such words out
         grammar += f"{silent}{word}: /{word}\\b/i\n"
     return lark.Lark(grammar, start="bracket", parser="lalr", propagate_positions=True)
@@ -123,7 +143,30 @@ def _value(node: Any, text: str, at: tuple[int, int]) -> Any:
     (value,) = node.children
     if node.data == "gaps":
         return True
+    if not isinstance(value, lark.Token) and value.data == "frame":
+        first, last = (_end(end, text, at) for end in value.children)
+        sides = [str(end.children[-1]).upper() for end in value.children]
+        if (first, sides[0]) == (UNBOUNDED, "FOLLOWING"):
+            raise wrong(text, at, "a frame cannot begin with UNBOUNDED FOLLOWING")
+        if (last, sides[1]) == (UNBOUNDED, "PRECEDING"):
+            raise wrong(text, at, "a frame cannot end with UNBOUNDED PRECEDING")
+        return first, last
+    if node.data == "exclude":
+        return " ".join(str(value).lower().split())
     return str(value).lower() if isinstance(value, lark.Token) else _size(value, text, at)
+
+
+def _end(node: Any, text: str, at: tuple[int, int]) -> Any:
+    """An end of a frame relative to the current row: negative before it."""
+    size, *side = node.children
+    if not side:  # CURRENT ROW
+        return 0
+    if isinstance(size, lark.Token):
+        return UNBOUNDED
+    found = _size(size, text, at)
+    if side[0].upper() == "FOLLOWING":
+        return found
+    return f"-{found}" if isinstance(found, str) else -found
 
 
 def _size(node: Any, text: str, at: tuple[int, int]) -> int | float | str:
@@ -164,7 +207,7 @@ def _explained(error: Any, text: str, start: int, stop: int) -> QuerySyntaxError
     found = re.match(r"\w+|\S", text[start + at :])
     word = found[0] if found else ""
     hint = did_you_mean(word.upper(), _WORDS)
-    if "SIDE" in (getattr(error, "accepts", None) or getattr(error, "allowed", None) or ()):
-        hint = "CLOSED is one of LEFT, RIGHT, BOTH and NEITHER"
+    accepted = getattr(error, "accepts", None) or getattr(error, "allowed", None) or ()
+    hint = next((words for terminal, words in _EXPECTED.items() if terminal in accepted), hint)
     problem = f"{word!r} is not expected in a window"
     return wrong(text, (start + at, start + at + len(word)), problem, hint)

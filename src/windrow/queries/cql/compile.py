@@ -31,7 +31,7 @@ from windrow.windows.base import Window
 from windrow.windows.kinds import window_of
 from windrow.windows.sizes import NOW, UNBOUNDED
 
-_BESIDE = ("slide", "offset", "closed", "gaps")  # what a window may say besides its size
+_BESIDE = ("slide", "offset", "closed", "gaps", "exclude")  # what a window may say besides its size
 _UNDERSTOOD = ("expressions", "from_", "where", "group", "having")
 
 
@@ -78,6 +78,7 @@ class _Compiler:
             self.parts.emit,
             self.said.get("lateness"),
             self.names[0],
+            self.said.get("min_rows"),
         )
 
     # -- what is left out of SQL ------------------------------------------------------------
@@ -119,9 +120,14 @@ class _Compiler:
     def _window(self) -> Window:
         said = self.said
         beside = {name: said[name] for name in _BESIDE if name in said}
+        if beside.get("exclude") == "no others":
+            del beside["exclude"]
         counts = "rows" in said or (UNBOUNDED in said and len(self.order) != 1)
-        decides = "on" in said or "until" in said
-        takes = ("slide",) if decides else ("slide", "gaps") if counts else tuple(beside)
+        takes = tuple(beside)
+        if "on" in said or "until" in said:
+            takes = ("slide",)
+        elif counts:
+            takes = ("slide", "gaps", "exclude")
         for name in beside:
             if name not in takes:
                 place = self.parts.window[name].place
@@ -133,8 +139,9 @@ class _Compiler:
             return window_of("CQL", until=bool, **beside)
         if counts:
             return window_of("CQL", rows=said.get("rows", UNBOUNDED), **beside)
-        if "delta" in said:
-            return window_of("CQL", delta=said["delta"], **beside)
+        for name in ("delta", "groups"):
+            if name in said:
+                return window_of("CQL", **{name: said[name]}, **beside)
         size = next((word for word in (UNBOUNDED, NOW) if word in said), said.get("range"))
         return window_of("CQL", range=size, **beside)
 
@@ -213,7 +220,9 @@ class _Compiler:
 
     def _name_results(self, clause: Any, results: dict[str, Aggregation], word: str) -> None:
         """Put the name of its result in the place of each aggregation."""
-        for node in [below for below in clause.walk() if _is_call(below)]:
+        calls = [below for below in clause.walk() if _is_call(below)]
+        asked = [call for call in calls if not isinstance(call.parent, exp.WithinGroup)]
+        for node in [n.parent if isinstance(n.parent, exp.Filter) else n for n in asked]:
             part, _ = self._aggregation(node)
             name = next((name for name, other in results.items() if other == part), None)
             if name is None:
@@ -255,10 +264,14 @@ class _Compiler:
 
     def _aggregation(self, node: Any) -> tuple[Aggregation, str]:
         """The aggregation that a call asks for, and the name of its results if it has no other."""
+        if isinstance(node, exp.Filter):
+            part, name = self._aggregation(node.this)
+            return part.where(self._expression(node.expression.this)), name
         if not _is_call(node):
             if any(_is_call(below) for below in node.walk()):
                 raise self.wrong(node, "a result is one aggregation, alone", OF_RESULTS)
             raise self.wrong(node, "this is not an aggregation", "write SELECT MAX(load) AS peak")
+        node = self._ungrouped(node)
         written = node.name.removeprefix(MARK)
         function = FUNCTIONS.get(written.upper())
         if function is None:
@@ -272,6 +285,16 @@ class _Compiler:
         except InvalidArgument as error:
             raise self.wrong(node, str(error)) from None
         return made, "_".join([written, *names]).lower()
+
+    def _ungrouped(self, node: Any) -> Any:
+        """MODE() WITHIN GROUP (ORDER BY x) as MODE(x); any other call as it is."""
+        if not isinstance(node, exp.WithinGroup):
+            return node
+        ordered = node.expression.expressions
+        if len(ordered) != 1 or ordered[0].args.get("desc"):
+            raise self.wrong(node, "WITHIN GROUP takes (ORDER BY column), one column, ascending")
+        node.this.set("expressions", [ordered[0].this, *node.this.expressions])
+        return node.this
 
     def _counted(self, written: str, function: Function, given: Any) -> tuple[Function, Any]:
         """COUNT(*) reads no column, COUNT(DISTINCT x) is another aggregation."""
@@ -337,4 +360,6 @@ def _instead(name: str) -> str:
 
 def _is_call(node: Any) -> bool:
     """Whether a node is a call of what may be an aggregation."""
+    if isinstance(node, exp.WithinGroup):
+        return _is_call(node.this)
     return isinstance(node, exp.Anonymous) and node.name.startswith(MARK)

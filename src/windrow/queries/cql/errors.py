@@ -25,7 +25,6 @@ CLAUSES = {
 # What may surround an aggregation in SQL.
 AROUND = {
     "window": ("OVER", "the window goes into […] after the name of the stream"),
-    "filter": ("FILTER", "write MAX(CASE WHEN kind = 'a' THEN load END)"),
     "ignorenulls": ("IGNORE NULLS", "nulls are always skipped; leave it out"),
     "respectnulls": ("RESPECT NULLS", "nulls are always skipped"),
 }

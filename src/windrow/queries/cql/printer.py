@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from windrow.aggregations.base import Aggregation
-from windrow.errors import InvalidArgument, Unsupported
+from windrow.errors import Unsupported
 from windrow.queries.cql.functions import FUNCTIONS
-from windrow.queries.expressions import is_expression, normal
+from windrow.queries.expressions import as_column, normal
 from windrow.queries.query import Query
 from windrow.queries.syntax import identifier
 from windrow.windows.sizes import in_cql, quoted
@@ -42,6 +42,8 @@ def _bracket(query: Query) -> str:
             words.append(f"{clause} BY {', '.join(identifier(c) for c in columns)}")
     if query.lateness is not None:
         words.append(f"LATENESS {in_cql(query.lateness)}")
+    if query.min_rows is not None:
+        words.append(f"MIN_ROWS {query.min_rows}")
     conditions = query.window.conditions().items()
     written = [f"{name.upper()} {normal(text, name)}" for name, text in conditions]
     return " ".join([*words, *query.window.cql(), *written])
@@ -54,26 +56,18 @@ def _call(part: Aggregation) -> str:
     kind = part.sql_name
     if kind is None:
         raise Unsupported(f"{part!r} is an aggregation of your own, which CQL has no name for")
-    if not part.columns:
-        return f"{kind}(*)"
-    words = [_column(text) for text in part.columns]
+    where = "" if part.condition is None else f" FILTER (WHERE {normal(part.condition, 'where')})"
+    columns = part.columns if part.written is None else part.written
+    if not columns:
+        return f"{kind}(*){where}"
+    words = [as_column(text) for text in columns]
     needed = FUNCTIONS[kind].needed
     for name, value in part.parameters().items():
         words.append(f"{'' if name in needed else name + ' => '}{_constant(value)}")
-    return f"{kind}({', '.join(words)})"
+    return f"{kind}({', '.join(words)}){where}"
 
 
 def _constant(value: Any) -> str:
     if isinstance(value, tuple | list):
         return f"ARRAY({', '.join(_constant(v) for v in value)})"
     return quoted(value) if isinstance(value, str) else str(value)
-
-
-def _column(text: str) -> str:
-    """A column or an expression; what is no expression is the name of a column."""
-    if is_expression(text):
-        try:
-            return normal(text, "column")
-        except InvalidArgument:
-            pass
-    return identifier(text)
