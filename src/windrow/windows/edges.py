@@ -123,7 +123,8 @@ class SharedPlan:
         shared = self.cuts.count(0, self.composite)
         alone = sum(q.slices_per_slide * (self.composite // q.slide) for q in self.queries)
         about = "" if self.cuts.counted else "at most "
-        cut = f"{about}{shared} slices in each {self.composite} positions, where alone they have "
+        count = f"{about}{shared} slice{'s' * (shared > 1)}"
+        cut = f"{count} in each {self.composite} positions, where alone they have "
         lines = [f"{len(self.queries)} windows share {cut}{alone}"][: len(self.queries) - 1]
         for query in self.queries:
             auto, why = choose_slicing(query.range, query.slide)
