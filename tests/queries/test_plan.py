@@ -16,7 +16,8 @@ from tests.catalogue import AGGREGATIONS, identified
 from tests.streams.feeding import Stream, plan_of, readings
 from windrow import Bloom, Count, Last, Max, Mean, Min, Query, Range, Sum, shared, sliding
 from windrow.aggregations.base import Aggregation
-from windrow.kernels import named
+from windrow.identity import named
+from windrow.kernels import named as kernels
 from windrow.kernels.routes import NotCompiledWarning, traced
 from windrow.queries.plan import Plan, share
 from windrow.tables.bind import bind
@@ -63,6 +64,9 @@ def routes(plan: Plan, frame: pa.Table, by_rows: bool | None = None) -> set[tupl
             result = replace(result, by_rows=by_rows)
         nulls = any(frame.column(name).null_count for name in result.aggregation.columns[:1])
         found.add((repr(result.aggregation), result.route(nulls).name))
+    if plan.policy is not None:
+        way = "interpreted" if plan.policy.why_not else "compiled"
+        found.add((repr(named(plan.query.window.policy)), way))
     return found
 
 
@@ -153,13 +157,13 @@ def test_sum_mean_and_count_are_one_pass(
 ) -> None:
     found: list[str] = []
     for name in ("_found_sum", "_found_extreme"):
-        own = getattr(named, name)
+        own = getattr(kernels, name)
 
         def watched(*given: Any, own: Any = own, name: str = name) -> Any:
             found.append(name)
             return own(*given)
 
-        monkeypatch.setattr(named, name, watched)
+        monkeypatch.setattr(kernels, name, watched)
     asked = {name: of(part, column) for name, part in SUMS.items()}
     asked["spread"] = Range(column)
     keyed: dict[str, Any] = {"partition_by": "key", "order_by": "ts", **WINDOWS[window]}
