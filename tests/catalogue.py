@@ -27,6 +27,7 @@ from windrow import (
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import ALGORITHMS, algorithm_class
 from windrow.algorithms.base import NOTHING
+from windrow.kernels.results import are_lists
 
 CLASSES: list[type[Aggregation]] = list(
     dict.fromkeys(
@@ -116,6 +117,8 @@ def rows_of(aggregation: Aggregation, arrays: list[Any], nulls: Any = None) -> l
 
 def plain(values: Any) -> list[Any]:
     """Python's own values; times as NumPy's, which Python's cannot all hold."""
+    if are_lists(values):
+        return [row[:n] for n, row in zip(values["length"], values["items"].tolist(), strict=True)]
     return list(values) if values.dtype.kind in "mM" else list(values.tolist())
 
 

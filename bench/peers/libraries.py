@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.results import OURS
-from windrow import Aggregation, ArgMax, Count, Max, Mean, Min, StdDev, Sum, rolling
+from windrow import Aggregation, ArgMax, Count, Max, Mean, Median, Min, StdDev, Sum, rolling
 
 Call = Callable[["Data", int], Any]
 RIVER_SHARE = 20  # of the values: river takes one at a time, microseconds each
@@ -163,6 +163,13 @@ COMPARISONS: dict[str, dict[str, Call]] = {
     "stddev": moment(StdDev, "std", "stddev_samp", ddof=1),
     "mean": {**moment(Mean, "mean", "avg"), "river": river("river.stats", "Mean", False)},
     "sum": {**moment(Sum, "sum", "sum"), "river": river("river.stats", "Sum", False)},
+    "median": {
+        OURS: ours(Median),
+        "bottleneck": lambda d, w: function("bottleneck", "move_median")(d.values, w, min_count=1),
+        "pandas": lambda d, w: d.pandas(w).median().to_numpy(),
+        "polars": lambda d, w: polars(d, "rolling_median", w),
+        "duckdb": lambda d, w: d.duckdb("median(v)", w),
+    },
     "count": {
         OURS: ours(Count),
         "pandas": lambda d, w: d.pandas(w).count().to_numpy(),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from windrow.aggregations import BitOr as BitOr
     from windrow.aggregations import BitXor as BitXor
     from windrow.aggregations import Bloom as Bloom
+    from windrow.aggregations import BottomK as BottomK
     from windrow.aggregations import Collect as Collect
     from windrow.aggregations import CollectDistinct as CollectDistinct
     from windrow.aggregations import Concat as Concat
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from windrow.aggregations import First as First
     from windrow.aggregations import FirstN as FirstN
     from windrow.aggregations import GeometricMean as GeometricMean
+    from windrow.aggregations import Histogram as Histogram
     from windrow.aggregations import HyperLogLog as HyperLogLog
     from windrow.aggregations import Increase as Increase
     from windrow.aggregations import Intercept as Intercept
@@ -50,12 +52,17 @@ if TYPE_CHECKING:
     from windrow.aggregations import Max as Max
     from windrow.aggregations import MaxCount as MaxCount
     from windrow.aggregations import Mean as Mean
+    from windrow.aggregations import Median as Median
     from windrow.aggregations import Min as Min
     from windrow.aggregations import MinCount as MinCount
+    from windrow.aggregations import Mode as Mode
     from windrow.aggregations import MomentSketch as MomentSketch
+    from windrow.aggregations import PercentRank as PercentRank
     from windrow.aggregations import PopulationStdDev as PopulationStdDev
     from windrow.aggregations import Product as Product
+    from windrow.aggregations import Quantile as Quantile
     from windrow.aggregations import Range as Range
+    from windrow.aggregations import Rank as Rank
     from windrow.aggregations import Rate as Rate
     from windrow.aggregations import SampleStdDev as SampleStdDev
     from windrow.aggregations import Skewness as Skewness
@@ -63,6 +70,7 @@ if TYPE_CHECKING:
     from windrow.aggregations import StdDev as StdDev
     from windrow.aggregations import Sum as Sum
     from windrow.aggregations import Together as Together
+    from windrow.aggregations import TopK as TopK
     from windrow.aggregations import Variance as Variance
     from windrow.aggregations import WeightedMean as WeightedMean
     from windrow.aggregations import aggregation as aggregation
@@ -95,6 +103,7 @@ _AGGREGATIONS = (
     "BitOr",
     "BitXor",
     "Bloom",
+    "BottomK",
     "Collect",
     "CollectDistinct",
     "Concat",
@@ -109,23 +118,29 @@ _AGGREGATIONS = (
     "First",
     "FirstN",
     "GeometricMean",
+    "Histogram",
     "HyperLogLog",
+    "Increase",
     "Intercept",
     "Kurtosis",
-    "Increase",
     "Last",
     "LastN",
     "LongestRun",
     "Max",
     "MaxCount",
     "Mean",
+    "Median",
     "Min",
     "MinCount",
+    "Mode",
     "MomentSketch",
+    "PercentRank",
     "PopulationStdDev",
     "Product",
+    "Quantile",
     "R2",
     "Range",
+    "Rank",
     "Rate",
     "SampleStdDev",
     "Skewness",
@@ -133,6 +148,7 @@ _AGGREGATIONS = (
     "StdDev",
     "Sum",
     "Together",
+    "TopK",
     "Variance",
     "WeightedMean",
     "aggregation",

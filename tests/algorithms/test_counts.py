@@ -503,7 +503,7 @@ def test_a_window_that_knows_its_size_pushes_in_three_from_the_first_value_on(
         before = c.here
         result = pushed.push(recent[-1], **({"at": i} if by == "time" else {}))
         assert c.here - before <= 3
-        assert pushed._swag._held() <= (3 * n + 13) / 2
+        assert i % 97 or pushed._swag._held() <= (3 * n + 13) / 2
         if by != "slide" or (i + 1) % options["slide"] == 0:
             assert result == max(recent)
         else:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow import ArgMax, Count, Max, Mean, MomentSketch, sliding, sql
+from windrow import ArgMax, Count, Max, Mean, Quantile, sliding, sql
 from windrow.aggregations.base import Aggregation
 from windrow.cli.failures import Usage
 from windrow.cli.query import KEYS, from_toml, read_query
@@ -21,7 +21,7 @@ RESULTS: dict[str, tuple[str, Aggregation]] = {
     "mean": ("avg(load)", Mean("load")),
     "worst": ("ARGMAX(load, ts)", ArgMax("load", "ts")),
     "n": ("COUNT(*)", Count()),
-    "p": ("PERCENTILE(load, (0.5, 0.9))", MomentSketch("load", quantiles=(0.5, 0.9))),
+    "p": ("PERCENTILE(load, (0.5, 0.9))", Quantile("load", q=(0.5, 0.9))),
     "my name": ("MAX(load * 2)", Max("load * 2")),
 }
 WINDOWS: list[dict[str, Any]] = [

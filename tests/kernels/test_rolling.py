@@ -421,3 +421,16 @@ def test_other_wrong_values() -> None:
 def test_a_fractional_range_over_whole_times(closed: str, counts: list[int]) -> None:
     got = rolling(np.ones(4), Count(), range=2.5, at=np.arange(4), closed=closed)
     assert got.tolist() == counts
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rows": 4, "slide": 0}, "slide"),
+        ({"rows": 4, "slide": 5}, "slide=5 is larger than rows=4"),
+        ({"range": 4, "at": np.arange(3), "slide": 2}, "slide=2 goes with rows= only"),
+    ],
+)
+def test_slides_that_are_refused(options: Any, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        rolling(np.arange(3), Max(), **options)

@@ -14,7 +14,23 @@ import pytest
 
 from tests.catalogue import AGGREGATIONS, identified
 from tests.streams.feeding import Stream, plan_of, readings
-from windrow import Bloom, Count, Last, Max, Mean, Min, Query, Range, Sum, shared, sliding
+from tests.tables.oracle import same
+from windrow import (
+    ArgMax,
+    Bloom,
+    Count,
+    Last,
+    Max,
+    Mean,
+    Min,
+    Query,
+    Range,
+    StdDev,
+    Sum,
+    Variance,
+    shared,
+    sliding,
+)  # fmt: skip
 from windrow.aggregations.base import Aggregation
 from windrow.identity import named
 from windrow.kernels import named as kernels
@@ -32,6 +48,7 @@ WINDOWS: dict[str, dict[str, Any]] = {
     "hopping": {"range": "9 s", "slide": "3 s"},
     "hopping, uneven": {"range": "9 s", "slide": "4 s"},
     "policy": {"until": lambda total, old: False},
+    "policy, a slide": {"until": lambda window: window.result0 is None, "slide": 3},
     "punctuation": {"on": "id % 4 = 0"},
 }
 # a sketch of moments without quantiles is no column
@@ -189,7 +206,8 @@ def test_what_goes_another_way_shares_nothing() -> None:
         sliding(**hop, slide="1 s", total=Sum("y")),
     ]
     first, _ = share([bind(query, FRAME.schema).plan for query in queries])
-    assert [result.beside for result in first.results] == [(), ("n",), ("mean",)]
+    assert [result.beside for result in first.results] == [(), (), ()]
+    assert [result.shared for result in first.results] == [True, True, False]
     several = sliding(rows=3, total=Sum("x"), other=Sum("y"), n=Count())
     assert all(not result.beside for result in bind(several, FRAME.schema).plan.results)
 
@@ -205,3 +223,36 @@ def test_slices_keep_one_state_of_sum_mean_and_count() -> None:
         assert [field.name for field in states.fields] == [
             *("partial:sum:y", "partial:rest:y", "partial:count:y")
         ]
+
+
+def test_queries_share_the_slices_of_what_tells_their_results() -> None:
+    """A Sum by the slices of a Mean, an extreme by those of a Range or a pair."""
+    hop = {"partition_by": "key", "order_by": "ts"}
+    queries = [
+        sliding(**hop, range="9 s", slide="3 s", mean=Mean("x"), low=Min("y"), top=Max("text")),
+        sliding(**hop, range="8 s", slide="2 s", total=Sum("x"), n=Count("x"), spread=Range("y")),
+        sliding(**hop, range="5 s", slide="5 s", high=ArgMax("id", "ts"), dev=StdDev("y")),
+        sliding(**hop, range="7 s", slide="1 s", high=Max("id"), var=Variance("y", ddof=0)),
+    ]
+    with traced() as ran:
+        made = shared(*queries)(FRAME)
+    plans = share([bind(query, FRAME.schema).plan for query in queries])
+    assert {pair for plan in plans for pair in routes(plan, FRAME)} == set(ran)
+    told = {
+        result.name: repr(result.source)
+        for plan in plans
+        for result in plan.results
+        if result.source not in (None, result.aggregation)
+    }
+    assert told == {
+        "low": "Range('y')", "total": "Mean('x')", "high": "ArgMax('id', 'ts')",
+        "var": "StdDev('y')",
+    }  # fmt: skip
+    assert (
+        "from the slices of Mean('x'), which another query asks for" in shared(*queries).explain()
+    )
+    for query, together in zip(queries, made, strict=True):
+        alone = query(FRAME)
+        for name in query.parts:
+            got, wanted = together.column(name).to_pylist(), alone.column(name).to_pylist()
+            assert all(map(same, got, wanted)), name

@@ -294,3 +294,16 @@ def test_queries_that_do_not_profit_are_planned_apart() -> None:
         made = shared(*keyed)(rows)
     assert sorted(way for _, way in ran) == ["flatfit", "sums"], "one pass for both by days"
     assert [each.equals(query(rows)) for each, query in zip(made, keyed, strict=True)] == [True] * 3
+
+
+def test_one_query_is_a_stream_with_its_lateness() -> None:
+    query = sliding(
+        order_by="t", range="2 minutes", slide="1 minute", lateness="1 minute", v=Collect("v")
+    )
+    alone, together = query.stream(), shared(query).stream()
+    for i, minute in enumerate([3, 2, 4, 1, 9, 8, 6, 12]):
+        pushed = [each.push({"v": i}, at=minute * MINUTE) for each in (alone, together)]
+        assert pushed[0] == pushed[1]
+    assert alone.late == together.late == 2
+    with pytest.raises(Unsupported, match="neither keys"):
+        query.replace(partition_by=("k",)).stream()

@@ -14,12 +14,14 @@ from tests.tables.test_tables import ALL, label
 from windrow import (
     EWM,
     R2,
+    Adwin,
     All,
     ArithmeticMean,
     BitAnd,
     BitOr,
     BitXor,
     Bloom,
+    BottomK,
     Collect,
     Count,
     CountMin,
@@ -27,18 +29,25 @@ from windrow import (
     Delta,
     EWMByTime,
     GeometricMean,
+    Histogram,
     Increase,
     Intercept,
     Kurtosis,
     Max,
+    Median,
+    Mode,
     MomentSketch,
+    PercentRank,
     PopulationStdDev,
     Product,
+    Quantile,
+    Rank,
     Rate,
     SampleStdDev,
     Skewness,
     Slope,
     Sum,
+    TopK,
     WeightedMean,
     aggregation,
     sliding,
@@ -79,6 +88,15 @@ EVERY: dict[str, Any] = {
     "faded_by_time": EWMByTime("w", "t", halflife=20),
     "bloom": Bloom("name"),
     "sketch": CountMin("v"),
+    "exact": Median("v"),
+    "shares": Quantile("v", q=(0.1, 0.9)),
+    "names": Quantile("name", q=0.5, interpolation="inverted_cdf"),
+    "top": TopK("v", k=2),
+    "bottom": BottomK("name", k=2),
+    "commonest": Mode("v"),
+    "rank": Rank("v"),
+    "percent": PercentRank("v"),
+    "bins": Histogram("v", edges=(-5, 0, 3)),
     "median": MomentSketch("w", quantiles=0.5),
     "quantiles": MomentSketch("w", quantiles=(0.25, 0.75)),
     "two_columns": aggregation(
@@ -160,11 +178,18 @@ def test_no_key(frame: DataFrame, window: dict[str, Any]) -> None:
     alike(made, query(table()), by(made)[1:])
 
 
-def test_policies(frame: DataFrame) -> None:
-    query = sliding(
-        partition_by="key", order_by="t", size=Sum("w"), all=Collect("v"),
-        until=lambda total, old: total.size - old.size >= 7,
-    )  # fmt: skip
+@pytest.mark.parametrize(
+    "window",
+    [
+        {"until": lambda total, old: total.size - old.size >= 7},
+        {"until": "size > 7", "slide": 2},
+        {"until": Adwin("w * 2", delta=0.5), "slide": 2},
+        {"on": "v > 2", "slide": 3},
+    ],
+    ids=["a function", "a text", "adwin", "punctuation"],
+)
+def test_policies(frame: DataFrame, window: dict[str, Any]) -> None:
+    query = sliding(partition_by="key", order_by="t", size=Sum("w"), all=Collect("v"), **window)
     alike(frame.transform(query).toArrow(), query(table()), ["key", "t"])
 
 

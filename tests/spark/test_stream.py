@@ -24,17 +24,23 @@ from tests.spark.frames import slow
 from tests.streams.feeding import disordered, readings
 from windrow import (
     EWM,
+    Adwin,
     All,
     BitXor,
     Collect,
     Count,
     EWMByTime,
+    Histogram,
     Increase,
     Max,
     Mean,
+    Median,
+    Mode,
     Query,
+    Rank,
     Rate,
     Sum,
+    TopK,
     shared,
     sliding,
     sql,
@@ -143,9 +149,18 @@ ASKED: dict[str, Callable[[], Query]] = {
         partition_by="key", order_by="ts", until=lambda total, old: total.n - old.n >= 3,
         lateness="30 seconds", n=Count(),
     ),
+    "adwin": lambda: sliding(
+        partition_by="key", order_by="ts", until=Adwin("y / 10", delta=0.5), slide=2,
+        lateness="30 seconds", n=Count(), c=Collect("id"),
+    ),
     "hopping": lambda: sliding(
         partition_by="key", order_by="ts", range="1 minute", slide="7 seconds",
         lateness="30 seconds", a=Max("x"), c=Collect("id"),
+    ),
+    "order": lambda: sliding(
+        partition_by="key", order_by="ts", range="1 minute", slide="7 seconds",
+        lateness="30 seconds", j=Median("y"), k=TopK("x", k=2), l=Mode("x"), r=Rank("x"),
+        m=Histogram("x", edges=(-50, 0, 20)),
     ),
     "every day": lambda: sliding(
         EVERYDAY, partition_by="key", order_by="ts", rows=7, lateness="30 seconds"
@@ -160,7 +175,8 @@ ASKED: dict[str, Callable[[], Query]] = {
 @pytest.mark.parametrize(
     "kind",
     ["rows", "frame", "hopping",
-     *map(slow, ("range", "no key", "policy", "every day", "every day, hopping"))],
+     *map(slow, ("range", "no key", "policy", "adwin", "order", "every day",
+                 "every day, hopping"))],
 )  # fmt: skip
 def test_a_stream_answers_as_the_table_with_a_restart(source: Source, kind: str) -> None:
     rows = disordered(readings(300, 5, seed=3, spread=400), 30_000_000, seed=3)

@@ -20,19 +20,26 @@ from windrow import (
     BitAnd,
     BitOr,
     BitXor,
+    BottomK,
     Collect,
     Count,
     Delta,
     EWMByTime,
+    Histogram,
     Increase,
     Max,
     Mean,
+    Mode,
+    Quantile,
     Query,
+    Rank,
     Rate,
     StdDev,
     Sum,
+    TopK,
     sliding,
 )  # fmt: skip
+from windrow.errors import InvalidArgument
 
 LATENESS = 30_000_000
 ORDERED = {"a": Max("x"), "b": Sum("x"), "c": Collect("id"), "e": Count(), "f": ArgMax("x", "id")}
@@ -41,6 +48,8 @@ EVERYDAY = {
     "a": windrow.Any("up"), "b": All("up"), "c": BitAnd("x"), "d": BitOr("x"), "e": Count(),
     "f": BitXor("x"), "g": Delta("x"), "h": Increase("x"), "i": Rate("x", "ts"),
     "j": EWM("y", halflife=3), "k": EWMByTime("y", "ts", halflife=20),
+    "l": Quantile("y", q=(0.2, 0.5)), "m": TopK("x", k=2), "n": Mode("x"), "o": Rank("x"),
+    "p": Histogram("x", edges=(-50, 0, 20)), "q": BottomK("key", k=2),
 }  # fmt: skip
 KINDS: dict[str, dict[str, Any]] = {
     "rows": {"rows": 3},
@@ -422,3 +431,34 @@ def test_hopping_queries_that_do_not_profit_keep_slices_apart(seed: int, late: s
         own = made.filter(pa.array(np.array(made.column("query")) == i))
         alone = query(came)
         assert told(own.select(alone.column_names)) == told(alone)
+
+
+def test_long_windows_with_short_slides_come_as_the_watermark_passes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A row lies in 864,000,000 windows; a step makes those that are due, and refuses too many."""
+    rows = readings(60, 2, seed=3, spread=60)
+    size, slide = 1000 * 86_400 * 10**6, 100_000
+    query = sliding(
+        partition_by="key", order_by="ts", range="1000 days", slide="100 ms", lateness="1 second",
+        n=Count(),
+    )  # fmt: skip
+    stream = Stream(plan_of(query, schema=rows.schema))
+    for begin in range(0, 60, 20):
+        stream.push(rows.slice(begin, 20))
+    at, now = rows.column("ts").cast(pa.int64()).to_numpy(), stream.watermark
+    assert now is not None
+    keys = np.array(rows.column("key").to_pylist(), object)
+    wanted = []
+    for key in (None, "k1"):
+        own = at[keys == key]
+        ends = np.arange(own.min() // slide * slide + slide, now + 1, slide)
+        wanted += [(key, end - size, int((own < end).sum())) for end in ends.tolist()]
+    made = stream.result()
+    starts = made.column("window_start").cast(pa.int64()).to_pylist()
+    got = zip(made.column("key").to_pylist(), starts, made.column("n").to_pylist(), strict=True)
+    assert len(wanted) > 500 and sorted(got, key=str) == sorted(wanted, key=str)
+    stream.watermark = now + size
+    monkeypatch.setattr("windrow.windows.room.free_memory", lambda: 10**10)
+    with pytest.raises(InvalidArgument, match=r"would make 1,7\d\d,\d\d\d,\d\d\d results"):
+        stream.tick()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow import Collect, Concat, Count, Max, Mean, Sum, window
+from windrow import Collect, Concat, Count, Max, Sum, window
 from windrow.algorithms import ALGORITHMS, algorithm_class
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.stores import LmdbStore, MemoryStore
@@ -62,8 +62,8 @@ def test_a_compiled_window_is_asked_without_a_value(first: int, monkeypatch: Any
     values, times = rng.normal(size=60).tolist(), np.cumsum(rng.integers(0, 4, 60)).tolist()
     results = []
     for pushes in (first, 1000):
-        monkeypatch.setattr("windrow.windows.pushed_rows.PUSHES", pushes)
-        w = window({"mean": Mean(), "n": Count()}, range=7)
+        monkeypatch.setattr("windrow.windows.numbers.PUSHES", pushes)
+        w = window({"sum": Sum(), "n": Count()}, range=7)
         results.append([])
         for i, (value, t) in enumerate(zip(values, times, strict=True)):
             if i % 5 == 3:
@@ -72,7 +72,7 @@ def test_a_compiled_window_is_asked_without_a_value(first: int, monkeypatch: Any
         results[-1] += [w.query(at=times[-1] + 5), w.query(at=times[-1] + 50), len(w)]
         assert w.explain().splitlines()[-1].startswith("compiled") == (pushes == first)
     assert results[0] == results[1]
-    assert results[0][-2:] == [{"mean": None, "n": 0}, 0]
+    assert results[0][-2:] == [{"sum": None, "n": 0}, 0]
 
 
 def test_time_does_not_go_back() -> None:
@@ -164,9 +164,11 @@ def test_mistakes_change_nothing() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         windows.push(3, key=[1])
     with pytest.raises(InvalidArgument, match="rows must be 1 or more"):
-        window(Max(), rows=0, partition_by=True)
+        window(Max(), rows=0, partition_by=True, store=MemoryStore())
     with pytest.raises(InvalidArgument, match="partition_by=3 must be True"):
         window(Max(), rows=3, partition_by=3)  # type: ignore[call-overload]
+    with pytest.raises(InvalidArgument, match=r"partition_by=\[\] must be True"):
+        window(Max(), rows=3, partition_by=[])
     columns = window(Sum("load"), rows=3, partition_by="plug")
     with pytest.raises(InvalidValue, match="the row has no column 'plug'; did you mean 'plugs'"):
         columns.push({"plugs": 1})

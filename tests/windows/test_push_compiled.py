@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import windrow
 from tests.catalogue import AGGREGATIONS, identified
-from windrow import Count, Max, Mean, Min, StdDev, Sum, Variance, rolling, window
+from windrow import Count, Max, Mean, Sum, Variance, rolling, window
 from windrow.algorithms import ALGORITHMS
 from windrow.kernels import push as compiled
-from windrow.windows import numbers, pushed_rows
+from windrow.windows import numbers
 from windrow.windows.base import written
 from windrow.windows.numbers import is_numeric
 
@@ -37,6 +37,12 @@ rng = np.random.default_rng(7)
 FLOATS = [float(v) for v in rng.normal(0, 1e3, 150)] + [0.1, -0.0, 1e300, 1e300, 3.5] * 3
 INTS = [int(v) for v in rng.integers(-50, 50, 150)]
 TIMES = [int(t) for t in np.cumsum(rng.integers(0, 3, 200))]
+
+
+@pytest.fixture(autouse=True)
+def not_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No window is compiled sooner because another test has the loop."""
+    monkeypatch.setattr(numbers, "_ready", set())
 
 
 def pushed(w: Any, values: list[Any], timed: bool) -> list[Any]:
@@ -79,7 +85,7 @@ def test_a_window_that_is_compiled_on_the_way_answers_as_before(
     interpreted = window(aggregation, **extent)
     expected = pushed(interpreted, values, timed)
     assert "in the interpreter" in runs(interpreted)
-    monkeypatch.setattr(pushed_rows, "PUSHES", 20)
+    monkeypatch.setattr(numbers, "PUSHES", 20)
     w = window(aggregation, **extent)
     results = pushed(w, values, timed)
     assert runs(w).startswith("compiled")
@@ -114,10 +120,10 @@ def test_floats_are_compiled_on_the_way_where_they_are_rounded_alike(
     timed = "range" in extent
     values = [float(v) for v in rng.normal(1e3, 1e2, len(TIMES))]
     expected = pushed(window(Variance(ddof=0), algorithm=algorithm, **extent), values, timed)
-    monkeypatch.setattr(pushed_rows, "PUSHES", 20)
+    monkeypatch.setattr(numbers, "PUSHES", 20)
     w = window(Variance(ddof=0), algorithm=algorithm, **extent)
     assert pushed(w, values, timed) == expected
-    compiles = algorithm not in compiled.OTHER_BITS
+    compiles = algorithm not in numbers.OTHER_BITS
     assert runs(w).startswith("compiled") == compiles
 
 
@@ -201,6 +207,12 @@ def test_a_late_value_is_refused_and_changes_nothing() -> None:
     with pytest.raises(windrow.errors.InvalidValue, match="at=3 is before the newest time, 5"):
         w.push_many([7.0, 9.0], at=[5, 3])
     assert (w.query(), len(w)) == (7.0, 3), "those before it were pushed"
+    times = window(Max(), range="1 h")
+    times.push_many([1.0], at=np.array(["2026-01-01T12:00"], "M8[m]"))
+    with pytest.raises(
+        windrow.errors.InvalidValue, match=r"newest time, datetime.*\(2026, 1, 1, 12"
+    ):
+        times.push(9.0, at=datetime(2026, 1, 1))
     with pytest.raises(windrow.errors.InvalidArgument, match="push_many: at has 1 times for 2"):
         w.push_many([7.0, 9.0], at=[5])
     with pytest.raises(windrow.errors.InvalidArgument, match="range= needs each value's time"):
@@ -221,6 +233,8 @@ def test_a_null_result_is_told_as_rolling_tells_it() -> None:
 def test_what_does_not_compile_has_arrays_of_results_as_well() -> None:
     assert window(windrow.Collect(), rows=2).push_many("ab").tolist() == [["a"], ["a", "b"]]
     assert window(Max(), rows=2).push_many([1, 2.5, "x"][:2]).tolist() == [1, 2.5]
+    assert window(Max(), rows=2).push_many("bac").tolist() == ["b", "b", "c"]
+    assert window(Max(), rows=2).push_many(v for v in (1, 3)).tolist() == [1, 3]
     assert window(Max(), on=lambda v: v > 2).push_many([1, 3]).tolist() == [None, 3]
     rows = [{"load": 1}, {"load": 3}]
     assert window({"peak": Max("load")}, rows=2).push_many(rows)["peak"].tolist() == [1, 3]
@@ -228,7 +242,7 @@ def test_what_does_not_compile_has_arrays_of_results_as_well() -> None:
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda w: pickle.loads(pickle.dumps(w))])
 def test_a_compiled_window_is_copied_and_pickled(copied: Any) -> None:
-    w = window({"mean": Mean(), "least": Min()}, rows=9)
+    w = window({"max": Max(), "n": Count()}, rows=9)
     w.push_many(FLOATS[:40])
     other = copied(w)
     assert [w.push(v) for v in FLOATS[40:80]] == [other.push(v) for v in FLOATS[40:80]]
@@ -238,7 +252,7 @@ def test_a_compiled_window_is_copied_and_pickled(copied: Any) -> None:
 def test_infinities_and_nan_leave_the_window_again() -> None:
     inf, nan = float("inf"), float("nan")
     values = [1.0, inf, 2.0, -inf, nan, 1e308, 1e308, 1e308, 5.0, 6.0, 7.0, 8.0]
-    for aggregation in (Sum(), Mean(), StdDev(), Max(), Min()):
+    for aggregation in (Sum(), Mean(), Max()):
         twin, w = window(aggregation, rows=3), window(aggregation, rows=3)
         w.push_many(np.empty(0))
         for value in values:
@@ -256,3 +270,86 @@ def test_the_first_pushes_load_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     then = f"compiled after {numbers.PUSHES:,} numbers of a type, or by push_many"
     assert done.stdout.strip() == f"[] in the interpreter; {then}"
+
+
+def test_a_loop_that_is_there_is_taken_sooner() -> None:
+    window(Max(), rows=9).push_many(np.empty(0))
+    windows = window(Max(), rows=3, partition_by=True)
+    for i in range(numbers.FEW + 1):
+        windows.push(float(i), key="many")
+        windows.push(float(i % 7), key="few" if i < 50 else "others")
+    assert [runs(w).split()[0] for w in windows.values()] == ["compiled,", "in", "in"]
+
+
+@pytest.mark.parametrize("extent", [{"rows": 4}, {"range": 6}], ids=["rows", "range"])
+@pytest.mark.parametrize("step", ["push", "push_many", "query"])
+def test_what_is_interrupted_is_not_done(
+    step: str, extent: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the first of two aggregations has taken the value, and the second one not."""
+
+    def interrupt(*_: Any) -> Any:
+        patched.undo()
+        raise KeyboardInterrupt
+
+    def act() -> None:
+        if step == "push":
+            w.push(1e9, **at(TIMES[50]))
+        elif step == "push_many":
+            w.push_many([1e9, 2e9], **at([TIMES[50], TIMES[51]]))
+        else:
+            w.query(at=TIMES[50] + 3)
+
+    def at(times: Any) -> dict[str, Any]:
+        return {"at": times} if "range" in extent else {}
+
+    if step == "query" and "rows" in extent:
+        pytest.skip("it does not go by time")
+    w, twin = (window({"max": Max(), "n": Count()}, **extent) for _ in range(2))
+    for each in (w, twin):
+        each.push_many(FLOATS[:50], **at(TIMES[:50]))
+    with monkeypatch.context() as patched:
+        patched.setattr(w._numbers.loop._parts[1], "run", interrupt)  # type: ignore[attr-defined]
+        with pytest.raises(KeyboardInterrupt):
+            act()
+    assert (w.query(), len(w)) == (twin.query(), len(twin))
+    for i in range(50, 90):
+        assert w.push(FLOATS[i], **at(TIMES[i])) == twin.push(FLOATS[i], **at(TIMES[i]))
+
+
+@pytest.mark.parametrize("closed", ["both", "right"])
+def test_any_number_of_values_leaves_at_once(closed: str) -> None:
+    w = window({"n": Count(), "max": Max()}, range=5000, closed=closed)
+    w.push_many(np.arange(20000.0), at=np.arange(20000))
+    times = list(range(20000))
+    for gap in (1, 2, 1, 900, 4095, 0, 50000):
+        times.append(times[-1] + gap)
+        oldest = times[-1] - 5000
+        expected = sum(t >= oldest if closed == "both" else t > oldest for t in times)
+        assert w.push(-1.0, at=times[-1])["n"] == len(w) == expected
+
+
+@pytest.mark.parametrize("first", ["push", "push_many"])
+def test_times_of_another_type_bring_the_interpreter_back(first: str) -> None:
+    w, twin = window(Count(), range=2), window(Count(), range=2)
+    if first == "push":
+        w.push_many(np.empty(0), at=np.empty(0))
+        w.push(1.0, at=10)
+    else:
+        w.push_many([1.0], at=[10])
+    twin.push(1.0, at=10)
+    for at in (11, 12.5, 12.75, 13, 2**70):
+        assert w.push(1.0, at=at) == twin.push(1.0, at=at)
+    assert runs(w) == "in the interpreter"
+
+
+def test_what_cannot_be_compiled_stays_in_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise windrow.errors.Unsupported("Max() does not compile")
+
+    monkeypatch.setattr(numbers, "PUSHES", 3)
+    monkeypatch.setattr(compiled, "push_loop_of", refuse)
+    w = window(Max(), rows=2)
+    assert [w.push(v) for v in (5.0, 4.0, 3.0, 2.0, 1.0)] == [5, 5, 4, 3, 2]
+    assert w.push_many([7.0]).tolist() == [7]
+    assert runs(w) == "in the interpreter"

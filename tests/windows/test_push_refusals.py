@@ -297,3 +297,21 @@ def test_it_needs_no_numpy() -> None:
 def test_what_adwin_knows_does_not_lie_in_a_store() -> None:
     with pytest.raises(InvalidArgument, match="does not go with store="):
         window(Max(), until=Adwin(), store=MemoryStore())
+
+
+@pytest.mark.parametrize("size", [{"range": 4}, {"until": lambda total, old: False}])
+def test_a_slide_goes_with_rows(size: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument, match="slide=2"):
+        window(Max(), slide=2, **size)
+    with pytest.raises(InvalidArgument, match="slide=5 is larger than rows=4"):
+        window(Max(), rows=4, slide=5)
+    every = window(Max(), rows=3, slide=2)
+    assert every.explain().startswith("the last 3 rows, an answer after every 2 rows")
+    assert repr(every).startswith("<window of Max(), rows=3, slide=2, by ")
+
+
+def test_a_dropped_value_is_none_of_a_slide() -> None:
+    pushed = window(Max(), rows=3, slide=2, lateness=5)
+    values = [(1, 10), (9, 0), (2, 11), (3, 12), (0, 13)]
+    assert [pushed.push(v, at=t) for v, t in values] == [None, None, 2, None, 3]
+    assert (pushed.late, pushed.query()) == (1, 3)

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stores.test_counts import CountingStore
 from windrow import Collect, Count, Max, Mean, Sum, aggregator, window
 from windrow.errors import InvalidArgument, InvalidValue
-from windrow.stores import LmdbStore, MemoryStore, RocksStore, Store, WindowInUse
+from windrow.stores import CorruptValue, LmdbStore, MemoryStore, RocksStore, Store, WindowInUse
 from windrow.windows.base import written
 
 
@@ -174,8 +175,10 @@ def test_what_a_store_cannot_hold_is_refused() -> None:
         window(Max(), range="1 h", lateness="1 s", store=MemoryStore())
     with pytest.raises(InvalidArgument, match="with a store= take amta or log_mta"):
         window(Max(), rows=3, algorithm="daba", store=MemoryStore())
-    with pytest.raises(InvalidArgument, match="slick_deque has no option 'buffer'"):
+    with pytest.raises(InvalidArgument, match="buffer= is not known, or goes with store="):
         window(Max(), rows=3, buffer=5)
+    with pytest.raises(InvalidArgument, match="amta has no option 'bufer'"):
+        window(Max(), rows=3, bufer=5, store=MemoryStore())
 
 
 def test_a_window_has_one_owner_until_it_is_closed() -> None:
@@ -188,3 +191,34 @@ def test_a_window_has_one_owner_until_it_is_closed() -> None:
     with window(Max(), rows=3, store=store) as w:
         assert (w.push(4), len(w)) == (5, 2)
     window(Max(), rows=3).close()  # nothing to close
+
+
+def test_a_slide_goes_on_in_its_store() -> None:
+    store, results = MemoryStore(), []
+    for value in range(7):
+        with window(Max(), rows=4, slide=3, store=store) as w:
+            results.append(w.push(value))
+    assert results == [None, None, 2, None, None, 5, None]
+
+
+@pytest.mark.parametrize("beside", [7, ("rows=3", 1), ("rows=3", *range(5))], ids=str)
+def test_what_lies_beside_a_window_may_be_damaged(beside: Any) -> None:
+    store = MemoryStore()
+    with aggregator(Max(), store=store) as swag:
+        swag.beside = beside  # type: ignore[attr-defined]
+    with pytest.raises(CorruptValue, match="its record is not one of windrow's"):
+        window(Max(), rows=3, store=store)
+
+
+@every_algorithm
+def test_what_leaves_a_range_is_searched_for_in_the_store(algorithm: str) -> None:
+    n, store = 1 << 12, CountingStore()
+    w = window(Max(), range=n, algorithm=algorithm, store=store)
+    for t in range(n):
+        w.push(-t, at=t)
+    w.flush()
+    store.waited = 0
+    assert w.push(-n, at=2 * n - 5) == -(n - 5)
+    store.idle()
+    assert store.waited <= 4 * 12
+    w.close()

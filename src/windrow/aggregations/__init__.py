@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from windrow.aggregations.extrema import Min as Min
     from windrow.aggregations.extrema import MinCount as MinCount
     from windrow.aggregations.extrema import Range as Range
+    from windrow.aggregations.frequencies import Histogram as Histogram
+    from windrow.aggregations.frequencies import Mode as Mode
     from windrow.aggregations.hyperloglog import HyperLogLog as HyperLogLog
     from windrow.aggregations.logic import All as All
     from windrow.aggregations.logic import Any as Any
@@ -49,6 +51,12 @@ if TYPE_CHECKING:
     from windrow.aggregations.moments import Skewness as Skewness
     from windrow.aggregations.momentsketch import MomentSketch as MomentSketch
     from windrow.aggregations.products import Product as Product
+    from windrow.aggregations.quantiles import BottomK as BottomK
+    from windrow.aggregations.quantiles import Median as Median
+    from windrow.aggregations.quantiles import Quantile as Quantile
+    from windrow.aggregations.quantiles import TopK as TopK
+    from windrow.aggregations.ranks import PercentRank as PercentRank
+    from windrow.aggregations.ranks import Rank as Rank
     from windrow.aggregations.runs import LongestRun as LongestRun
     from windrow.aggregations.sums import ArithmeticMean as ArithmeticMean
     from windrow.aggregations.sums import GeometricMean as GeometricMean
@@ -74,11 +82,14 @@ MODULES = {
     "ends": ("First", "FirstN", "Last", "LastN"),
     "ewm": ("EWM", "EWMByTime"),
     "extrema": ("ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount", "Range"),
+    "frequencies": ("Histogram", "Mode"),
     "hyperloglog": ("HyperLogLog",),
     "moments": ("Kurtosis", "Skewness"),
     "logic": ("All", "Any"),
     "momentsketch": ("MomentSketch",),
     "products": ("Product",),
+    "quantiles": ("BottomK", "Median", "Quantile", "TopK"),
+    "ranks": ("PercentRank", "Rank"),
     "runs": ("LongestRun",),
     "sums": ("ArithmeticMean", "GeometricMean", "Mean", "Sum", "WeightedMean"),
     "together": ("Together",),

@@ -16,7 +16,8 @@ A number in a state, or in a result, is of one of these kinds:
                                       averaging values gives; a difference is not negative,
     "change"                          a change may be
     "span"                            results only: the argument `end` minus the argument `start`
-    "text", "bytes", "list"           results that are not numbers; "list of float64" likewise
+    "text", "bytes", "list"           results that are not numbers; "list of float64" and
+                                      "list of int64" likewise
 """
 
 from __future__ import annotations
@@ -104,19 +105,27 @@ class RowAlgebra:
 
 @dataclass(frozen=True)
 class Listing:
-    """A state that is a list of values: all of them, the first or the last n, or the distinct."""
+    """A state that is a list of values: all of them, the first or the last n, or the distinct.
+
+    `ordered` are all of them in the order of their values, `top` the n largest, or for −n the n
+    smallest.
+    """
 
     first: int | None = None
     last: int | None = None
     distinct: bool = False
+    ordered: bool = False
+    top: int = 0
     separator: str | None = None  # joins strings to one
     counted: bool = False  # the result is how many there are
 
     @property
     def field(self) -> str:
         """Return the name of what the list holds."""
-        if self.distinct:
-            return "distinct"
+        if self.distinct or self.ordered:
+            return "distinct" if self.distinct else "ordered"
+        if self.top:
+            return f"top{self.top}"
         if self.first is not None:
             return f"first{self.first}"
         return "list" if self.last is None else f"last{self.last}"

@@ -136,7 +136,7 @@ class Aggregation:
     - `summed`: whether the first field is a sum that may overflow an int64.
     """
 
-    takes: ClassVar[Takes] = "any"
+    takes: Takes = "any"
     arity: ClassVar[int] = 1
     column_names: ClassVar[tuple[str, ...]] = ("column",)
     column_optional: ClassVar[bool] = False

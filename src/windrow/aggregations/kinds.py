@@ -11,7 +11,7 @@ import math
 from collections.abc import Hashable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 from windrow.aggregations.base import Aggregation, Takes, is_null
 from windrow.aggregations.ordering import family, instant, is_nan, number, plain, real
@@ -21,7 +21,7 @@ from windrow.errors import InvalidValue
 class Numeric(Aggregation):
     """Takes numbers. Integers go with all of them; Python does not mix Decimals and floats."""
 
-    takes: ClassVar[Takes] = "number"
+    takes: Takes = "number"
 
     def checked(self, value: Any) -> Any:
         return number(value, self)
@@ -37,7 +37,7 @@ class Numeric(Aggregation):
 class Integers(Aggregation):
     """Takes integers; a boolean is none."""
 
-    takes: ClassVar[Takes] = "integer"
+    takes: Takes = "integer"
 
     def checked(self, value: Any) -> Any:
         value = plain(value)
@@ -49,7 +49,7 @@ class Integers(Aggregation):
 class Booleans(Aggregation):
     """Takes booleans; a number is none."""
 
-    takes: ClassVar[Takes] = "boolean"
+    takes: Takes = "boolean"
 
     def checked(self, value: Any) -> Any:
         value = plain(value)
@@ -61,7 +61,7 @@ class Booleans(Aggregation):
 class Ordered(Aggregation):
     """Takes anything with an order, as long as all values of a window can be compared."""
 
-    takes: ClassVar[Takes] = "ordered"
+    takes: Takes = "ordered"
 
     def checked(self, value: Any) -> Any:
         return plain(value)

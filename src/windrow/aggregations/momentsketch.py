@@ -84,10 +84,10 @@ class MomentSketch(Aggregation):
     exact_on_integers = False
     sql_names = {
         **dict.fromkeys(
-            ("PERCENTILE", "APPROX_PERCENTILE", "PERCENTILE_APPROX", "QUANTILE", "APPROX_QUANTILE"),
+            ("APPROX_PERCENTILE", "PERCENTILE_APPROX", "APPROX_QUANTILE"),
             SqlName({}, ("quantiles",)),
         ),
-        "MEDIAN": SqlName({"quantiles": 0.5}, ()),
+        "APPROX_MEDIAN": SqlName({"quantiles": 0.5}, ()),
     }
 
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -83,6 +83,17 @@ def less(a: Any, b: Any) -> bool:
     if b != b:
         return bool(a == a)
     return bool(a == a and a < b)  # a Decimal must not even be compared with NaN by <
+
+
+def in_order(values: Iterable[Any]) -> list[Any]:
+    """Return the values from the smallest to the largest, NaN at the end.
+
+    >>> in_order([2.0, float("nan"), 1.0])
+    [1.0, 2.0, nan]
+    """
+    given = list(values)
+    numbers = sorted(value for value in given if value == value)
+    return numbers + [value for value in given if value != value]
 
 
 def same(a: Any, b: Any) -> bool:

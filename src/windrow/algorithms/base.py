@@ -15,10 +15,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from windrow.aggregations.base import Aggregation, State
 from windrow.errors import EmptyWindow, InvalidArgument, InvalidValue, Unsupported, whole_number
+
+if TYPE_CHECKING:
+    from windrow.algorithms.sba import Cuts
 
 Result = TypeVar("Result")
 
@@ -157,10 +160,8 @@ class Aggregator(ABC):
         return cls(aggregation, **options)
 
     @classmethod
-    def options_for(
-        cls, rows: int | None = None, slide: int | None = None, span: int | float | None = None
-    ) -> dict[str, Any]:
-        """Return the options for a window of so many rows and such a slide, or span of time."""
+    def options_for(cls, cuts: Cuts) -> dict[str, Any]:
+        """Return the options for a window that is best cut so; none where it is not cut."""
         return {}
 
     # -- the data type ----------------------------------------------------------------------

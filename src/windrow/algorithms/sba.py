@@ -71,6 +71,11 @@ class Cuts:
         step = optimal_chunk(size, slide) * slide
         return cls(step - size % slide, step)
 
+    @classmethod
+    def by_time(cls, size: int | float) -> Cuts:
+        """The chunks of a window of `size` time units, see `optimal_span`."""
+        return cls(span=optimal_span(size))
+
 
 class Chunk:
     """A closed run of slices: their states and the aggregate of them all."""
@@ -126,13 +131,9 @@ class BoundaryAggregator(Aggregator):
         return self._size
 
     @classmethod
-    def options_for(
-        cls, rows: int | None = None, slide: int | None = None, span: int | float | None = None
-    ) -> dict[str, Any]:
-        """Return the chunk of a window of so many rows, or of such a span of time."""
-        if rows is not None:
-            return {"chunk": Cuts.by_rows(rows, slide or 1).step}
-        return {} if span is None else {"span": optimal_span(span)}
+    def options_for(cls, cuts: Cuts) -> dict[str, Any]:
+        """Return the chunk, or the span of time, of these cuts."""
+        return {"chunk": cuts.step} if cuts.step else {"span": cuts.span}
 
     def insert(self, value: Any, at: Any = None) -> None:
         """Add `value` as the newest; `at` is its time, if chunks are stretches of time."""

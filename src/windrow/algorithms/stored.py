@@ -251,7 +251,7 @@ class Stored(LevelledTree, Closing):
         try:
             algorithm, aggregation, families, head, end, levels, results, *more = record
         except (TypeError, ValueError) as error:
-            raise self._foreign_record() from error
+            raise self.foreign_record() from error
         wanted = self.algorithm, self._fingerprint
         if (algorithm, aggregation) != wanted:
             raise InvalidArgument(
@@ -264,13 +264,14 @@ class Stored(LevelledTree, Closing):
             self._families, self._head, self._end = families, head, end
             self._levels = [self._loaded(number, saved) for number, saved in enumerate(levels)]
             stored = {number: level.end - 1 for number, level in enumerate(self._levels)}
-            times, self.beside = [*more, None, None][:2]
+            more += [None] * (2 - len(more))  # older ones have less
+            times, self.beside = more
             if times is not None:
                 self._times = self._loaded(TIMES, times)
                 stored[TIMES] = self._times.end - 1
             self._load_results(results)
         except (TypeError, ValueError) as error:
-            raise self._foreign_record() from error
+            raise self.foreign_record() from error
         self._nodes.resume(head, stored)
 
     def _loaded(self, number: int, saved: tuple[Any, ...]) -> ChunkedQueue:
@@ -278,7 +279,8 @@ class Stored(LevelledTree, Closing):
         level.load(saved)
         return level
 
-    def _foreign_record(self) -> CorruptValue:
+    def foreign_record(self) -> CorruptValue:
+        """Return the error for a record that nothing here has written."""
         return CorruptValue(
             f"window {self.window!r} of {self.store!r}: its record is not one of windrow's"
         )

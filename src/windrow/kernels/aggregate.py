@@ -228,7 +228,7 @@ class Inputs:
                     raise InvalidArgument(
                         f"{what}[{i}] has shape {given.shape}; the windows are over {n} rows"
                     )
-        self.pairs = aggregation.takes == "ordered pair"
+        self.n, self.pairs = n, aggregation.takes == "ordered pair"
         if aggregation.takes == "timed":
             arrays = [arrays[0], nanoseconds_of(arrays[1], "columns[1]")]
         self.arrays, self.masks = arrays, masks

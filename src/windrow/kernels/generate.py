@@ -87,10 +87,7 @@ def loop_of(
     `bounds` is "rows" or "range"; with `nulls`, some values or windows may be empty.
     """
     counted = nulls and not isinstance(monoid, RowAlgebra)
-    try:
-        return kernel(algorithm, monoid, tuple(columns), bounds, counted, aggregation.commutative)
-    except NumbaError as error:
-        raise Unsupported(f"{aggregation!r} does not compile: {first_line(error)}") from error
+    return _kernel_for(aggregation, algorithm, monoid, tuple(columns), bounds, counted)
 
 
 def push_loop_of(
@@ -103,7 +100,24 @@ def push_loop_of(
     """
     nulls = not aggregation.counts_nulls
     least = max(1, aggregation.least)
-    return kernel(algorithm, monoid, (column,), bounds, nulls, aggregation.commutative, least)
+    return _kernel_for(aggregation, algorithm, monoid, (column,), bounds, nulls, least)
+
+
+def _kernel_for(
+    aggregation: Aggregation,
+    algorithm: str,
+    monoid: Compiled,
+    columns: tuple[str, ...],
+    bounds: str,
+    nulls: bool,
+    least: int = 0,
+) -> Kernel:
+    """The loop, or an error that says that the aggregation does not compile."""
+    try:
+        commutative = aggregation.commutative
+        return kernel(algorithm, monoid, columns, bounds, nulls, commutative, least)
+    except NumbaError as error:
+        raise Unsupported(f"{aggregation!r} does not compile: {first_line(error)}") from error
 
 
 # The one place that keeps compiled loops. What it lets go of is freed, and loaded when asked for.
@@ -158,7 +172,7 @@ def kernel(
             "import numpy as np",
             "from numba import njit",
             "from numba.core.types import *",
-            "from numba.core.types import Optional, Tuple",
+            "from numba.core.types import Tuple",
             "from windrow.compiled import compiled",
             "CACHEABLE = True",
             f"inner = njit(error_model={error_model!r}, **{INNER})",
@@ -208,7 +222,11 @@ def _one_array_entry(loop: Any, fields: Sequence[str]) -> list[str]:
         "return out[last] if valid[last] else None",
     ]
     head = "def run(row, stop, w, lo, hi, values, nulls, arena, out, valid):"
-    return ["loop = inner(run)", "\n    ".join([head, *lines])]
+    return [
+        "from numba.core.types import Optional",
+        "loop = inner(run)",
+        "\n    ".join([head, *lines]),
+    ]
 
 
 # -- the functions of `loops.protocol` -----------------------------------------------------------
@@ -222,6 +240,7 @@ def _tuple_functions(monoid: Monoid, nulls: bool, least: int) -> list[str]:
     """
     k = len(monoid.fields)
     size = k + nulls
+    few = "== 0" if least == 1 else f"< {least}"
     values = [f"columns[{i}][j]" for i in range(monoid.columns)] + ["position"] * monoid.positioned
     equal = [f"(a[{i}] == b[{i}] or (a[{i}] != a[{i}] and b[{i}] != b[{i}]))" for i in range(k)]
     odd = [f"s[{i}] - s[{i}] != 0" for i, f in enumerate(monoid.fields) if f == "float64"]
@@ -236,8 +255,8 @@ def _tuple_functions(monoid: Monoid, nulls: bool, least: int) -> list[str]:
         """A state, with the number of its values if there may be nulls."""
         return f"return counted(typed({state}), {count})" if nulls else f"return typed({state})"
 
-    def unless_empty(state: str, otherwise: str, least: int = 1) -> list[str]:
-        return [f"if {state}[{k}] < {least}:\n        {otherwise}"] if nulls else []
+    def unless_empty(state: str, otherwise: str, few: str = "== 0") -> list[str]:
+        return [f"if {state}[{k}] {few}:\n        {otherwise}"] if nulls else []
 
     return [
         _function("slot(buffer, i)", "return 0"),
@@ -274,7 +293,7 @@ def _tuple_functions(monoid: Monoid, nulls: bool, least: int) -> list[str]:
         ),
         _function(
             "emit(out, valid, i, s)",
-            *unless_empty("s", nothing, least),
+            *unless_empty("s", nothing, few),
             *[f"if not {monoid.defined}(plain(s){more}):\n        {nothing}"]
             * bool(monoid.defined),
             f"answer_ = {monoid.answer}(plain(s){more})",

@@ -13,6 +13,7 @@ import types as python_types
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from keyword import iskeyword
 from typing import Any
 
@@ -29,9 +30,9 @@ from windrow.kernels.generate import dtype_of
 from windrow.kernels.user_functions import user_function
 from windrow.windows import policy_tree
 from windrow.windows.adwin import Adwin
-from windrow.windows.arrays import Positions, ordinary
+from windrow.windows.arrays import Positions, in_threads, ordinary, stretches
 from windrow.windows.policy_tree import EDGES, LEVELS
-from windrow.windows.until import UNKNOWN, Policy, Progress, takes_window
+from windrow.windows.until import KNOWN, UNKNOWN, Policy, Progress, takes_window
 
 ONLY = ""  # the name of a result that is the only one, and that the policy sees without a name
 _NUMBERS = ("int64", "float64")
@@ -48,6 +49,11 @@ class PolicyPart:
     dtypes: tuple[str, ...]
     monoid: Monoid
 
+    @property
+    def output(self) -> str:
+        """The type of the result; an argument is of its column's."""
+        return self.dtypes[1] if self.monoid.positioned else self.monoid.outputs[0]
+
 
 @dataclass(frozen=True)
 class PolicyPlan:
@@ -56,11 +62,12 @@ class PolicyPlan:
     parts: tuple[PolicyPart, ...] = ()
     text: str = ""
     why_not: str = ""
+    knows_nulls: bool = False  # whether compiled code is told which results are null
 
     def __str__(self) -> str:
         if self.why_not:
             return f"interpreted: {self.why_not}"
-        return f"compiled{_BUT if self.parts else ''}"
+        return f"compiled{_BUT if self.parts and not self.knows_nulls else ''}"
 
 
 def policy_plan(
@@ -78,12 +85,13 @@ def policy_plan(
     if isinstance(policy, Adwin):
         return PolicyPlan()
     try:
-        function = getattr(policy, "function", policy)  # of one that is written as text
+        written = getattr(policy, "compilable", None)  # of one that is written as text
+        function: Any = written or getattr(policy, "function", policy)
         text = embed({"user_policy": function}, COMPILER)
         parts = _parts_of(function, results, kinds)
         if not text.rstrip().endswith("CACHEABLE = True"):
             raise NotCompilable("a function calls itself, and compiled code has no limit to that")
-        seen = tuple((part.name, part.monoid.outputs[0]) for part in parts)
+        seen = _seen(parts, written is not None)
         problem = _problem(text, seen, takes_window(policy))
         if problem:
             raise NotCompilable(problem)
@@ -91,14 +99,20 @@ def policy_plan(
         return PolicyPlan(why_not=str(reason))
     except Exception as error:  # of a function that is like no other
         return PolicyPlan(why_not=first_line(error))
-    return PolicyPlan(parts, text)
+    return PolicyPlan(parts, text, knows_nulls=written is not None)
+
+
+def _seen(parts: Sequence[PolicyPart], knows_nulls: bool) -> tuple[tuple[str, str], ...]:
+    """The names of what a policy sees, and their types."""
+    known = ((f"{part.name}{KNOWN}", "boolean") for part in parts if knows_nulls)
+    return (*((part.name, part.output) for part in parts), *known)
 
 
 def _parts_of(
     policy: Policy, results: Mapping[str, Aggregation], kinds: Mapping[str, str]
 ) -> tuple[PolicyPart, ...]:
     """The results that a policy reads, with their compiled states."""
-    read = _names_read(policy)
+    read = {name.removesuffix(KNOWN) for name in _names_read(policy)}
     if "len" in read:  # Numba takes the length of results for a constant before it is asked
         raise NotCompilable("it calls len, which of results means something else in compiled code")
     parts = []
@@ -106,12 +120,16 @@ def _parts_of(
         if name != ONLY and name not in read:
             continue
         dtypes = tuple(kinds[text] for text in aggregation.columns)
-        state = None
+        state: Any = None
         if all(dtype in _NUMBERS for dtype in dtypes):
             state = compiled_state(aggregation, dtypes or ("int64",))
-        known = isinstance(state, Monoid) and not state.positioned and len(state.outputs) == 1
-        if not known or not isinstance(state, Monoid) or isinstance(aggregation.result, Mapping):
+        known = isinstance(state, Monoid) and len(state.outputs) == 1
+        if known and state.positioned:
+            known = len(dtypes) == 2
+        if not known or isinstance(aggregation.result, Mapping):
             raise NotCompilable(f"it reads {name}={aggregation!r}, which is not a number")
+        if dtypes[:1] == ("int64",) and _rounds(aggregation, state):
+            raise NotCompilable(f"it reads {name}={aggregation!r}, which compiled code rounds")
         if state.defined:
             raise NotCompilable(f"it reads {name}={aggregation!r}, which may have no result")
         if name.startswith("_") or iskeyword(name):
@@ -120,6 +138,12 @@ def _parts_of(
     if not parts:
         raise NotCompilable("it reads none of the results by its name")
     return tuple(parts)
+
+
+def _rounds(aggregation: Aggregation, state: Monoid) -> bool:
+    """Whether integers, exact in the interpreter, are floats in compiled code: as in a product."""
+    known = aggregation.functions is None and aggregation.exact_on_integers
+    return known and not aggregation.exact and "float64" in state.fields
 
 
 def _names_read(policy: Any) -> set[str]:
@@ -179,11 +203,12 @@ def _problem(text: str, seen: tuple[tuple[str, str], ...], of_window: bool) -> s
 
 
 def compiled_starts(
-    plan: PolicyPlan, column: Callable[[str], Column], progress: Progress
+    plan: PolicyPlan, column: Callable[[str], Column], progress: Progress, threads: int = 1
 ) -> Positions | None:
     """Where the windows begin of the rows that a policy is asked of; None if the interpreter must.
 
-    `column(text)` has the sorted values of a column that the parts read.
+    `column(text)` has the sorted values of a column that the parts read. Each thread has some of
+    the stretches.
     """
     if plan.why_not:
         return None
@@ -191,26 +216,39 @@ def compiled_starts(
     given = [[columns[text] for text in part.aggregation.columns] for part in plan.parts]
     nulls = [_nulls_of(own) for own in given]
     for part, own, mask in zip(plan.parts, given, nulls, strict=True):
-        if mask is not None and part.aggregation.functions is not None:
-            return None  # an identity of the user's own might be one that it sees
-        if part.aggregation.summed and not _fits(part, own[0].data, mask):
+        if mask is not None and (part.aggregation.functions is not None or part.monoid.positioned):
+            return None  # an identity of the user's own, or a null that is an argument
+        if own and not _fits(part, own[0].data, mask):
             return None
     n = int(progress.starts[-1])
-    run = _loop(plan.parts, tuple(m is not None for m in nulls), plan.text, progress.of_window)
-    fields = [f for p, m in zip(plan.parts, nulls, strict=True) for f in _fields(p, m is not None)]
-    nodes, suffix, prefix = (
-        tuple(np.zeros(size, dtype_of(field)) for field in fields) for size in (n, LEVELS, LEVELS)
-    )
+    counted = tuple(mask is not None for mask in nulls)
+    fields = [f for p, c in zip(plan.parts, counted, strict=True) for f in _fields(p, c)]
+    nodes = _states(fields, n)
     first = np.full(n, UNKNOWN)
     data = tuple(c.data for own in given for c in own) or (np.zeros(n, np.int64),)
     masks = tuple(NO_NULLS if mask is None else ordinary(mask) for mask in nulls)
-    at = [ordinary(a) for a in (progress.starts, progress.fresh, progress.origins, progress.heads)]
-    edges, null = np.zeros(EDGES, np.int64), np.zeros(1, np.int64)
+    starts = ordinary(progress.starts)
+    at = [ordinary(a) for a in (progress.fresh, progress.origins, progress.heads)]
+
+    def work(piece: tuple[int, int]) -> None:
+        a, b = piece
+        edges, null = np.zeros(EDGES, np.int64), np.zeros(1, np.int64)
+        room = _states(fields, LEVELS), _states(fields, LEVELS)
+        some = (each[a:b] for each in at)
+        run(starts[a : b + 1], *some, data, masks, null, nodes, *room, edges, first)
+
     try:
-        run(*at, data, masks, null, nodes, suffix, prefix, edges, first)
+        run = _loop(plan, counted, progress.of_window)
+        ends = np.searchsorted(starts, [end for _, end in stretches(n, threads)])
+        in_threads(work, list(pairwise(dict.fromkeys([0, *ends[:-1].tolist(), starts.size - 1]))))
     except Exception:
         return None  # the interpreter tells what is wrong, or finds that nothing is
     return first
+
+
+def _states(fields: Sequence[str], n: int) -> tuple[NDArray[Any], ...]:
+    """Room for n states."""
+    return tuple(np.zeros(n, dtype_of(field)) for field in fields)
 
 
 def way_of(first: Positions | None, progress: Progress) -> str:
@@ -231,12 +269,17 @@ def _nulls_of(columns: Sequence[Column]) -> NDArray[np.uint8] | None:
 
 
 def _fits(part: PolicyPart, data: NDArray[Any], nulls: NDArray[np.uint8] | None) -> bool:
-    """Whether no sum of the values is one that compiled code rounds, or cannot hold."""
-    if data.dtype != np.int64 or not data.size:
+    """Whether no sum or difference of the values is one that compiled code cannot hold, or rounds.
+
+    Any other of whole numbers is one of them, a count, or a float in the interpreter, too.
+    """
+    computes = part.aggregation.summed or part.aggregation.result == "difference"
+    if data.dtype != np.int64 or not data.size or not computes:
         return True
     values = data if nulls is None else np.where(nulls, 0, data)
-    largest = max(abs(int(values.max())), abs(int(values.min()))) * values.size
-    return largest < (2**63 if part.monoid.outputs == ("int64",) else 2**53)
+    count = values.size if part.aggregation.summed else 2
+    largest = max(abs(int(values.max())), abs(int(values.min()))) * count
+    return largest < (2**63 if part.output == "int64" else 2**53)
 
 
 def _fields(part: PolicyPart, nulls: bool) -> tuple[str, ...]:
@@ -245,15 +288,16 @@ def _fields(part: PolicyPart, nulls: bool) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=64)
-def _loop(
-    parts: tuple[PolicyPart, ...], nulls: tuple[bool, ...], text: str, of_window: bool
-) -> Any:
-    """The loop over all stretches, compiled for these parts."""
-    body = _Text()
+def _loop(plan: PolicyPlan, nulls: tuple[bool, ...], of_window: bool) -> Any:
+    """The loop over all stretches, compiled for the parts of a plan."""
+    parts, text = plan.parts, plan.text
+    body = _Text(plan.knows_nulls)
     for i, (part, counted) in enumerate(zip(parts, nulls, strict=True)):
         body.add(i, part, counted)
-    names = tuple(part.name for part in parts)
-    made = body.shown[0] if names == (ONLY,) else f"Record({', '.join(body.shown)})"
+    names = tuple(name for name, _ in _seen(parts, plan.knows_nulls))
+    made = body.shown[0]
+    if names != (ONLY,):
+        made = f"Record({', '.join([*body.shown, *body.known])})"
     states = f"Tuple(({''.join(f'{f}[::1], ' for f in body.fields)}))"
     columns = f"Tuple(({''.join(f'{d}[::1], ' for d in body.columns or ['int64'])}))"
     masks = f"Tuple(({'uint8[::1], ' * len(parts)}))"
@@ -326,7 +370,8 @@ def run(starts, fresh, origins, heads, columns, nulls, null, nodes, suffix, pref
 class _Text:
     """The functions of the tree for several parts, whose states lie side by side in one tuple."""
 
-    def __init__(self) -> None:
+    def __init__(self, knows_nulls: bool) -> None:
+        self.knows_nulls = knows_nulls
         self.parts: list[str] = []
         self.fields: list[str] = []
         self.columns: list[str] = []
@@ -336,6 +381,7 @@ class _Text:
         self.combined: list[str] = []
         self.seen: list[str] = []
         self.shown: list[str] = []
+        self.known: list[str] = []
 
     def add(self, i: int, part: PolicyPart, counted: bool) -> None:
         """Add the i-th part; where values may be null, the number of values is the last field."""
@@ -348,6 +394,10 @@ class _Text:
         at, k = len(self.fields), len(monoid.fields)
         self.fields += _fields(part, counted)
         values = [f"rows[0][{len(self.columns) + c}][i]" for c in range(len(part.dtypes))]
+        answer = f"answer_{i}({_tuple(f's[{at + c}]' for c in range(k))}{{}})"
+        if monoid.positioned:  # the state has the row of the argument
+            answer = f"rows[0][{len(self.columns) + 1}][{answer}]"
+            values[1] = "i"
         self.columns += part.dtypes
         self.own.append(f"u{i} = unit_{i}({', '.join(values) or 'int64(0)'})")
         self.units += [f"{field}(u{i}[{c}])" for c, field in enumerate(monoid.fields)]
@@ -365,21 +415,20 @@ class _Text:
         self.combined += [f"c{i}[{c}]" for c in range(k)]
         if counted:
             self.combined.append(f"a[{at + k}] + b[{at + k}]")
-        more = "".join(f", {value!r}" for value in monoid.constants)
-        state = _tuple(f"s[{at + c}]" for c in range(k))
-        output = monoid.outputs[0]
+        answer = answer.format("".join(f", {value!r}" for value in monoid.constants))
         count = f"s[{at + k}]" if counted else "n"
+        self.seen.append(f"r{i}, k{i} = {part.output}({aggregation.empty or 0!r}), True")
         if counted or aggregation.least > 1:
-            nothing = f"r{i} = {output}({aggregation.empty or 0!r})"
-            if aggregation.empty is None:  # a null, which only the interpreter has
-                nothing = f"rows[2][0], r{i} = 1, {output}(0)"
-            self.seen += [
-                f"if {count} < {aggregation.least}:\n        {nothing}",
-                f"else:\n        r{i} = {output}(answer_{i}({state}{more}))",
-            ]
+            self.seen.append(f"if {count} >= {aggregation.least}:")
+            self.seen.append(f"    r{i} = {part.output}({answer})")
+            if aggregation.empty is None:
+                told = f"k{i} = False" if self.knows_nulls else "rows[2][0] = 1"
+                self.seen.append(f"else:\n        {told}")
         else:
-            self.seen.append(f"r{i} = {output}(answer_{i}({state}{more}))")
+            self.seen.append(f"r{i} = {part.output}({answer})")
         self.shown.append(f"r{i}")
+        if self.knows_nulls:
+            self.known.append(f"k{i}")
 
 
 def _function(head: str, *body: str) -> str:

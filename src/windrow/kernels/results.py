@@ -87,6 +87,23 @@ def finished(
     return ResultArray(_table({f"f{i}": part for i, part in enumerate(parts)}), missing)
 
 
+def lists(items: NDArray[Any], lengths: NDArray[np.int64]) -> NDArray[Any]:
+    """Results that are lists: the first so many items of each row.
+
+    >>> merged(ResultArray(lists(np.array([[3.0, 1.0], [2.0, 0.0]]), np.array([2, 1]))))
+    array([[ 3.,  1.],
+           [ 2., nan]])
+    """
+    made = np.empty(lengths.size, [("length", np.int64), ("items", items.dtype, items.shape[1:])])
+    made["length"], made["items"] = lengths, items
+    return made
+
+
+def are_lists(values: NDArray[Any]) -> bool:
+    """Whether results are lists, as `lists` makes them."""
+    return values.dtype.names == ("length", "items")
+
+
 def _restored(
     aggregation: Aggregation, column: Column, values: NDArray[Any], kind: str | None
 ) -> NDArray[Any]:
@@ -183,16 +200,22 @@ def with_nulls(results: ResultArray, null: NDArray[np.bool_] | None) -> ResultAr
 
 
 def merged(answers: ResultArray) -> Any:
-    """One array, with null as its type has it: NaN, NaT, None, or a mask.
+    """One array, with null as its type has it: NaN, NaT, None, or a mask; lists are its rows.
 
     >>> merged(ResultArray(np.array([1.0, 2.0]), np.array([False, True])))
     array([ 1., nan])
     """
     values, missing = answers.values, answers.missing
+    if are_lists(values):
+        lengths, values = values["length"], np.ascontiguousarray(values["items"])
+        missing = np.arange(values.shape[1]) >= lengths[:, None]
+        if not missing.any():
+            return values
     if missing is None:
         return values
     null = {"f": np.nan, "O": None, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
     if values.dtype.kind not in null:
         return np.ma.MaskedArray(values, missing)
-    values[np.flatnonzero(missing)] = null[values.dtype.kind]  # mostly few: faster than by the mask
+    # mostly few: faster than by the mask
+    values.reshape(-1)[np.flatnonzero(missing)] = null[values.dtype.kind]
     return values

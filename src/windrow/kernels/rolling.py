@@ -14,7 +14,7 @@ from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.aggregations.count import Count
 from windrow.aggregations.ordering import plain
 from windrow.algorithms import ALGORITHMS
-from windrow.algorithms.sba import Cuts, optimal_span
+from windrow.algorithms.sba import Cuts
 from windrow.errors import (
     InvalidArgument,
     InvalidValue,
@@ -114,7 +114,8 @@ def rolling(
 
     Arrays may be NumPy's, or a Series or an array of pandas, Polars or Arrow, whose nulls are
     nulls. `nulls` marks further ones, ``nan="null"`` every NaN. A window of nulls only has NaN or
-    NaT for a result, or is masked where the type has neither.
+    NaT for a result, or is masked where the type has neither. Lists are the rows of the result,
+    filled up in the same way.
 
     `min_rows=k` gives null until a window has k values that are not null, as pandas' `min_periods`.
 
@@ -330,7 +331,7 @@ class _Stream:
             return Cuts() if rows is None or more is None else Cuts.by_rows(rows + more, slide)
         assert self.axis is not None
         size, ahead = window.reach(self.axis), window.ahead(self.axis)
-        return Cuts(span=math.inf if size is None or ahead is None else optimal_span(size + ahead))
+        return Cuts.by_time(math.inf if size is None or ahead is None else size + ahead)
 
     def _by_decision(self, decided: Decided, batch: Batch) -> Any:
         """The results of the values that came, null where there is none."""

@@ -27,12 +27,13 @@ from windrow.algorithms.base import NOTHING
 from windrow.errors import InvalidArgument
 from windrow.kernels.aggregate import Inputs, Nulls, aggregate, with_least
 from windrow.kernels.columns import NO_NULLS, Column, any_null
-from windrow.kernels.compiled_states import Compiled
+from windrow.kernels.compiled_states import Compiled, state_of
 from windrow.kernels.generate import loop_of
 from windrow.kernels.interpreted import packed, without_columns
 from windrow.kernels.named import check_sums
 from windrow.kernels.results import ResultArray, finished
-from windrow.kernels.routes import route_over, shares, trace
+from windrow.kernels.routes import FLATFIT, route_over, shares, trace
+from windrow.kernels.states import States, lowered, with_states_as_results
 from windrow.kernels.window_loop import (
     capacity_for,
     output_arrays,
@@ -71,26 +72,83 @@ def aggregate_shared(
     [[3, 5], [3, 3, 2, 5, 5, 4]]
     """
     check_aggregation(aggregation, "aggregate_shared")
+    given, asked = _asked(aggregation, columns, windows, nulls)
+    if not shares(aggregation):
+        return [aggregate(aggregation, columns, each, nulls=nulls) for each in asked]
+    way = route_over(aggregation, given.columns, by_rows=False, sliced=True, kernels=False)
+    trace(aggregation, way.name)
+    cuts = _Cuts(windows, given.n)
+    if way.compiled is None:
+        answers = _interpreted(without_columns(aggregation), given.values(), cuts)
+    else:
+        kept = given.numbers
+        _check_sums(aggregation, kept, asked)
+        answers = [
+            finished(aggregation, kept[0], out, valid)
+            for out, valid in _compiled(aggregation, way.compiled, kept, cuts)
+        ]
+    gone = given.absent()
+    return [with_least(aggregation, each, gone, w) for each, w in zip(answers, asked, strict=True)]
+
+
+def shared_states(
+    aggregation: Aggregation,
+    columns: Sequence[NDArray[Any]],
+    windows: Sequence[tuple[Positions, Positions]],
+    *,
+    nulls: Nulls = None,
+) -> list[States]:
+    """The same, with the states of the windows for results: tuples of numbers.
+
+    >>> from windrow import Mean
+    >>> halves = np.array([0, 3]), np.array([3, 6])
+    >>> (states,) = shared_states(Mean(), [np.array([3, 1, 2, 5, 4, 0])], [halves])
+    >>> [field.tolist() for field in states.fields]
+    [[6, 9], [3, 3]]
+    """
+    given, asked = _asked(aggregation, columns, windows, nulls)
+    kept = given.numbers
+    _check_sums(aggregation, kept, asked)
+    compiled = with_states_as_results(state_of(aggregation, [str(c.data.dtype) for c in kept]))
+    made = _compiled(aggregation, compiled, kept, _Cuts(windows, given.n))
+    return [States(out, None if valid.all() else valid == 0) for out, valid in made]
+
+
+def told_results(
+    aggregation: Aggregation,
+    source: Aggregation,
+    columns: Sequence[NDArray[Any]],
+    windows: Windows,
+    states: States,
+    *,
+    nulls: Nulls = None,
+) -> ResultArray:
+    """The results of an aggregation over windows, told by the states that `source` has of them."""
+    trace(aggregation, FLATFIT)
+    given = Inputs(aggregation, columns, nulls, windows.n)
+    dtypes = [str(c.data.dtype) for c in given.numbers]
+    made = lowered(aggregation, source, dtypes, states)
+    return with_least(aggregation, made, given.absent(), windows)
+
+
+def _asked(
+    aggregation: Aggregation,
+    columns: Sequence[NDArray[Any]],
+    windows: Sequence[tuple[Positions, Positions]],
+    nulls: Nulls,
+) -> tuple[Inputs, list[Windows]]:
+    """What goes in, and the windows of each query, checked."""
     n = len(columns[0]) if columns else 0
     given = Inputs(aggregation, columns, nulls, n)
     for i, (lo, hi) in enumerate(windows):
         _check_bounds(f"windows[{i}]", lo, hi, n)
     one = np.array([0, n])
-    asked = [Windows(one, lo=lo, hi=hi) for lo, hi in windows]
-    if not shares(aggregation):
-        return [aggregate(aggregation, columns, each, nulls=nulls) for each in asked]
-    way = route_over(aggregation, given.columns, by_rows=False, sliced=True, kernels=False)
-    trace(aggregation, way.name)
-    cuts = _Cuts(windows, n)
-    if way.compiled is None:
-        answers = _interpreted(without_columns(aggregation), given.values(), cuts)
-    else:
-        kept = given.numbers
-        for i, each in enumerate(asked):
-            check_sums(aggregation, kept[0].data, kept[0].nulls, each, of=f" of query {i}")
-        answers = _compiled(aggregation, way.compiled, kept, cuts)
-    gone = given.absent()
-    return [with_least(aggregation, each, gone, w) for each, w in zip(answers, asked, strict=True)]
+    return given, [Windows(one, lo=lo, hi=hi) for lo, hi in windows]
+
+
+def _check_sums(aggregation: Aggregation, kept: list[Column], asked: list[Windows]) -> None:
+    for i, each in enumerate(asked):
+        check_sums(aggregation, kept[0].data, kept[0].nulls, each, of=f" of query {i}")
 
 
 class _Cuts:
@@ -163,8 +221,11 @@ class _Cuts:
 
 def _compiled(
     aggregation: Aggregation, compiled: Compiled, columns: list[Column], cuts: _Cuts
-) -> list[ResultArray]:
-    """The compiled loop; the rows of sketches become results chunk by chunk."""
+) -> list[tuple[tuple[NDArray[Any], ...], NDArray[np.uint8]]]:
+    """What the compiled loop writes for each query, and where there is a result.
+
+    The rows of sketches become results chunk by chunk.
+    """
     data = tuple(c.data for c in columns)
     mask = any_null(columns)
     nulls = NO_NULLS if mask is None else mask
@@ -192,10 +253,7 @@ def _compiled(
             else:
                 for part, each in zip(parts, made, strict=True):
                     part[:] = each[a:b]
-    return [
-        finished(aggregation, columns[0], out, valid)
-        for out, valid in zip(outs, valids, strict=True)
-    ]
+    return list(zip(outs, valids, strict=True))
 
 
 def _interpreted(aggregation: Aggregation, values: list[Any], cuts: _Cuts) -> list[ResultArray]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
+from windrow.aggregations.shared_states import derivation
 from windrow.errors import Unsupported
 from windrow.kernels.columns import Column, any_null, column
 from windrow.kernels.compiled_states import Compiled, Monoid, state_of
@@ -117,10 +118,40 @@ def merged_states(
     return _merging(aggregation, dtypes, parts, windows, threads).states()
 
 
+def lowered(
+    wanted: Aggregation, source: Aggregation, dtypes: Sequence[str], states: States
+) -> ResultArray:
+    """The results of an aggregation from states of `source`, which have all that its own have.
+
+    >>> from windrow import Mean, Sum
+    >>> lowered(Sum(), Mean(), ["int64"], States((np.array([6, 5]), np.array([3, 1])))).values
+    array([6, 5])
+    """
+    places = places_of(source, wanted, dtypes[0])
+    assert places is not None, f"{wanted!r} does not follow from {source!r}"
+    own = States(tuple(states.fields[place] for place in places), states.missing)
+    return merge(wanted, dtypes, own, Windows(np.array([0, len(states)]), rows=1))
+
+
+def places_of(source: Aggregation, wanted: Aggregation, dtype: str) -> tuple[int, ...] | None:
+    """Where the numbers of one's state are in that of another; None if one of them is not.
+
+    >>> from windrow import Max, Mean, Sum
+    >>> places_of(Mean("v"), Sum("v"), "float64"), places_of(Max("v"), Sum("v"), "float64")
+    ((0, 1), None)
+    """
+    if derivation(source, wanted) is None:
+        return None
+    held, needed = (each.algebra(dtype) for each in (source, wanted))
+    if held is None or needed is None or not set(needed.fields) <= set(held.fields):
+        return None
+    return tuple(held.fields.index(field) for field in needed.fields)
+
+
 # -- states that go in, or come out --------------------------------------------------------------
 
 
-def _with_states_as_results(compiled: Compiled) -> Compiled:
+def with_states_as_results(compiled: Compiled) -> Compiled:
     """The compiled states, with themselves for results."""
     if isinstance(compiled, RowAlgebra):
         if compiled.answer_is_row:
@@ -184,7 +215,7 @@ class _Work:
         check_sums(self.aggregation, self.data[0], self.mask, self.windows, self.threads)
         compiled, mask = self.compiled, self.mask
         if states:
-            compiled = _with_states_as_results(compiled)
+            compiled = with_states_as_results(compiled)
         if mask is None and isinstance(compiled, Monoid):
             # One kernel for parts with nulls and without: a worker compiles less before it begins.
             mask = np.zeros(len(self.data[0]), np.uint8)

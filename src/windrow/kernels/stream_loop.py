@@ -111,7 +111,7 @@ def roller(
         dtypes = [str(c.data.dtype) for c in known]
         compiled = compiled_or_warned(aggregation, dtypes, name == "subtract_on_evict")
     if known is None or compiled is None:
-        return Interpreted(aggregation, rows, algorithm)
+        return Interpreted(aggregation, rows, algorithm, cuts)
     nulls = nulls or any(c.nulls is not None for c in known)
     arguments = aggregation, compiled, known, arrays, rows, name, nulls
     if algorithm == "pba":
@@ -129,17 +129,22 @@ def loop_name(algorithm: str, aggregation: Aggregation) -> str:
 class Interpreted:
     """The algorithm in the interpreter: for strings, lists, and functions that do not compile."""
 
-    def __init__(self, aggregation: Aggregation, rows: int | None, algorithm: str) -> None:
+    def __init__(
+        self, aggregation: Aggregation, rows: int | None, algorithm: str, cuts: Cuts
+    ) -> None:
         self.aggregation, self.rows = aggregation, rows
         kind = algorithm_class(algorithm)
-        self.swag = kind.make(aggregation, **kind.options_for(rows))
+        self.swag = kind.make(aggregation, **kind.options_for(cuts))
         self.waiting: deque[Any] = deque()
+        self.times: deque[Any] = deque()  # of those, if the algorithm is told them
         self.head = 0
 
     def roll(self, batch: Batch) -> ResultArray:
         """The results of the rows that the batch asks for."""
         nulls = [None if c is None else c.nulls for c in batch.columns]
         self.waiting.extend(objects(batch.arrays, nulls))
+        if self.swag.cuts_by_time and batch.at is not None:
+            self.times.extend(batch.at.tolist())
         answers = []
         if batch.late and batch.lo is not None and batch.hi is not None:
             rows = zip(batch.lo.tolist(), batch.hi.tolist(), strict=True)
@@ -151,8 +156,8 @@ class Interpreted:
                 first, past = int(batch.lo[row - batch.row]), int(batch.hi[row - batch.row])
             try:
                 while self.head + len(self.swag) < past:
-                    value = self.waiting.popleft()
-                    self.swag.insert(value)
+                    at = self.times.popleft() if self.times else None
+                    self.swag.insert(self.waiting.popleft(), at)
                 gone = min(first, past) - self.head
                 self.swag.evict(gone)
                 self.head += gone

@@ -87,6 +87,8 @@ def _result(result: ResultPlan) -> list[str]:
     lines = [repr(result.aggregation), str(route)]
     if with_nulls.name != route.name:
         lines.append(f"where values are null: {with_nulls}")
+    if result.source not in (None, result.aggregation):
+        lines.append(f"from the slices of {result.source!r}, which another query asks for")
     if result.beside:
         lines.append(f"found once with {', '.join(result.beside)}: {', '.join(result.common)}")
     return [*lines, f"⊕: {route.combines}", f"state: {route.state}"]

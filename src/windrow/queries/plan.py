@@ -16,6 +16,7 @@ A column is of one of these kinds:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -47,7 +48,8 @@ class ResultPlan:
     kinds: tuple[Kind, ...]
     by_rows: bool  # whether windows are the last rows, one for each
     sliced: bool  # whether windows begin and end at the edges of slices only
-    shared: bool = False  # whether several queries over the same rows share the slices
+    shared: bool = False  # whether several queries over the same rows share the slices …
+    source: Aggregation | None = None  # … and what of: the states of this aggregation
     common: tuple[str, ...] = ()  # what kernels find once for it and for other results …
     beside: tuple[str, ...] = ()  # … of the query, of the same column: these
 
@@ -142,25 +144,46 @@ def _policy(query: Query, results: Sequence[ResultPlan]) -> Any:
 def share(plans: Sequence[Plan]) -> list[Plan]:
     """The plans of queries that run together: those that ask for the same share their slices.
 
+    The same is also what one state tells: a Sum is told by the slices of a Mean.
+
     A query over slices saves a pass over the rows for each that shares them with it. Windows of
     every row have no slices to share, and are answered one query after the other.
     """
-    groups = groups_of([plan.query for plan in plans])
-    group = {i: group.members for group in groups for i in group.members}
-    sliced = [
-        (group[i], aggregation)
-        for i, plan in enumerate(plans)
-        for aggregation in {result.aggregation for result in plan.results if result.sliced}
-    ]
+    made = list(plans)
+    for group in groups_of([plan.query for plan in plans]):
+        members = [plans[i] for i in group.members]
+        several = [result for plan in members for result in plan.results if result.sliced]
+        sources = {id(result): _source(result, several) for result in several}
+        used = Counter(
+            source for plan in members for source in {sources.get(id(r)) for r in plan.results}
+        )
+        for i, plan in zip(group.members, members, strict=True):
+            results = []
+            for result in plan.results:
+                source = sources.get(id(result))
+                if source is not None and used[source] > 1:
+                    result = replace(result, shared=True, source=source)
+                results.append(result)
+            made[i] = replace(plan, group=group.members, results=_with_common(results))
+    return made
 
-    def shared(i: int, result: ResultPlan) -> ResultPlan:
-        count = sliced.count((group[i], result.aggregation))
-        return replace(result, shared=result.sliced and count > 1)
 
-    return [
-        replace(plan, group=group[i], results=_with_common([shared(i, r) for r in plan.results]))
-        for i, plan in enumerate(plans)
-    ]
+def _source(result: ResultPlan, others: Sequence[ResultPlan]) -> Aggregation:
+    """The aggregation whose states tell a result as well: that with most to tell, or its own."""
+    from windrow.kernels.routes import shares
+    from windrow.kernels.states import places_of
+
+    found, most = result.aggregation, -1
+    if result.form != "numbers" or not result.kinds or not shares(found):
+        return found
+    for other in (each for each in others if each.kinds[:1] == result.kinds[:1]):
+        dtype, tells = result.dtypes[0], other.aggregation
+        algebra = tells.algebra(dtype) if other.form == "numbers" and shares(tells) else None
+        if algebra is None or places_of(tells, result.aggregation, dtype) is None:
+            continue
+        if len(algebra.fields) > most:
+            found, most = tells, len(algebra.fields)
+    return found
 
 
 def groups_of(queries: Sequence[Query]) -> list[Group]:
@@ -195,12 +218,10 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
     if aggregation.functions is not None:
         return "numbers" if _compiles(aggregation, kinds) else "objects"
     listing, first, takes = aggregation.listing, kinds[0], aggregation.takes
-    if listing is not None and not listing.distinct:
-        return "list"
+    if listing is not None and not aggregation.kernel:
+        return "objects" if listing.distinct else "list"
     if takes == "summable" and first.endswith("decimal"):
         return "decimals"
-    if listing is not None and not aggregation.kernel:
-        return "objects"
     if takes == "hashable" and listing is None and first not in _NUMBERS:
         return "objects"  # a hash is that of the value itself
     if all(kind in _AS_NUMBERS for kind in kinds[: aggregation.inputs]):

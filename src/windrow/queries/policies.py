@@ -10,7 +10,7 @@ compiled like any other policy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from windrow.errors import QuerySyntaxError, did_you_mean
 from windrow.queries.expressions import canonical
 from windrow.queries.syntax import NAME, place, tokens, tree
+from windrow.windows.until import KNOWN
 
 WINDOW, PARTS = "window", ("total", "old")  # what the functions call their arguments
 _COMPARED = {
@@ -51,10 +52,18 @@ class TextPolicy:
     @cached_property
     def function(self) -> Callable[..., Any]:
         """The function that the text means: of the window, or of the whole and an oldest part."""
-        node = parse(self.text)
+        return self._function(_Writer(self.text, marked=False))
+
+    @cached_property
+    def compilable(self) -> Callable[..., Any] | None:
+        """The same for results that say themselves whether they are null: s, and s__known."""
+        named = all(NAME.fullmatch(each.name) for each in columns_in(parse(self.text)))
+        return self._function(_Writer(self.text, marked=True)) if named else None
+
+    def _function(self, writer: _Writer) -> Callable[..., Any]:
         names = WINDOW if self.of_window else ", ".join(PARTS)
         scope: dict[str, Any] = {"__name__": __name__}
-        exec(f"def policy({names}):\n    return {_true(node, self.text)}", scope)
+        exec(f"def policy({names}):\n    return {writer.true(parse(self.text))}", scope)
         made: Callable[..., Any] = scope["policy"]
         return made
 
@@ -92,7 +101,7 @@ def columns_in(node: Any) -> list[Any]:
 
 def check_policy(node: Any, text: str, results: Collection[str]) -> None:
     """Refuse names that are no results, a mixture of both kinds of policies, what is unknown."""
-    _true(node, text)
+    _Writer(text, marked=False).true(node)
     found = columns_in(node)
     for each in found:
         if each.table and each.table.lower() not in PARTS:
@@ -113,77 +122,86 @@ def _wrong(text: str, node: Any, problem: str, hint: str = "") -> QuerySyntaxErr
 # -- as a function of Python -----------------------------------------------------------------
 
 
-def _true(node: Any, text: str, wanted: bool = True) -> str:
-    """An expression of Python that is true where a condition is true, or, if that is wanted, false.
+@dataclass(frozen=True)
+class _Writer:
+    """Writes the conditions of a text as expressions of Python.
 
-    Where it is null, neither is.
+    Results that are `marked` say themselves whether they are null, others are None then.
     """
-    key = node.key
-    if key == "paren":
-        return _true(node.this, text, wanted)
-    if key == "not":
-        return _true(node.this, text, not wanted)
-    if key in ("and", "or"):
-        word = "and" if (key == "and") == wanted else "or"
-        parts = [_true(part, text, wanted) for part in (node.this, node.expression)]
-        return f"({f' {word} '.join(parts)})"
-    if key == "boolean":
-        return str(node.this == wanted)
-    if key == "between":
-        low, high = node.args["low"], node.args["high"]
-        above, below = ((node.this, low), (high, node.this))
-        word = "and" if wanted else "or"
-        parts = [_compared("gte", *pair, text, wanted) for pair in (above, below)]
-        return f"({f' {word} '.join(parts)})"
-    if key == "is" and node.expression.key == "null":
-        value = _value(node.this, text)
-        return f"({value} is {'' if wanted else 'not '}None)"
-    if key == "neq":
-        return _compared("eq", node.this, node.expression, text, not wanted)
-    if key in _TURNED:
-        return _compared(_TURNED[key], node.expression, node.this, text, wanted)
-    if key in _COMPARED:
-        return _compared(key, node.this, node.expression, text, wanted)
-    hint = "compare results with numbers, and join comparisons by AND, OR and NOT"
-    raise _wrong(text, node, f"{key.upper()} is no condition of a policy", hint)
+
+    text: str
+    marked: bool
+
+    def true(self, node: Any, wanted: bool = True) -> str:
+        """What is true where a condition is true, or, if that is wanted, where it is false.
+
+        Where it is null, neither is.
+        """
+        key = node.key
+        if key == "paren":
+            return self.true(node.this, wanted)
+        if key == "not":
+            return self.true(node.this, not wanted)
+        if key in ("and", "or"):
+            parts = [self.true(part, wanted) for part in (node.this, node.expression)]
+            return _joined(parts, (key == "and") == wanted)
+        if key == "boolean":
+            return str(node.this == wanted)
+        if key == "between":
+            pairs = (node.this, node.args["low"]), (node.args["high"], node.this)
+            return _joined([self.compared("gte", *pair, wanted) for pair in pairs], wanted)
+        if key == "is" and node.expression.key == "null" and node.this.key == "column":
+            known = self.known(self.value(node.this))
+            return f"(not {known})" if wanted else f"({known})"
+        if key == "neq":
+            return self.compared("eq", node.this, node.expression, not wanted)
+        if key in _TURNED:
+            return self.compared(_TURNED[key], node.expression, node.this, wanted)
+        if key in _COMPARED:
+            return self.compared(key, node.this, node.expression, wanted)
+        hint = "compare results with numbers, and join comparisons by AND, OR and NOT"
+        raise _wrong(self.text, node, f"{key.upper()} is no condition of a policy", hint)
+
+    def compared(self, key: str, a: Any, b: Any, wanted: bool) -> str:
+        """A comparison of values that are both known."""
+        needed = dict.fromkeys(each for side in (a, b) for each in self.needs(side))
+        compared = _COMPARED[key].format(self.value(a), self.value(b))
+        return _joined([*needed, compared if wanted else f"not {compared}"], True)
+
+    def needs(self, node: Any) -> list[str]:
+        """What must hold so that a value is not null."""
+        found = list(node.walk())
+        known = [self.known(self.value(each)) for each in found if each.key == "column"]
+        return known + [
+            f"{self.value(each.expression)} != 0" for each in found if each.key == "div"
+        ]
+
+    def known(self, result: str) -> str:
+        """Whether a result is not null."""
+        return f"{result}{KNOWN}" if self.marked else f"{result} is not None"
+
+    def value(self, node: Any) -> str:
+        """A value."""
+        key = node.key
+        if key == "column":
+            part = node.table.lower() or WINDOW
+            return f"{part}.{node.name}" if NAME.fullmatch(node.name) else f"{part}[{node.name!r}]"
+        if key == "paren":
+            return f"({self.value(node.this)})"
+        if key == "neg":
+            return f"(-{self.value(node.this)})"
+        if key == "abs":
+            return f"abs({self.value(node.this)})"
+        if key == "literal" and not node.is_string:
+            return str(int(node.this)) if node.this.isdecimal() else repr(float(node.this))
+        if key == "literal":
+            return repr(node.this)
+        if key in _ARITHMETIC:
+            a, b = (self.value(side) for side in (node.this, node.expression))
+            return f"({a} {_ARITHMETIC[key]} {b})"
+        hint = "a policy computes with results and numbers by +, -, *, / and ABS"
+        raise _wrong(self.text, node, f"{key.upper()} is not known in a policy", hint)
 
 
-def _compared(key: str, a: Any, b: Any, text: str, wanted: bool) -> str:
-    """A comparison of values that are both known."""
-    known = [each for side in (a, b) for each in _needs(side, text)]
-    compared = _COMPARED[key].format(_value(a, text), _value(b, text))
-    return f"({' and '.join([*dict.fromkeys(known), compared if wanted else f'not {compared}'])})"
-
-
-def _needs(node: Any, text: str) -> list[str]:
-    """What must hold so that a value is not null."""
-    found = []
-    for each in node.walk():
-        if each.key == "column":
-            found.append(f"{_value(each, text)} is not None")
-        elif each.key == "div":
-            found.append(f"{_value(each.expression, text)} != 0")
-    return sorted(found, key=lambda each: not each.endswith("None"))
-
-
-def _value(node: Any, text: str) -> str:
-    """An expression of Python for a value."""
-    key = node.key
-    if key == "column":
-        part = node.table.lower() or WINDOW
-        return f"{part}.{node.name}" if NAME.fullmatch(node.name) else f"{part}[{node.name!r}]"
-    if key == "paren":
-        return f"({_value(node.this, text)})"
-    if key == "neg":
-        return f"(-{_value(node.this, text)})"
-    if key == "abs":
-        return f"abs({_value(node.this, text)})"
-    if key == "literal" and not node.is_string:
-        return str(int(node.this)) if node.this.isdecimal() else repr(float(node.this))
-    if key == "literal":
-        return repr(node.this)
-    if key in _ARITHMETIC:
-        a, b = (_value(side, text) for side in (node.this, node.expression))
-        return f"({a} {_ARITHMETIC[key]} {b})"
-    hint = "a policy computes with results and numbers by +, -, *, / and ABS"
-    raise _wrong(text, node, f"{key.upper()} is not known in a policy", hint)
+def _joined(conditions: Sequence[str], every: bool) -> str:
+    return f"({(' and ' if every else ' or ').join(conditions)})"

@@ -25,7 +25,7 @@ from windrow.kernels.aggregate import aggregate, few_values
 from windrow.kernels.columns import nanoseconds_of
 from windrow.kernels.interpreted import failing_position
 from windrow.kernels.named import Common
-from windrow.kernels.results import ResultArray, with_nulls
+from windrow.kernels.results import ResultArray, are_lists, with_nulls
 from windrow.kernels.routes import trace
 from windrow.queries.plan import ResultPlan
 from windrow.tables.columns import (
@@ -324,6 +324,8 @@ def restored(
         return picked(made.values, gone)
     if result == "value" and back is not None:
         return back(made.values, gone)
+    if result == "list" and made.values.dtype.names:
+        return _lists(made, kind, back)
     if result in ("difference", "change") and pt.is_date32(source):
         made = ResultArray(made.values.astype(np.int64) * 86400, gone)  # days in seconds
     return array_of(made, kind)
@@ -367,14 +369,28 @@ def array_of(made: ResultArray, kind: Any) -> pa.Array:
     return pa.array(listed, kind)
 
 
+def _lists(made: ResultArray, kind: Any, back: Back | None = None) -> pa.Array:
+    """Results that are lists, of various lengths or of as many numbers each."""
+    values, missing = made.values, made.missing
+    if are_lists(values):
+        lengths, rows = values["length"], values["items"]
+        items = rows[np.arange(rows.shape[1]) < lengths[:, None]]
+    else:
+        names = values.dtype.names or ()
+        lengths = np.full(values.size, len(names))
+        items = np.stack([values[name] for name in names], axis=1).ravel()
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    flat = from_numbers(items, None, kind.value_type) if back is None else back(items, None)
+    mask = None if missing is None else pa.array(missing)
+    ends = pa.array(offsets, pa.int32() if pt.is_list(kind) else pa.int64())
+    return type(pa.array([], kind)).from_arrays(ends, flat, mask=mask)
+
+
 def _fields(values: NDArray[Any], missing: NDArray[np.bool_] | None, kind: Any) -> pa.Array:
     """Results of several numbers: a struct, or a list of as many."""
-    names = values.dtype.names or ()
     if kind is not None and pt.is_list(kind):
-        flat = np.stack([values[name] for name in names], axis=1)
-        offsets = np.arange(0, flat.size + 1, len(names), dtype=np.int32)
-        mask = None if missing is None else pa.array(missing)
-        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat.ravel()), mask=mask)
+        return _lists(ResultArray(values, missing), kind)
+    names = values.dtype.names or ()
     parts = [pa.array(np.ascontiguousarray(values[name])) for name in names]
     mask = None if missing is None else pa.array(missing)
     return pa.StructArray.from_arrays(parts, names=list(names), mask=mask)

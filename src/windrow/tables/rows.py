@@ -78,7 +78,7 @@ class RowValues:
         """Where the windows of a policy begin, by machine code; None if it is not compiled."""
         kinds = {text: kind_of(self._array(text).type) for text in self._read}
         plan = policy_plan(progress.policy, self._parts, kinds)
-        first = compiled_starts(plan, self._numbers, progress)
+        first = compiled_starts(plan, self._numbers, progress, self._rows.threads)
         trace(named(progress.policy), way_of(first, progress))
         return first
 

@@ -23,7 +23,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import FLATFIT, Route
-from windrow.kernels.shared import aggregate_shared
+from windrow.kernels.shared import aggregate_shared, shared_states, told_results
 from windrow.kernels.sort import scatter
 from windrow.queries.plan import Plan, rows_of, share
 from windrow.queries.query import Query
@@ -141,9 +141,17 @@ class _Pool:
     """Results over the windows of several queries: those that share slices are made together."""
 
     def __init__(self, asked: Sequence[tuple[Plan, Windows]]) -> None:
-        self._asked = [(plan, windows) for plan, windows in asked if plan.slicing is not None]
-        self._group = {id(windows): plan.group for plan, windows in asked}
-        self._made: dict[tuple[Aggregation, int], ResultArray] = {}
+        # whose states tell a result over windows, and over which windows of its group it is made
+        self._sources: dict[tuple[int, Aggregation], tuple[Aggregation, list[Windows]]] = {}
+        self._made: dict[tuple[Aggregation, int], Any] = {}
+        alike: dict[tuple[Any, Aggregation], list[Windows]] = {}
+        for plan, windows in asked:
+            for result in plan.results if plan.slicing is not None else ():
+                source = result.source or result.aggregation
+                others = alike.setdefault((plan.group, source), [])
+                if not any(each is windows for each in others):
+                    others.append(windows)
+                self._sources[id(windows), result.aggregation] = source, others
 
     def aggregate(
         self,
@@ -157,22 +165,20 @@ class _Pool:
         common: Any = None,
     ) -> ResultArray:
         """As `aggregate` of the kernels; the other queries' results are kept for them."""
-        key = aggregation, id(windows)
-        if key in self._made:
-            return self._made.pop(key)
-        others = [
-            w
-            for plan, w in self._asked
-            if plan.group == self._group[id(windows)] and aggregation in plan.query.parts.values()
-        ]
-        if way.name != FLATFIT or not any(w is windows for w in others):
+        source, alike = self._sources.get((id(windows), aggregation), (aggregation, []))
+        if way.name != FLATFIT or not alike:
             return aggregate(
                 aggregation, columns, windows, nulls=nulls, threads=threads, way=way, common=common
             )
-        made = aggregate_shared(aggregation, columns, [w.bounds() for w in others], nulls=nulls)
-        for each, results in zip(others, made, strict=True):
-            self._made[aggregation, id(each)] = results
-        return self._made.pop(key)
+        tells = any(of == source != one for (_, one), (of, _) in self._sources.items())
+        if (source, id(windows)) not in self._made:
+            run: Any = shared_states if tells else aggregate_shared
+            made = run(source, columns, [each.bounds() for each in alike], nulls=nulls)
+            self._made.update({(source, id(w)): m for w, m in zip(alike, made, strict=True)})
+        found = self._made[source, id(windows)]
+        if not tells:
+            return found  # type: ignore[no-any-return]
+        return told_results(aggregation, source, columns, windows, found, nulls=nulls)
 
 
 def _windows(bound: Bound, rows: TableRows, table: pa.Table) -> Bounds:

@@ -51,7 +51,7 @@ class Listed(Part):
         assert listing is not None
         if listing.distinct:
             return CollectDistinct(text)
-        whole = listing.first is None and listing.last is None
+        whole = listing.first is None and listing.last is None and not listing.top
         return Collect(text) if whole else bound_to(self.aggregation, text)
 
     def make(self, over: WindowResults) -> list[pa.Array]:

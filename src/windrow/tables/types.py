@@ -115,6 +115,7 @@ def _of_kind(
         "argument": lambda: last,
         "list": lambda: pa.list_(first),
         "list of float64": lambda: pa.list_(pa.float64()),
+        "list of int64": lambda: pa.list_(pa.int64()),
         "difference": lambda: difference_type(first),
         "change": lambda: difference_type(first),
         "span": lambda: difference_type(last),

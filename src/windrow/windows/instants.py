@@ -52,6 +52,21 @@ def instant(at: Any) -> tuple[str, int | float]:
     raise InvalidValue(f"at={at!r} is no time; give a datetime, datetime64 or finite number")
 
 
+def time_of(kind: str | None, number: Any) -> Any:
+    """Return a time for messages: what `instant` was given, to the microsecond.
+
+    >>> time_of(WITHOUT_ZONE, 1_000_000_000)
+    datetime.datetime(1970, 1, 1, 0, 0, 1)
+    """
+    if kind not in (WITH_ZONE, WITHOUT_ZONE):
+        return number
+    try:
+        since = datetime.timedelta(microseconds=number // 1000)
+        return (_UTC_EPOCH if kind == WITH_ZONE else _EPOCH) + since
+    except OverflowError:  # past the year 9999
+        return number
+
+
 def _numpy_instant(at: Any) -> int:
     """Return a datetime64 as nanoseconds, also where NumPy's own would overflow."""
     import numpy as np

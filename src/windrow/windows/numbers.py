@@ -14,11 +14,17 @@ from typing import Any
 
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms.base import Aggregator
+from windrow.errors import Unsupported
 
-# After so many pushes, the interpreter has taken about as long as it takes to compile a loop.
+# So many pushes take the interpreter 0.1 s; to load a loop takes 0.2 s, to compile it first 2 s.
 PUSHES = 10_000
+FEW = 100  # if this process has the loop already, as from the window of another key
+_ready: set[Any] = set()  # the loops that it has
+# The algorithms whose loops lay values out otherwise than the interpreter, or, as FlatFIT, by what
+# was queried: floats that are put together in another order may differ in their last bits.
+OTHER_BITS = frozenset({"flatfat", "fiba", "flatfit", "sba"})
 _EXACT = 2**53  # integers up to here have floats of their own
-_LARGEST = 2**62  # the difference of integers up to here is an int64
+LARGEST = 2**62 - 1  # of integers and of times: the difference of any two is an int64
 _LONGEST = 2**24  # values of a window by time, as far as sums of integers are compiled
 
 
@@ -62,13 +68,15 @@ class Numbers:
         self._window = rows, size, from_start
         parts = (aggregation.parts or {"": aggregation}).values()
         summed = any(part.summed for part in parts)
-        self._largest = _EXACT // (rows or _LONGEST) if summed else _LARGEST
+        self._limit = _EXACT // (rows or _LONGEST) if summed else LARGEST
         self._longest = _LONGEST if summed and not rows else 0
         self.kind: type | None = None  # of the numbers so far
-        self._time_kind: type | None = None
+        self.time_kind: type | None = None  # of their times
         self.values: list[Any] = []  # all that came, until there is a loop
         self.times: list[Any] = []
         self.loop: Any = None
+        self.in_step = self._is_in_step()
+        self._due = min(FEW, PUSHES)
 
     def take(self, value: Any) -> bool:
         """Return whether a value is such a number, or null."""
@@ -78,19 +86,19 @@ class Numbers:
         if kind is int:
             if self.kind is float or (self._longest and len(self.loop or ()) >= self._longest):
                 return False
-            return bool(-self._largest <= value <= self._largest)
+            return bool(-self._limit <= value <= self._limit)
         return value is None
 
     def take_time(self, t: Any) -> bool:
         """Return whether the loop goes by such a time, or needs none."""
-        rows, size, _ = self._window
-        if rows:
-            return t is None or not self._orders
         kind = type(t)
-        if self._orders or self._time_kind not in (None, kind):
+        rows, size, _ = self._window
+        if rows or self._orders:
+            return t is None or not self._orders
+        if self.time_kind not in (None, kind):
             return False
         whole = type(size) is int or size == math.inf
-        return kind is float or (whole and -_LARGEST <= t <= _LARGEST)
+        return kind is float or (whole and -LARGEST <= t <= LARGEST)
 
     def take_all(self, column: Any, times: Any) -> bool:
         """Return whether all numbers of a column, and an array of their times, can be taken."""
@@ -108,18 +116,42 @@ class Numbers:
 
     def note(self, value: Any, t: Any) -> None:
         """Note a number that came, and its time."""
-        if value is not None:
+        if self.kind is None and value is not None:
             self.kind = type(value)
+            self.in_step = self._is_in_step()
         self.values.append(value)
         if t is not None:
-            self._time_kind = type(t)
+            self.time_kind = type(t)
             self.times.append(t)
+
+    def note_time(self, t: Any) -> None:
+        """Note of what type the times are, if there are any."""
+        if t is not None:
+            self.time_kind = type(t)
+
+    @property
+    def pays(self) -> bool:
+        """Return whether so many numbers have come that it is time for the loop."""
+        count = len(self.values)
+        if count < self._due:
+            return False
+        self._due = PUSHES
+        return count >= PUSHES or self._loop in _ready
+
+    @property
+    def _loop(self) -> Any:
+        """What tells one loop from another."""
+        return self._aggregation, self._algorithm, self.kind, self._window[0] > 0
 
     @property
     def exact(self) -> bool:
         """Return whether results do not depend on how the numbers are put together."""
         whole = self.kind is int and self._aggregation.exact_on_integers
         return self._aggregation.exact or whole
+
+    def _is_in_step(self) -> bool:
+        """Return whether the interpreter puts them together as the loop does, evicting first."""
+        return not self.exact and self._algorithm not in OTHER_BITS
 
     def compile(self, kind: type | None = None) -> bool:
         """Make the loop, if there is one with the same results; return whether there is.
@@ -128,12 +160,16 @@ class Numbers:
         """
         self.kind = self.kind or kind
         module = loops()
-        same = self.exact or not self.values or self._algorithm not in module.OTHER_BITS
+        same = self.exact or self.in_step or not self.values
         found = same and module.has_loop(self._algorithm, self._aggregation)
         if self.kind is None or not found:
             return False
-        loop = module.PushLoop(self._aggregation, self._algorithm, self.kind, *self._window)
+        try:
+            loop = module.PushLoop(self._aggregation, self._algorithm, self.kind, *self._window)
+        except Unsupported:  # by Numba; the interpreter goes on
+            return False
         if self.values:
             loop.push_many(module.numbers_in(self.values), module.times_in(self.times))
         self.loop, self.values, self.times = loop, [], []
+        _ready.add(self._loop)
         return True

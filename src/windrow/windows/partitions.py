@@ -36,8 +36,9 @@ class Partitions(Closing, Mapping[Any, Window]):
         window: str = "main",
         **options: Any,
     ) -> None:
-        names = [by] if isinstance(by, str) else [] if by is True else by
-        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+        names = () if by is True else [by] if isinstance(by, str) else by
+        known = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+        if not known or not (names or by is True):
             raise InvalidArgument(
                 f"partition_by={by!r} must be True, for push(value, key=…), or the name of a "
                 f"column or a list of them"
@@ -47,9 +48,8 @@ class Partitions(Closing, Mapping[Any, Window]):
         self._windows: dict[Any, Window] = {}  # in a store: those that are open, the last used last
         self._keys: dict[Any, None] = {}
         self._late = 0  # values that came too late, of keys that were dropped
-        if store is None:
-            make(**options)  # what is wrong with the arguments is told now
-        else:
+        make(**(options if store is None else {}))  # what is wrong with them is told now
+        if store is not None:
             found = [name for name in store.windows() if name.startswith(f"{window}/")]
             self._keys = dict.fromkeys(map(self._key_of, found))
 

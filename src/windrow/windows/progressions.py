@@ -29,9 +29,9 @@ class Progressions:
     (4, 6)
     """
 
-    def __init__(self, given: Iterable[Progression]) -> None:
+    def __init__(self, given: Iterable[Progression], most: int = _MOST_TERMS) -> None:
         self.parts = _without_contained({(r % m, m) for r, m in given})
-        self._terms = _terms(self.parts)
+        self._terms = _terms(self.parts, most)
 
     @property
     def counted(self) -> bool:
@@ -42,7 +42,7 @@ class Progressions:
     def density(self) -> Fraction:
         """How many there are for each position, on the whole; not less, if they are not counted."""
         terms = self._terms or dict.fromkeys(self.parts, 1)
-        return sum((Fraction(n, m) for (_, m), n in terms.items()), Fraction(0))
+        return min(Fraction(1), sum((Fraction(n, m) for (_, m), n in terms.items()), Fraction(0)))
 
     def count(self, after: int, to: int) -> int:
         """How many positions lie in (after, to]; all of each part, if there are too many parts."""
@@ -65,8 +65,8 @@ def _without_contained(parts: set[Progression]) -> list[Progression]:
     return kept
 
 
-def _terms(parts: Iterable[Progression]) -> dict[Progression, int] | None:
-    """Progressions, and how often each counts, that sum up to the union; None for too many."""
+def _terms(parts: Iterable[Progression], most: int) -> dict[Progression, int] | None:
+    """Progressions, and how often each counts, that sum up to the union; None for over `most`."""
     terms: Counter[Progression] = Counter()
     for part in parts:
         new = Counter({part: 1})
@@ -76,7 +76,7 @@ def _terms(parts: Iterable[Progression]) -> dict[Progression, int] | None:
                 new[both] -= n
         for each, n in new.items():
             terms[each] += n
-        if len(terms) > _MOST_TERMS:
+        if len(terms) > most:
             return None
     return {each: n for each, n in terms.items() if n}
 

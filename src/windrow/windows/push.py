@@ -86,7 +86,7 @@ def window(
 
     With `store=` the window lies there, its times included, under the name `window=` ("main"). It
     is opened again by it, and goes on where it was: see `close` and `flush`. `options` are those of
-    `aggregator`.
+    `aggregator` with a store.
 
     With ``partition_by=True`` there is a window for each key, ``push(value, key=…)``; with the name
     of a column, or a list of them, the key is what a row has there. See `Partitions`.
@@ -104,6 +104,10 @@ def window(
     7 0
     7 1
     """
+    if options and store is None:
+        raise InvalidArgument(
+            f"window: {next(iter(options))}= is not known, or goes with store=, and there is none"
+        )
     if partition_by is not None:
         arguments = {"rows": rows, "range": range, "delta": delta, "until": until, "on": on}
         arguments |= {"closed": closed, "slide": slide, "lateness": lateness}

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from windrow.algorithms import aggregator, algorithm_class
 from windrow.algorithms.base import Aggregator, times_of
+from windrow.algorithms.sba import Cuts
 from windrow.algorithms.stored import Stored
 from windrow.errors import InvalidArgument
 from windrow.identity import digest_of
@@ -19,11 +20,12 @@ from windrow.windows.span import Span
 
 def options_of(algorithm: str, extent: base.Window) -> dict[str, Any]:
     """Return the options of an algorithm for a window of such an extent."""
-    if isinstance(extent, Rows):
-        return algorithm_class(algorithm).options_for(extent.rows, extent.slide)
-    if isinstance(extent, Span) and extent.bounded:
-        return algorithm_class(algorithm).options_for(span=extent.measure())
-    return {}
+    cuts = Cuts()
+    if isinstance(extent, Rows) and extent.rows is not None:
+        cuts = Cuts.by_rows(extent.rows, extent.slide or 1)
+    elif isinstance(extent, Span) and extent.bounded:
+        cuts = Cuts.by_time(extent.measure())
+    return algorithm_class(algorithm).options_for(cuts)
 
 
 def emptied(swag: Aggregator, extent: base.Window) -> Aggregator:
@@ -127,7 +129,10 @@ class Window(Closing):
         given = self.extent.arguments()
         digests = [digest_of(each) for each in given.values() if callable(each)]
         identity = " ".join([", ".join(base.written(given)), *digests])
-        found, *beside = self._stored.beside or (None,)
+        try:
+            found, *beside = self._stored.beside or (None,)
+        except TypeError as error:
+            raise self._stored.foreign_record() from error
         if found != identity and (found is not None or self._stored.used):
             what = found or "the values of an aggregator"
             raise InvalidArgument(
@@ -135,8 +140,11 @@ class Window(Closing):
                 f"cannot be opened as {identity}"
             )
         self._stored.beside = identity, *beside
-        if beside:
-            self._resume(*beside)
+        try:
+            if beside:
+                self._resume(*beside)
+        except (TypeError, ValueError) as error:
+            raise self._stored.foreign_record() from error
 
     def _resume(self, *beside: Any) -> None:
         """Take back what `_note_beside` was given."""

@@ -13,8 +13,8 @@ from windrow.algorithms.base import Aggregator
 from windrow.errors import InvalidArgument, InvalidValue, WindrowError
 from windrow.stores.encoding import check_storable
 from windrow.windows import base
-from windrow.windows.instants import NO_TIMES, NUMBERS, distance, instant
-from windrow.windows.numbers import PUSHES, Numbers, is_numeric, loops
+from windrow.windows.instants import NO_TIMES, NUMBERS, distance, instant, time_of
+from windrow.windows.numbers import LARGEST, PUSHES, Numbers, is_numeric, loops
 from windrow.windows.pushed import Window, emptied
 from windrow.windows.rows import Rows
 from windrow.windows.sizes import NOW, UNBOUNDED, is_number, measure
@@ -52,9 +52,15 @@ class LastRows(Window):
         if numbers is not None:
             if type(value) is not numbers.kind:
                 value = plain(value)
-            loop, untimed = numbers.loop, at is None and self._kind == NO_TIMES
-            if loop is not None and untimed and numbers.take(value):
-                return loop.push(value)
+            loop = numbers.loop
+            if loop is not None and numbers.take(value):  # what is most usual goes the shortest way
+                if at is None and self._kind == NO_TIMES:
+                    return loop.push(value)
+                timed = type(at) is numbers.time_kind and self._kind == NUMBERS
+                if timed and self._newest <= at < LARGEST:
+                    result = loop.push(value, at)
+                    self._newest = self._newest_at = at
+                    return result
         kind, t = self._checked_time(at)
         if t is None or self._newest is None or t >= self._newest:
             self._coming = kind
@@ -94,6 +100,8 @@ class LastRows(Window):
 
     def push_many(self, values: Any, at: Any = None) -> Any:
         """Push each of `values`; return an array of the results: compiled where there is a loop."""
+        values = values if hasattr(values, "__len__") else list(values)
+        at = at if at is None or hasattr(at, "__len__") else list(at)
         column = None if self._numbers is None else loops().numbers_in(values)
         if self._numbers is not None and column is not None:
             kind, times = self._checked_times(at, column.data.size)
@@ -126,8 +134,8 @@ class LastRows(Window):
         return result
 
     def _resume(self, kind: Any, newest: Any, waiting: Any, pushed: int = 0) -> None:
-        self._kind, self._newest = kind, newest
-        self._newest_at, self._pushed = newest, pushed
+        self._kind, self._newest, self._newest_at = kind, newest, time_of(kind, newest)
+        self._pushed = pushed
 
     def _leaving(self, newest: Any) -> int:
         """Return how many of the oldest values leave for one that comes at `newest`."""
@@ -160,11 +168,12 @@ class LastRows(Window):
         assert numbers is not None
         if not (numbers.take(value) and numbers.take_time(t)):
             return self._append_other(value, t)
-        if len(numbers.values) >= PUSHES and not self._compile():
+        if numbers.loop is None and numbers.pays and not self._compile():
             return self._append(value, t)
         if numbers.loop is not None:
+            numbers.note_time(t)
             return numbers.loop.push(value, t)
-        result = self._append(value, t) if numbers.exact else self._append_last(value, t)
+        result = self._append_last(value, t) if numbers.in_step else self._append(value, t)
         numbers.note(value, t)
         return result
 
@@ -194,7 +203,9 @@ class LastRows(Window):
         if column.data.size:
             self._kind = kind
             if times is not None:
-                self._newest = self._newest_at = times[-1].item()
+                self._newest = times[-1].item()
+                self._newest_at = time_of(kind, self._newest)
+                self._numbers.note_time(self._newest)
         return results
 
     def _compile(self, kind: type | None = None) -> bool:
@@ -253,9 +264,9 @@ class LastRows(Window):
 
     def _checked_time(self, at: Any) -> tuple[str, Any]:
         """Return the kind of `at` and its number; raise unless it goes with the others."""
-        if self._kind == NUMBERS and (type(at) is int or (type(at) is float and math.isfinite(at))):
-            return NUMBERS, at
         kind, t = (NO_TIMES, None) if at is None else instant(at)
+        if kind == self._kind:
+            return kind, t
         for name, size in self._measures.items():
             if at is None:
                 raise InvalidArgument(f"{name}= needs each value's time: push(value, at=…)")

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from windrow.windows.positions import Bounds, SortedRows
 
 Policy = Callable[..., object]
+KNOWN = "__known"  # behind the name of a result, for compiled code: whether it is not null
 UNKNOWN = -1  # where a window begins that compiled code cannot tell
 
 

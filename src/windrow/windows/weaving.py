@@ -33,6 +33,8 @@ from windrow.windows.slicing import Slicing
 # A plan that holds so many slices, or few times as many as its parts, is none too large.
 _FEW = 1 << 12
 _TIMES = 4
+# Many groups are looked at: beyond so many intersections of edges an estimate will do.
+_TERMS = 1 << 8
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ class _Woven:
 
     @cached_property
     def cuts(self) -> Progressions:
-        return Progressions(part for query in self.queries for part in query.progressions)
+        parts = (part for query in self.queries for part in query.progressions)
+        return Progressions(parts, most=_TERMS)
 
     @cached_property
     def work(self) -> Fraction:

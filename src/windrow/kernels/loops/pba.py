@@ -20,9 +20,8 @@ cursors[HELPS]. The two tell each other in `progress` how far they are:
     progress[OVER]   no more will come
 
 A job that is needed before the second thread has begun it is taken from it: lcs are computed then,
-and what would be joined is left as it is. So the caller waits for nothing but work that goes on.
-
-Without a second thread (unless cursors[HELPED]) all of them are.
+and what would be joined is left as it is. So the caller waits only for work that is going on.
+Without a second thread (unless cursors[HELPED]) it takes all of them.
 """
 
 from windrow.kernels.atomics import claimed, let_others_run, publish, published
@@ -36,42 +35,22 @@ FRONT, LAST, OPENED, JOINED, EDGE, STEP, HELPS, HELPED = 3, 4, 5, 6, 8, 9, 10, 1
 WANTED, JOIN = 12, 13  # the jobs to wait for: the older closed chunk's, and the front's (0: none)
 JOBS, OVER, MINE, DONE, TAKEN, LISTED = 0, 1, 2, 8, 16, 24  # in progress, in lines apart
 CSA, MIDDLE, CHUNK, RESULT = 0, 1, 2, 3  # in spare; CHUNK is the aggregate of the last closed one
-FEW = 512  # slices that are not worth another thread
+FEW = 512  # slices of a chunk that is not worth another thread
 PATIENCE = 4095  # how often to look before the processor is given away (a power of two less one)
 NEVER = 1 << 62
 
 
 @inner
-def to_lcs(ring, capacity, begin, end):
-    """Turn the states of [begin, end) into aggregates from each of them to the last."""
+def compute_lcs(ring, capacity, progress, number):
+    """Turn the states of a job into aggregates from each of them to the last."""
+    at = LISTED + 4 * (number & 3)
+    begin, end = progress[at], progress[at + 1]
     place = (end - 1) % capacity
     suffix = load(ring, place)
     for _ in range(begin, end - 1):
         place = place - 1 if place > 0 else capacity - 1
         suffix = combine(load(ring, place), suffix, slot(ring, place))
         keep(ring, place, suffix)
-
-
-@inner
-def join_all(ring, capacity, begin, end, newer):
-    """Combine each of the states of [begin, end) with a newer one."""
-    first = begin % capacity
-    past = first + end - begin
-    for place in range(first, min(past, capacity)):
-        keep(ring, place, combine(load(ring, place), newer, slot(ring, place)))
-    for place in range(past - capacity):
-        keep(ring, place, combine(load(ring, place), newer, slot(ring, place)))
-
-
-@inner
-def is_join(progress, number):
-    return progress[LISTED + 4 * (number & 3) + 2] != 0
-
-
-@inner
-def compute_lcs(ring, capacity, progress, number):
-    at = LISTED + 4 * (number & 3)
-    to_lcs(ring, capacity, progress[at], progress[at + 1])
 
 
 @inner
@@ -82,7 +61,7 @@ def wait_for(ring, capacity, progress, jobs):
     while number < jobs:
         if claimed(progress, TAKEN, number):
             progress[MINE] += 1
-            if is_join(progress, number):
+            if progress[LISTED + 4 * (number & 3) + 2]:
                 dropped = True
             else:
                 compute_lcs(ring, capacity, progress, number)
@@ -113,9 +92,13 @@ def do_jobs(ring, spare, progress, capacity):
         number = published(progress, TAKEN)
         if number < published(progress, JOBS):
             if claimed(progress, TAKEN, number):
-                if is_join(progress, number):
-                    at = LISTED + 4 * (number & 3)
-                    join_all(ring, capacity, progress[at], progress[at + 1], load(spare, MIDDLE))
+                at = LISTED + 4 * (number & 3)
+                if progress[at + 2]:
+                    middle = load(spare, MIDDLE)
+                    place = progress[at] % capacity
+                    for _ in range(progress[at], progress[at + 1]):
+                        keep(ring, place, combine(load(ring, place), middle, slot(ring, place)))
+                        place = place + 1 if place + 1 < capacity else 0
                 else:
                     compute_lcs(ring, capacity, progress, number)
                 done += 1

@@ -220,7 +220,8 @@ class _Compiler:
 
     def _name_results(self, clause: Any, results: dict[str, Aggregation], word: str) -> None:
         """Put the name of its result in the place of each aggregation."""
-        asked = [below for below in clause.walk() if _is_call(below)]
+        calls = [below for below in clause.walk() if _is_call(below)]
+        asked = [call for call in calls if not isinstance(call.parent, exp.WithinGroup)]
         for node in [n.parent if isinstance(n.parent, exp.Filter) else n for n in asked]:
             part, _ = self._aggregation(node)
             name = next((name for name, other in results.items() if other == part), None)
@@ -270,6 +271,7 @@ class _Compiler:
             if any(_is_call(below) for below in node.walk()):
                 raise self.wrong(node, "a result is one aggregation, alone", OF_RESULTS)
             raise self.wrong(node, "this is not an aggregation", "write SELECT MAX(load) AS peak")
+        node = self._ungrouped(node)
         written = node.name.removeprefix(MARK)
         function = FUNCTIONS.get(written.upper())
         if function is None:
@@ -283,6 +285,16 @@ class _Compiler:
         except InvalidArgument as error:
             raise self.wrong(node, str(error)) from None
         return made, "_".join([written, *names]).lower()
+
+    def _ungrouped(self, node: Any) -> Any:
+        """MODE() WITHIN GROUP (ORDER BY x) as MODE(x); any other call as it is."""
+        if not isinstance(node, exp.WithinGroup):
+            return node
+        ordered = node.expression.expressions
+        if len(ordered) != 1 or ordered[0].args.get("desc"):
+            raise self.wrong(node, "WITHIN GROUP takes (ORDER BY column), one column, ascending")
+        node.this.set("expressions", [ordered[0].this, *node.this.expressions])
+        return node.this
 
     def _counted(self, written: str, function: Function, given: Any) -> tuple[Function, Any]:
         """COUNT(*) reads no column, COUNT(DISTINCT x) is another aggregation."""
@@ -348,4 +360,6 @@ def _instead(name: str) -> str:
 
 def _is_call(node: Any) -> bool:
     """Whether a node is a call of what may be an aggregation."""
+    if isinstance(node, exp.WithinGroup):
+        return _is_call(node.this)
     return isinstance(node, exp.Anonymous) and node.name.startswith(MARK)

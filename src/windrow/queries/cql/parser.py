@@ -156,6 +156,8 @@ def _without_bracket(words: Words, text: str) -> tuple[Words, Words | None]:
     for i, word in enumerate(words):
         if word.token_type != TokenType.L_BRACKET or (found and i < found[1]):
             continue
+        if i < start and words[i - 1].token_type == TokenType.COMMA:
+            continue  # a list of constants
         if not start + 1 < i < stop:
             hint = "the window goes after the name of the stream: FROM calls [RANGE 1 HOUR]"
             raise wrong(text, word, "a bracket is not expected here", hint)
@@ -179,7 +181,8 @@ def _marked(words: Words) -> Words:
     start, stop = _clause(words, (TokenType.FROM,)), _clause(words, (TokenType.HAVING,))
     made = []
     for i, (word, depth) in enumerate(zip(words, _depths(words), strict=True)):
-        plain = word.token_type == TokenType.VAR and _opens(words, i + 1)
+        grouped = word.text.upper() == "GROUP"  # of WITHIN GROUP (…)
+        plain = word.token_type == TokenType.VAR and not grouped and _opens(words, i + 1)
         listed = i < start and not depth and (plain or _is_call(words, i, among=FUNCTIONS))
         made.append(_mark(word) if listed or (i > stop and _is_call(words, i)) else word)
     return made
