@@ -23,7 +23,7 @@ from windrow.errors import (
 from windrow.kernels.aggregate import null_marks
 from windrow.kernels.arrival import Arrival
 from windrow.kernels.columns import Column, as_array, column
-from windrow.kernels.results import merged, with_nulls
+from windrow.kernels.results import merged, merged_with_ends, with_nulls
 from windrow.kernels.routes import warn_user
 from windrow.kernels.stream_loop import Batch, Interpreted, Loop, roller
 from windrow.kernels.tail import Tail
@@ -326,14 +326,16 @@ class _Stream:
         if batch.late or not batch.last or self.counters or nulls:
             return {k: self._counted(batch, k) < self.least for k in wanted}
         if batch.lo is None or batch.hi is None:
-            n = batch.stop
-            rows, ahead = self.shift or (self.rows or n, 0)
-            few = np.zeros(n, np.bool_)
-            few[: n if min(n, rows) < self.least else max(0, self.least - 1 - ahead)] = True
-            few[max(0, n + rows - ahead - self.least) :] = True
-        else:
-            few = batch.hi - batch.lo < self.least
-        return dict.fromkeys(wanted, few)
+            return {}
+        return dict.fromkeys(wanted, batch.hi - batch.lo < self.least)
+
+    def _few_at_ends(self, n: int) -> tuple[int, int]:
+        """Before and from which of n results on windows of so many rows are cut off too short."""
+        assert self.least is not None
+        rows, ahead = self.shift or (self.rows or n, 0)
+        if min(n, rows) < self.least:
+            return n, n
+        return max(0, self.least - 1 - ahead), max(0, n + rows - ahead - self.least)
 
     def _counted(self, batch: Batch, arrays: int) -> NDArray[Any]:
         """How many values of each window are not null in any of the first so many arrays."""
@@ -383,14 +385,18 @@ class _Stream:
 
     def _answers(self, batch: Batch, shifted: Batch) -> Any:
         assert self.rollers is not None
-        few = self._few(batch if self.shift is None else shifted)
+        counted = batch if self.shift is None else shifted
+        few = self._few(counted)
         found = [each.roll(shifted if _ahead(each) else batch) for each in self.rollers]
         if few:
             found = [
                 with_nulls(result, few[_measured(part, batch)])
                 for part, result in zip(self.parts.values(), found, strict=True)
             ]
-        answers = list(map(merged, found))
+        if self.least is not None and not few:
+            answers = [merged_with_ends(each, *self._few_at_ends(counted.stop)) for each in found]
+        else:
+            answers = list(map(merged, found))
         return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
 
 
