@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
@@ -216,6 +217,29 @@ def test_several_sizes_take_one_shuffle(frame: DataFrame) -> None:
         want = query(rows(500)).sort_by("id")
         for name in parts:
             assert table[f"{name}_{size}"].to_pylist() == want[name].to_pylist()
+
+
+def test_enough_values_of_some_rows(frame: DataFrame) -> None:
+    """Where Spark makes the states of slices, and along a column of decimals."""
+    parts = {"n": Count(), "total": Sum("x").where("f > 0"), "mean": Mean("x"), "high": Max("s")}
+    hopping = {"range": "1 hour", "slide": "20 minutes", "order_by": "t"}
+    for there, here in (
+        (hopping, hopping),
+        (  # tables measure along numbers
+            {"range": (-1000.5, 500), "order_by": "m", "exclude": "current row"},
+            {"range": (-100050, 50000), "order_by": "cents", "exclude": "current row"},
+        ),
+    ):
+        asked = sliding(partition_by="key", min_rows=3, **there, **parts)
+        made = frame.transform(asked).toArrow()
+        assert made.schema.field("n").nullable
+        table = rows(500)
+        cents = [None if m is None else int(m * 100) for m in table["m"].to_pylist()]
+        table = table.append_column("cents", pa.array(cents, pa.int64()))
+        want = sliding(partition_by="key", min_rows=3, **here, **parts)(table)
+        names = [n for n in ("id", "key", "window_start", *parts) if n in made.column_names]
+        results = (sorted(map(str, each.select(names).to_pylist())) for each in (made, want))
+        assert next(results) == next(results)
 
 
 def test_without_a_key(frame: DataFrame) -> None:

@@ -449,6 +449,12 @@ def test_what_a_stream_cannot_do_is_said_before_it_starts(source: Source) -> Non
         marked.transform(per_row)
     two = sliding(order_by="ts", rows=3, lateness="2 seconds", b=Max("x"))
     refused(source, shared(per_row, two), "need the same lateness")
+    endless = sliding(order_by="ts", rows=(0, "unbounded"), lateness="1 second", a=Max("x"))
+    refused(source, endless, "such a window ends with the last row, and a stream has none")
+    around = sliding(order_by="ts", rows=(-1, 1), lateness="1 second", b=Max("x"))
+    refused(source, shared(per_row, around), "does not share a stream with others")
+    loose = sliding(partition_by="key", rows=(-1, 1), b=Max("x"))
+    refused(source, streaming(loose, idle="1 hour"), "would be forgotten; give order_by=")
 
 
 def test_times_have_the_sessions_zone(source: Source) -> None:

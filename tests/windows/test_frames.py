@@ -9,6 +9,8 @@ from typing import Any
 import duckdb
 import hypothesis.strategies as st
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -298,3 +300,48 @@ def test_what_an_empty_frame_gives() -> None:
     first = query(table).to_pylist()[0]
     assert (first["n"], first["c"], first["d"]) == (0, 0, 0)
     assert [first[name] for name in ("a", "m", "f", "l")] == [None] * 4
+
+
+# -- what other libraries call it, as the documents say ------------------------------------------
+
+
+def hours(n: int = 60) -> tuple[pd.DataFrame, pl.DataFrame]:
+    random = np.random.default_rng(4)
+    minutes = np.sort(random.choice(24 * 12, n, replace=False)) * 5
+    at = np.datetime64("2026-01-01", "ns") + minutes.astype("m8[m]")
+    frame = pd.DataFrame({"t": at, "v": random.normal(size=n)})
+    return frame, pl.from_pandas(frame)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (lambda p, _: p["v"].rolling(7, center=True).sum(), {"rows": (-3, 3), "min_rows": 7}),
+        (lambda p, _: p["v"].rolling(4, center=True).sum(), {"rows": (-2, 1), "min_rows": 4}),
+        (
+            lambda p, _: p.rolling("6h", on="t", center=True)["v"].sum(),
+            {"range": ("-3 hours", "3 hours"), "closed": "right"},
+        ),
+        (
+            lambda p, _: p.rolling("6h", on="t", center=True, closed="both")["v"].sum(),
+            {"range": ("-3 hours", "3 hours")},
+        ),
+        (
+            lambda _, p: p.rolling("t", period="1h").agg(pl.col("v").sum())["v"],
+            {"range": "1 hour", "closed": "right"},
+        ),
+        (
+            lambda _, p: p.rolling("t", period="15h", offset="-20h").agg(pl.col("v").sum())["v"],
+            {"range": ("-20 hours", "-5 hours"), "closed": "right"},
+        ),
+        (
+            lambda _, p: p["v"].rolling_sum(7, center=True),
+            {"rows": (-3, 3), "min_rows": 7},
+        ),
+    ],
+)
+def test_as_other_libraries(theirs: Any, ours: Any) -> None:
+    frame, polars = hours()
+    want = np.asarray(theirs(frame, polars), float)
+    made = sliding(order_by="t", s=Sum("v"), **ours)(frame)["s"].to_numpy(float)
+    assert np.allclose(np.nan_to_num(made), np.nan_to_num(want))

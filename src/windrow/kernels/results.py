@@ -199,6 +199,9 @@ def with_nulls(results: ResultArray, null: NDArray[np.bool_] | None) -> ResultAr
     return ResultArray(results.values, missing)
 
 
+_NULLS = {"f": np.nan, "O": None, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
+
+
 def merged(answers: ResultArray) -> Any:
     """One array, with null as its type has it: NaN, NaT, None, or a mask; lists are its rows.
 
@@ -208,14 +211,30 @@ def merged(answers: ResultArray) -> Any:
     values, missing = answers.values, answers.missing
     if are_lists(values):
         lengths, values = values["length"], np.ascontiguousarray(values["items"])
-        missing = np.arange(values.shape[1]) >= lengths[:, None]
+        none = np.zeros(lengths.size, np.bool_) if missing is None else missing
+        missing = (np.arange(values.shape[1]) >= lengths[:, None]) | none[:, None]
         if not missing.any():
             return values
     if missing is None:
         return values
-    null = {"f": np.nan, "O": None, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
-    if values.dtype.kind not in null:
+    if values.dtype.kind not in _NULLS:
         return np.ma.MaskedArray(values, missing)
     # mostly few: faster than by the mask
-    values.reshape(-1)[np.flatnonzero(missing)] = null[values.dtype.kind]
+    values.reshape(-1)[np.flatnonzero(missing)] = _NULLS[values.dtype.kind]
     return values
+
+
+def merged_with_ends(answers: ResultArray, first: int, last: int) -> Any:
+    """The same, null before the first-th and from the last-th on.
+
+    >>> merged_with_ends(ResultArray(np.array([1.0, 2.0, 3.0])), 1, 2)
+    array([nan,  2., nan])
+    """
+    values = answers.values
+    null = np.zeros(0 if values.dtype.kind in _NULLS else values.size, np.bool_)
+    for ends in (slice(None, first), slice(last, None)):
+        if null.size:
+            null[ends] = True
+        elif values.dtype.kind in _NULLS:
+            values[ends] = _NULLS[values.dtype.kind]
+    return merged(with_nulls(answers, null if null.size else None))

@@ -26,7 +26,7 @@ from windrow.kernels.aggregate import null_marks
 from windrow.kernels.arrival import Arrival
 from windrow.kernels.columns import Column, as_array, column, nanoseconds_of
 from windrow.kernels.decided import Decided
-from windrow.kernels.results import ResultArray, merged, spread, with_nulls
+from windrow.kernels.results import ResultArray, merged, merged_with_ends, spread, with_nulls
 from windrow.kernels.routes import warn_user
 from windrow.kernels.stream_loop import Batch, Interpreted, Loop, measured_arrays, roller
 from windrow.kernels.tail import Tail
@@ -382,15 +382,17 @@ class _Stream:
         if batch.late or not batch.last or self.counters or nulls:
             return {k: self._counted(batch, k) < self.least for k in wanted}
         if batch.lo is None or batch.hi is None:
-            n = batch.stop
-            rows, ahead = self._last_rows
-            rows = rows or n
-            few = np.zeros(n, np.bool_)
-            few[: n if min(n, rows) < self.least else max(0, self.least - 1 - ahead)] = True
-            few[max(0, n + rows - ahead - self.least) :] = True
-        else:
-            few = batch.hi - batch.lo < self.least
-        return dict.fromkeys(wanted, few)
+            return {}
+        return dict.fromkeys(wanted, batch.hi - batch.lo < self.least)
+
+    def _few_at_ends(self, n: int) -> tuple[int, int]:
+        """Before and from which of n results on windows of so many rows are cut off too short."""
+        assert self.least is not None
+        rows, ahead = self._last_rows
+        rows = rows or n
+        if min(n, rows) < self.least:
+            return n, n
+        return max(0, self.least - 1 - ahead), max(0, n + rows - ahead - self.least)
 
     def _counted(self, batch: Batch, arrays: int) -> NDArray[Any]:
         """How many values of each window are not null in any of the first so many arrays."""
@@ -455,14 +457,18 @@ class _Stream:
         placed: Callable[[ResultArray], ResultArray] = lambda made: made,
     ) -> Any:
         assert self.rollers is not None
-        few = self._few(batch if self.shift is None else shifted)
+        counted = batch if self.shift is None else shifted
+        few = self._few(counted)
         found = [each.roll(shifted if _ahead(each) else batch) for each in self.rollers]
         if few:
             found = [
                 with_nulls(result, few[_measured(part, batch)])
                 for part, result in zip(self.parts.values(), found, strict=True)
             ]
-        answers = [merged(placed(result)) for result in found]
+        if self.least is not None and not few:
+            answers = [merged_with_ends(each, *self._few_at_ends(counted.stop)) for each in found]
+        else:
+            answers = [merged(placed(result)) for result in found]
         return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
 
 

@@ -6,7 +6,6 @@ import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -198,10 +197,10 @@ def sliding(
     *,
     partition_by: str | Sequence[str] | None = None,
     order_by: str | Sequence[str] | None = None,
-    rows: int | str | tuple[Any, Any] | None = None,
+    rows: int | str | tuple[Any, Any] | list[Any] | None = None,
     range: Any = None,
     delta: Any = None,
-    groups: int | str | tuple[Any, Any] | None = None,
+    groups: int | str | tuple[Any, Any] | list[Any] | None = None,
     until: Any = None,
     on: Any = None,
     slide: Any = None,
@@ -256,18 +255,17 @@ def sliding(
     )
     """
     _check_named(aggregations)
-    sizes = {"rows": rows, "range": range, "delta": delta, "groups": groups}
+    sizes: dict[str, Any] = {"rows": rows, "range": range, "delta": delta, "groups": groups}
     for name, several in sizes.items():
         if isinstance(several, list):
             from windrow.queries.horizons import horizons
 
-            ask: Any = partial(
-                sliding, also, partition_by=partition_by, order_by=order_by, until=until, on=on,
-                slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps,
-                min_rows=min_rows, lateness=lateness, where=where, having=having, emit=emit,
-                **aggregations,  # type: ignore[arg-type]
+            given: dict[str, Any] = dict(
+                partition_by=partition_by, order_by=order_by, until=until, on=on, slide=slide,
+                closed=closed, exclude=exclude, offset=offset, gaps=gaps, min_rows=min_rows,
+                lateness=lateness, where=where, having=having, emit=emit, **aggregations,
             )  # fmt: skip
-            queries = [ask(**{**sizes, name: each}) for each in several]
+            queries = [sliding(also, **{**sizes, name: each}, **given) for each in several]
             return horizons(name, several, names, queries)  # type: ignore[return-value]
     if names is not None:
         raise InvalidArgument(f"names={names!r} goes with several sizes, as in rows=[10, 100]")

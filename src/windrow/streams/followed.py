@@ -43,6 +43,11 @@ class FollowedWindows(Family[Log]):
         fields = [field for field in bound.schema if field.name not in self.keys]
         return pa.schema(fields or [pa.field(NUMBER, pa.int64())])
 
+    @property
+    def goes_by_time(self) -> bool:
+        """Rows wait for a time along the order, or until their key was idle for too long."""
+        return self.gap is not None or super().goes_by_time
+
     def live(self, held: pa.Table, done: int | None) -> NDArray[np.bool_]:
         """Which of the rows in the store count: chunks have others too, until they go.
 
