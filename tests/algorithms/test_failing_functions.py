@@ -21,7 +21,7 @@ Values = list[int]
 History = tuple[int, int, int]  # a number of inserts, of evictions behind them, of more inserts
 
 # Of the public methods, those that change no window and call no ⊕.
-OTHERS = {"admit", "count_older", "explain", "make", "refuses", "supports", "whole"}
+OTHERS = {"admit", "count_older", "explain", "make", "options_for", "refuses", "supports", "whole"}
 
 # All phases of small windows, and positions beside the borders of the queues' chunks.
 HISTORIES = [*itertools.product((0, 1, 2, 3, 6, 11), (0, 4), (0, 3)), (260, 255, 2)]

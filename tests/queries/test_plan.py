@@ -81,10 +81,15 @@ def routes(plan: Plan, frame: pa.Table, by_rows: bool | None = None) -> set[tupl
             result = replace(result, by_rows=by_rows)
         nulls = any(frame.column(name).null_count for name in result.aggregation.columns[:1])
         found.add((repr(result.aggregation), result.route(nulls).name))
-    if plan.policy is not None:
-        way = "interpreted" if plan.policy.why_not else "compiled"
-        found.add((repr(named(plan.query.window.policy)), way))
-    return found
+    return found | policy_routes(plan)
+
+
+def policy_routes(plan: Plan) -> set[tuple[str, str]]:
+    """What the plan says of the policy, if it has one."""
+    if plan.policy is None:
+        return set()
+    way = "interpreted" if plan.policy.why_not else "compiled"
+    return {(repr(named(plan.query.window.policy)), way)}
 
 
 @pytest.mark.parametrize("column", ["x", "y"])  # whole numbers with nulls, floats without

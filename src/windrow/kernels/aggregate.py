@@ -156,7 +156,7 @@ def _moved(
     They are moved in place if nobody else has them: fresh memory costs as much as a kernel.
     """
     if own and by >= 0 and count <= values.size:
-        values[: values.size - by] = values[by:]
+        values[: max(0, values.size - by)] = values[by:]
         made = values[:count]
     else:
         made = np.empty(count, values.dtype)

@@ -42,7 +42,8 @@ from windrow.tables.states import StateColumns, states_of
 FEWEST, MOST = 1 << 16, 1 << 21
 SAMPLE = 0.05  # of the rows, for the quantiles
 _MOST_RANGES = 64
-_MOST_COPIES = 4  # ranges that a row goes to; where there would be more, the rows are not cut
+# Ranges that a row goes to where windows have no middle; if there were more, rows are not cut.
+_MOST_COPIES = 4
 _GRID = 256  # quantiles that are asked for
 BIN = "windrow_bin"
 
@@ -101,7 +102,9 @@ def cut(bounds: Sequence[Bound], frame: Any, at: Any, which: Any, tasks: int) ->
     first_range = first_bin = 0
     for i in sorted(edges):
         cuts = joined_cuts([_cut(b, edges[i], counts[i], ranges[i], tops[i]) for b in bounds])
-        if cuts is not None and cuts.ranges > 1 and cuts.copies <= _MOST_COPIES:
+        if cuts is None or (cuts.behind and cuts.copies > _MOST_COPIES):
+            continue
+        if cuts.ranges > 1:
             before = tuple(accumulate(counts[i], initial=0)) if counts[i] else ()
             groups.append(Group(i, cuts, before, first_range, first_bin))
             first_range, first_bin = first_range + cuts.ranges, first_bin + len(cuts.owner)
