@@ -18,6 +18,7 @@ from windrow import (
     ArgMax,
     Collect,
     Count,
+    EWMByTime,
     Last,
     Max,
     Mean,
@@ -296,6 +297,19 @@ COMPILED = [
 ]
 
 
+def takes_others(aggregation: Aggregation, kind: str) -> bool:
+    """Whether an aggregation takes other values than numbers of the kind."""
+    return aggregation.takes == "boolean" or (aggregation.takes == "integer" and kind != "int")
+
+
+def test_times_stay_in_the_interpreter() -> None:
+    query = sliding(until=lambda total, old: total.x > 2, x=EWMByTime("v", "i", halflife=3))
+    table = pa.table({"i": range(6), "v": [1.0, 9.0, 1.0, 1.0, 1.0, 1.0]})
+    hidden = sliding(until=Hidden(query.window.until), x=EWMByTime("v", "i", halflife=3))
+    assert query(table) == hidden(table)
+    assert "which goes by times" in query.explain(table)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", VALUES)
 @pytest.mark.parametrize("aggregation", COMPILED, ids=identified)
@@ -303,6 +317,8 @@ def test_every_aggregation_is_seen_as_in_the_interpreter(
     aggregation: Aggregation, kind: str
 ) -> None:
     """A policy that goes by the last digits, so that whatever differs leaves other windows."""
+    if takes_others(aggregation, kind):
+        pytest.skip("it takes no such values")
     part = copy.copy(aggregation)
     part.columns = ("v", "i")[: part.arity]
 

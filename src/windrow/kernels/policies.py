@@ -130,6 +130,8 @@ def _parts_of(
             raise NotCompilable(f"it reads {name}={aggregation!r}, which is not a number")
         if dtypes[:1] == ("int64",) and _rounds(aggregation, state):
             raise NotCompilable(f"it reads {name}={aggregation!r}, which compiled code rounds")
+        if aggregation.takes == "timed":
+            raise NotCompilable(f"it reads {name}={aggregation!r}, which goes by times")
         if state.defined:
             raise NotCompilable(f"it reads {name}={aggregation!r}, which may have no result")
         if name.startswith("_") or iskeyword(name):
