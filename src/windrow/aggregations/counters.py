@@ -6,9 +6,7 @@ import math
 from typing import Any
 
 from windrow.aggregations.algebra import Algebra
-from windrow.aggregations.kinds import Numeric, Ordered, Timed
-from windrow.aggregations.ordering import plain
-from windrow.errors import InvalidValue
+from windrow.aggregations.kinds import Measurable, Numeric, Timed
 
 LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 
@@ -75,7 +73,7 @@ def rate(state: Any) -> Any:
     return state[3] / ((state[5] - state[4]) / 1e9) if state[5] != state[4] else math.nan
 
 
-class Delta(Ordered):
+class Delta(Measurable):
     """The newest value minus the oldest, of those that are not null; 0 for a single one.
 
     >>> from windrow import aggregator
@@ -84,7 +82,6 @@ class Delta(Ordered):
     -3
     """
 
-    takes = "measurable"
     result = "change"
     answer = staticmethod(delta)
 
@@ -92,12 +89,6 @@ class Delta(Ordered):
         fields = (("first", "value"), ("last", "value"))
         answer = whole_delta if dtype == "int64" else delta
         return Algebra(fields, ("change",), self.unit, self.plus, answer)
-
-    def checked(self, value: Any) -> Any:
-        value = plain(value)
-        if isinstance(value, str | bytes):
-            raise InvalidValue(f"{self!r} takes what can be subtracted, not {value!r}")
-        return value
 
     @staticmethod
     def unit(value: Any) -> Any:

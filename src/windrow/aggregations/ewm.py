@@ -22,6 +22,15 @@ from windrow.aggregations.kinds import Numeric, Timed
 from windrow.errors import InvalidArgument
 
 
+def checked_halflife(asking: Aggregation, halflife: Any, wanted: str) -> Any:
+    """Return a half-life; raise unless it is a number above 0."""
+    number = isinstance(halflife, int | float) and not isinstance(halflife, bool)
+    if not number or not 0 < halflife < math.inf:
+        name = type(asking).__name__
+        raise InvalidArgument(f"{name}: halflife must be {wanted}, got {halflife!r}")
+    return halflife
+
+
 @functools.cache
 def row_unit(fade: float) -> Any:
     """Return the function that makes the state of one value, for such a fading a row."""
@@ -81,13 +90,7 @@ class EWM(Numeric):
 
     def __init__(self, *columns: str, halflife: float) -> None:
         super().__init__(*columns)
-        number = isinstance(halflife, int | float) and not isinstance(halflife, bool)
-        if not number or not 0 < halflife < math.inf:
-            raise InvalidArgument(
-                f"{type(self).__name__}: halflife must be a number of rows above 0, got "
-                f"{halflife!r}"
-            )
-        self.halflife = halflife
+        self.halflife = checked_halflife(self, halflife, "a number of rows above 0")
 
     @classmethod
     def examples(cls) -> list[Aggregation]:
@@ -127,13 +130,8 @@ class EWMByTime(Timed):
         super().__init__(*columns)
         if isinstance(halflife, datetime.timedelta):
             halflife = halflife.total_seconds()
-        number = isinstance(halflife, int | float) and not isinstance(halflife, bool)
-        if not number or not 0 < halflife < math.inf:
-            raise InvalidArgument(
-                f"{type(self).__name__}: halflife must be a number of seconds above 0 or a "
-                f"timedelta, got {halflife!r}"
-            )
-        self.halflife = halflife
+        wanted = "a number of seconds above 0 or a timedelta"
+        self.halflife = checked_halflife(self, halflife, wanted)
 
     @classmethod
     def examples(cls) -> list[Aggregation]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from windrow.aggregations.algebra import SqlName
-from windrow.aggregations.kinds import Ordered, OrderedPairs
-from windrow.aggregations.ordering import less, plain, same
-from windrow.errors import InvalidValue
+from windrow.aggregations.kinds import Measurable, Ordered, OrderedPairs
+from windrow.aggregations.ordering import less, same
 
 
 class Max(Ordered):
@@ -51,21 +50,14 @@ class Min(Max):
         return b if less(b[0], a[0]) else a
 
 
-class Range(Ordered):
+class Range(Measurable):
     """The largest value minus the smallest."""
 
-    takes = "measurable"
     commutative = True
     result = "difference"
     fields = {"min": "value", "max": "value"}
     kernel = "windrow.kernels.named:ranges"
     spark_fields = {**Min.spark_fields, **Max.spark_fields}
-
-    def checked(self, value: Any) -> Any:
-        value = plain(value)
-        if isinstance(value, str | bytes):
-            raise InvalidValue(f"{self!r} takes what can be subtracted, not {value!r}")
-        return value
 
     @staticmethod
     def unit(value: Any) -> Any:

@@ -71,6 +71,18 @@ class Ordered(Aggregation):
         return (None,) if self.skips(value) else (family(value),)
 
 
+class Measurable(Ordered):
+    """Takes what has an order and can be subtracted."""
+
+    takes = "measurable"
+
+    def checked(self, value: Any) -> Any:
+        value = plain(value)
+        if isinstance(value, str | bytes):
+            raise InvalidValue(f"{self!r} takes what can be subtracted, not {value!r}")
+        return value
+
+
 class _Pairs(Aggregation):
     """Takes two columns, or pairs."""
 
