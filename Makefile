@@ -75,14 +75,14 @@ clean:
 
 .PHONY: bench bench-papers
 bench: $(READY) java
-	@echo "windrow: against its peers, up to an hour (QUICK=--quick: five minutes); renews the figures"
+	@echo "windrow: against its peers, up to an hour (QUICK=--quick: five minutes; RESUME=--resume goes on with a run that was stopped); renews the figures"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/bench.txt
-	@$(BIN)/python -m bench peers $(QUICK) --output build/bench/peers
+	@$(BIN)/python -m bench peers $(QUICK) $(RESUME) --output build/bench/peers
 	@$(BIN)/python -m bench figures build/bench/peers
 
 bench-papers: $(READY) java
-	@echo "windrow: the papers' experiments, up to an hour (QUICK=--quick: five minutes)"
-	@$(BIN)/python -m bench papers $(QUICK) --output build/bench/papers
+	@echo "windrow: the papers' experiments, up to an hour (QUICK=--quick: five minutes; RESUME=--resume goes on with a run that was stopped)"
+	@$(BIN)/python -m bench papers $(QUICK) $(RESUME) --output build/bench/papers
 	@$(BIN)/python -m bench figures build/bench/papers
 
 .PHONY: lock

@@ -60,11 +60,7 @@ class Run:
         return {
             "title": self.title,
             "machine": self.machine,
-            "settings": {
-                "quick": self.settings.quick,
-                "repeats": self.settings.repeats,
-                "data": [str(path) for path in self.settings.data],
-            },
+            "settings": self.settings.told,
             "finished": self.finished,
             "experiments": {o.experiment.name: o.to_dict() for o in self.outcomes},
         }

@@ -297,6 +297,14 @@ class Aggregation:
             type(self).defined,
         )
 
+    @property
+    def spark_result(self) -> str | None:
+        """Return Spark's SQL for the result; None unless one function of its makes exactly that."""
+        plain = self._is_built_in() and self.commutative and self.exact
+        if not plain or len(self.fields) != 1 or self.result not in ("value", "int64"):
+            return None
+        return next(iter(self.spark_fields.values()), None)
+
     def rows(self, dtype: str) -> RowAlgebra | None:
         """Return the states as rows of an array for values of a `dtype`; None if they are not."""
         return None

@@ -33,7 +33,7 @@ Kind = str
 # all values; what is only picked by its position; a list as a stretch of sorted rows; decimals as
 # whole numbers of their last digit; or as values of Python, for the interpreter.
 Form = Literal["numbers", "ranks", "positions", "list", "decimals", "objects"]
-SparkPlan = Literal["slices", "ranges", "keys", "one task"]
+SparkPlan = Literal["slices", "ranges", "frames", "keys", "one task"]
 
 _NUMBERS = ("float64", "int64")
 _AS_NUMBERS = (*_NUMBERS, "time", "decimal")
@@ -88,8 +88,8 @@ class Plan:
     """What will run for a query: on a table, on Spark, and on a stream.
 
     On Spark, "slices": Spark aggregates slices, which are merged into windows. "ranges": rows are
-    cut along the order into ranges that run in parallel. "keys": a pass over the rows of each key.
-    "one task": one pass over all rows.
+    cut along the order into ranges that run in parallel. "frames": Spark's own window functions,
+    for a few rows. "keys": a pass over the rows of each key. "one task": one pass over all rows.
     """
 
     query: Query

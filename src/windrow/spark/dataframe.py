@@ -17,6 +17,7 @@ from windrow.queries.query import Query
 from windrow.queries.shared import Shared
 from windrow.queries.streaming import Streaming
 from windrow.spark.columns import along_decimals, unused
+from windrow.spark.frames import framed, in_frames
 from windrow.spark.groups import Ranges
 from windrow.spark.interpreter import check_workers
 from windrow.spark.keys import keyed
@@ -50,6 +51,8 @@ def run(asked: Query | Shared, frame: Any) -> Any:
             return hopping(bounds, frame, schema)
         if ranges is not None:
             return ranged(bounds, frame, schema, ranges)
+        if way == "frames":
+            return framed(bounds, frame, schema)
         return keyed(bounds, frame, schema)
 
 
@@ -83,6 +86,8 @@ def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Ranges | No
         ranges = ranges_of(bounds, frame, _tasks(frame))
         if ranges is not None:
             return "ranges", ranges
+    if in_frames(bounds):
+        return "frames", None
     return "keys" if bounds[0].query.partition_by else "one task", None
 
 
