@@ -155,12 +155,12 @@ def source(spark: Any, tmp_path: Path) -> Source:
     "gap", ["40 seconds", slow("CASE WHEN x > 0 THEN '1 minute' ELSE '5 seconds' END")]
 )
 def test_append_is_sparks_own_late_rows_included(source: Source, spark: Any, gap: str) -> None:
-    rows = readings(400, 4, seed=5, spread=6000)
+    rows = readings(300, 4, seed=5, spread=3000)
     random = np.random.default_rng(5)
-    came = rows.column("ts").cast(pa.int64()).to_numpy() + random.integers(0, 20_000_000, 400)
-    came += np.where(random.random(400) < 0.3, random.integers(0, 10**9, 400), 0)
+    came = rows.column("ts").cast(pa.int64()).to_numpy() + random.integers(0, 20_000_000, 300)
+    came += np.where(random.random(300) < 0.3, random.integers(0, 2 * 10**9, 300), 0)
     rows = rows.take(pa.array(np.argsort(came, kind="stable")))
-    fed(source, rows, files=6)
+    fed(source, rows, files=7)
     query = sliding(
         partition_by="key", order_by="ts", gap=gap, lateness="20 seconds",
         a=Max("x"), s=Sum("x"), n=Count(),
