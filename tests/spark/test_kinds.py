@@ -116,7 +116,7 @@ EVERY: dict[str, Any] = {
 WINDOWS: list[dict[str, Any]] = [
     {"rows": 3}, {"rows": 5, "slide": 2}, {"range": 9, "closed": "left"}, {"range": "unbounded"},
     {"delta": 7.5}, {"on": "v = 3"}, {"on": lambda row: row["name"] == "x"},
-    {"range": 10, "slide": 4}, {"delta": 2.5, "slide": 1.25},
+    {"range": 10, "slide": 4}, {"delta": 2.5, "slide": 1.25}, {"gap": 3},
 ]  # fmt: skip
 MORE: list[dict[str, Any]] = [
     {"rows": "unbounded"}, {"rows": "unbounded", "slide": 3}, {"range": 9},
@@ -145,7 +145,8 @@ def frame(spark: SparkSession) -> DataFrame:
 
 
 def by(made: pa.Table) -> list[str]:
-    return ["key", "window_start" if "window_start" in made.column_names else "t"]
+    places = ("window_start", "session_start", "t")
+    return ["key", next(name for name in places if name in made.column_names)]
 
 
 def test_every_aggregation_is_here() -> None:

@@ -83,6 +83,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "hopping": {"range": "20 seconds", "slide": "6 seconds"},
     "hopping far": {"range": "5 minutes", "slide": "1 second"},
     "tumbling": {"range": "10 seconds", "slide": "10 seconds"},
+    "sessions": {"gap": "3 seconds"},
+    "enough in a session": {"gap": "9 seconds", "min_rows": 2},
 }
 
 
@@ -142,7 +144,7 @@ def test_every_day_s_aggregations(kind: str, seed: int) -> None:
     assert told(made) == told(query(came).select(made.column_names))
 
 
-@pytest.mark.parametrize("kind", ["rows", "range", "hopping", "punctuation"])
+@pytest.mark.parametrize("kind", ["rows", "range", "hopping", "punctuation", "sessions"])
 @pytest.mark.parametrize("emit", ["rstream", "istream"])
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=10)

@@ -165,10 +165,12 @@ def _of_query(query: Query, schema: str | None) -> Case:
     if schema is not None:
         return query, schema_of(schema)
     texts = [text for _, part in query.aggregations for text in part.columns]
-    texts += query.window.reads
+    texts += [*query.window.reads, *query.window.conditions().values()]
     names = {name for text in [*texts, *filter(None, [query.where])] for name in columns_of(text)}
     types = dict.fromkeys(sorted(names), pa.float64())
     types |= dict.fromkeys(query.partition_by, _KEYS) | dict.fromkeys(query.order_by, _TIMES)
+    if query.window.row_size in types:
+        types[query.window.row_size] = pa.duration("us")
     return query, pa.schema([*types.items()])
 
 

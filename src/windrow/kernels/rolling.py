@@ -88,6 +88,7 @@ def rolling(
     range: Any = None,
     until: Any = None,
     on: Any = None,
+    gap: Any = None,
     at: Any = None,
     closed: str = "both",
     slide: int | None = None,
@@ -141,6 +142,11 @@ def rolling(
     >>> rolling(np.array([2, 2, 3, 3, 4]), {"s": Sum()}, until=lambda window: window.s > 10)["s"]
     array([ 2,  4,  7, 10, 10])
     """
+    if gap is not None:
+        raise Unsupported(
+            f"rolling: gap={gap!r}: a session has one result for many values; ask "
+            f"sliding(gap=…) of a table, or push values through window(…, gap=…)"
+        )
     arrays = list(values) if isinstance(values, tuple) else [values]
     asked = nulls is not None
     sizes = {"rows": rows, "range": range, "until": until, "on": on, "slide": slide}

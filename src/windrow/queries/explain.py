@@ -25,6 +25,8 @@ _KEPT = {
     "followed": "rows wait for the watermark to pass their windows; kept are whole rows",
 }
 
+_AT_ONCE = {"slices": "slice", "sessions": "open session"}
+
 
 def explain(plan: Plan) -> str:
     """The plan as a text: what will run, a line for each thing there is to know.
@@ -112,8 +114,8 @@ def _slices(plan: Plan) -> str:
 
 def _on_a_stream(plan: Plan) -> str:
     """What waits, and what is kept in the state store."""
-    if plan.stream != "slices":
+    if plan.stream not in _AT_ONCE:
         return _KEPT[plan.stream]
     commutes = all(result.aggregation.commutative for result in plan.results)
-    when = "rows enter slices as they come" if commutes else "rows wait for the watermark"
-    return f"{when}; kept is an aggregate a key and slice"
+    when = f"rows enter {plan.stream} as they come" if commutes else "rows wait for the watermark"
+    return f"{when}; kept is an aggregate a key and {_AT_ONCE[plan.stream]}"

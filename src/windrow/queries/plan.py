@@ -203,7 +203,9 @@ def groups_of(queries: Sequence[Query]) -> list[Group]:
 
 def rows_of(query: Query) -> tuple[Any, ...]:
     """What two queries must have in common to look at the same sorted rows."""
-    return query.where, query.partition_by, query.order_by, bool(query.window.measured)
+    window = query.window
+    order = query.order_by, bool(window.measured), window.row_size
+    return query.where, query.partition_by, *order
 
 
 def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:

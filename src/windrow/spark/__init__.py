@@ -3,6 +3,7 @@
 One file a plan:
 
     slices     hopping windows: slices that Spark aggregates, merged into windows
+    sessions   sessions without a key, or with a hot one: parts of them, merged
     ranges     no key, or a hot one: rows cut along the order, whole pieces enter as one state
     keys       shuffle by key, sort, and one pass over each partition with carried state
     stream     streaming DataFrames: buckets of keys, their state in Spark's store

@@ -21,8 +21,9 @@ from windrow.spark.frames import framed, in_frames
 from windrow.spark.groups import Ranges
 from windrow.spark.interpreter import check_workers
 from windrow.spark.keys import keyed
-from windrow.spark.ranges import ranged, ranges_of
+from windrow.spark.ranges import is_uneven, ranged, ranges_of
 from windrow.spark.schema import analysed, bound_to, check_together, result_schema
+from windrow.spark.sessions import in_parts
 from windrow.spark.slices import hopping, slices_natively
 from windrow.spark.stream import stream
 from windrow.tables.bind import Bound, warn_of_interpreted
@@ -53,6 +54,8 @@ def run(asked: Query | Shared, frame: Any) -> Any:
             return ranged(bounds, frame, schema, ranges)
         if way == "frames":
             return framed(bounds, frame, schema)
+        if way == "ranges":
+            return in_parts(bounds[0], frame, schema)
         return keyed(bounds, frame, schema)
 
 
@@ -83,8 +86,10 @@ def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Ranges | No
     if ways == {"slices"}:
         return "slices", None
     if ways == {"ranges"} and not frame.isStreaming and not told_apart(bounds):
-        ranges = ranges_of(bounds, frame, _tasks(frame))
-        if ranges is not None:
+        if bounds[0].query.window.kept == "sessions":  # which Spark's own ranges do for
+            if is_uneven(frame, bounds[0].query.partition_by, _tasks(frame)):
+                return "ranges", None
+        elif (ranges := ranges_of(bounds, frame, _tasks(frame))) is not None:
             return "ranges", ranges
     if in_frames(bounds):
         return "frames", None
@@ -144,16 +149,18 @@ def _computed(bound: Bound, frame: Any) -> tuple[Any, Query]:
         frame = frame.filter(expression(query.where))
         query = query.replace(where=None)
     names: dict[str, str] = {}
-    for _, part in query.aggregations:
-        for text in part.columns:
-            if text not in frame.columns and text not in names:
-                taken = (*frame.columns, *names.values())
-                names[text] = unused(f"__windrow_{len(taken)}", taken)
+    texts = [text for _, part in query.aggregations for text in part.columns]
+    size = query.window.row_size
+    for text in texts if size is None else [*texts, size]:
+        if text not in frame.columns and text not in names:
+            taken = (*frame.columns, *names.values())
+            names[text] = unused(f"__windrow_{len(taken)}", taken)
     if not names:
         return frame, query
     frame = frame.withColumns({new: expression(text) for text, new in names.items()})
     parts = tuple((name, _renamed(part, names)) for name, part in query.aggregations)
-    return frame, query.replace(aggregations=parts)
+    window = query.window if size is None else query.window.with_row_size(names.get(size, size))
+    return frame, query.replace(aggregations=parts, window=window)
 
 
 def _renamed(part: Aggregation, names: dict[str, str]) -> Aggregation:

@@ -23,6 +23,7 @@ from windrow.streams.family import passing
 from windrow.streams.header import Header
 from windrow.streams.log import DECODED, Entries, Log
 from windrow.streams.plan import Plan
+from windrow.streams.sessions import SessionWindows
 from windrow.streams.slices import SlicedWindows
 from windrow.streams.step import NEVER, NewResults, integers
 from windrow.streams.waiting import Waiting
@@ -132,9 +133,13 @@ class Bucket:
         return rows.filter(pa.array(~late))
 
     def _enter(
-        self, family: SlicedWindows, rows: pa.Table, now: int | None, outcome: StepResult
+        self,
+        family: SlicedWindows | SessionWindows,
+        rows: pa.Table,
+        now: int | None,
+        outcome: StepResult,
     ) -> pa.Table:
-        """The slices of rows that came, less those of which no window is open.
+        """The slices or parts of sessions of rows that came, less those of no open window.
 
         Windows that end by `now` are told behind this step, so rows of this step still enter them,
         as with Spark's own.
@@ -145,6 +150,7 @@ class Bucket:
             rows = self._without(rows, self._timeless(rows), outcome)
             if told is not None:
                 rows = self._without(rows, family.too_late(rows, told), outcome)
+                outcome.partly += family.missed(rows, told)
             slices, _ = family.slices(rows)
         if told is None:
             return slices

@@ -28,6 +28,7 @@ from windrow.tables.types import (
     axis_of,
     compiled_type,
     is_number,
+    is_text,
     is_time,
     kind_of,
     plain,
@@ -143,6 +144,7 @@ def bind(query: Query, schema: pa.Schema) -> Bound:
         there = frame if argument != "having" else _Columns(_after(query, schema, types))
         _, reads = there.read(argument, text)
         needed += [read for read in reads if read in frame.names]
+    _check_row_size(query, schema, frame)
     for text in query.window.reads:
         kind, reads = frame.read("until", text)
         if not is_number(plain(kind)):
@@ -170,8 +172,14 @@ def _conditions(query: Query) -> Iterator[tuple[str, str]]:
 
 
 def _after(query: Query, schema: pa.Schema, types: dict[str, Any]) -> pa.Schema:
-    """What `having` can speak of: the frame's columns and the results."""
+    """What `having` can speak of: the frame's columns, the results, and where windows lie."""
     made = [pa.field(name, kind or pa.null()) for name, kind in types.items()]
+    own = [name for name in query.window.columns if name not in schema.names]
+    if own:
+        order = str(query.order_by[0])
+        along = _measured_type(query, order, schema)
+        kind = type_along(query.window.start_axis(axis_of(along, order)), along)
+        made += [pa.field(name, kind) for name in own]
     return pa.schema([*schema, *made])
 
 
@@ -255,6 +263,26 @@ def _check_order(query: Query, schema: pa.Schema) -> None:
         query.window.check_axis(axis_of(kind, name))
 
 
+def _check_row_size(query: Query, schema: pa.Schema, frame: _Columns) -> None:
+    """Refuse sizes of rows that do not go with the order column."""
+    text, argument = query.window.row_size, query.window.measured
+    if text is None:
+        return
+    order = query.order_by[0]
+    kind, along = plain(frame.read(argument, text)[0]), _measured_type(query, order, schema)
+    axis = axis_of(along, order)
+    if axis.tick is not None:
+        fits, give = is_text(kind) or pt.is_duration(kind), "durations, or texts as '5 minutes'"
+    elif axis.floating:
+        fits, give = is_number(kind), "numbers"
+    else:
+        fits, give = pt.is_integer(kind), "whole numbers"
+    if not (fits or pt.is_null(kind)):
+        raise InvalidValue(
+            f"{argument}={text!r} is of type {kind}, and {order!r} is of type {along}: give {give}"
+        )
+
+
 def _measured_type(query: Query, name: str, schema: pa.Schema) -> pa.DataType:
     """The type of a column that windows are measured along; what has only nulls is of any."""
     kind = plain(schema.field(name).type)
@@ -278,7 +306,7 @@ def _check_names(query: Query, schema: pa.Schema) -> None:
     for name in own:
         if name in query.partition_by:
             raise InvalidArgument(
-                f"partition_by={name!r} is a name that hopping windows give their own column; "
+                f"partition_by={name!r} is a name that such windows give their own column; "
                 f"rename it"
             )
 

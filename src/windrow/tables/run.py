@@ -32,6 +32,7 @@ from windrow.tables.bind import Bound, bind, warn_of_interpreted
 from windrow.tables.columns import from_numbers, nulls_of, numbers
 from windrow.tables.filters import columns_of, satisfies, wanted
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
+from windrow.tables.row_sizes import sized_rows
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows, rows_in_place, sort_rows
 from windrow.tables.states import StateColumns
@@ -120,6 +121,9 @@ def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableR
     if bounds[0].query.where is not None:
         kept = np.flatnonzero(satisfies(bounds[0].query.where, table))
         table = table.take(pa.array(kept))
+    table, sized = sized_rows(bounds[0], table)
+    if sized is not None:
+        kept = sized if kept is None else kept[sized]
     column = columns_of(table)
     rows = sort_rows(bounds[0], column, table.num_rows, threads)
     query = bounds[0].query

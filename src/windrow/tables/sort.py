@@ -13,6 +13,7 @@ from windrow.kernels.sort import gather, order_rows
 from windrow.tables.bind import Bound
 from windrow.tables.columns import decoded, nulls_of, numbers, ranks
 from windrow.tables.keys import codes, runs
+from windrow.tables.row_sizes import SIZE
 from windrow.windows.positions import NAN, NULL, PLACED, SortedRows
 
 
@@ -65,9 +66,11 @@ def _sorted(
     if not bound.query.window.measured:
         return TableRows(keys, keys, threads=threads, order=order)
     times = at[0][0]
+    sizes = None if bound.query.window.row_size is None else numbers(decoded(column(SIZE)))
     if order is not None:
         times = gather(times, order, threads=threads)
-    return TableRows(starts, keys, times, bound.axis, threads, order=order)
+        sizes = None if sizes is None else gather(sizes, order, threads=threads)
+    return TableRows(starts, keys, times, bound.axis, sizes, threads, order=order)
 
 
 def _order_values(column: Any, bound: Bound) -> tuple[NDArray[Any], NDArray[Any] | None]:

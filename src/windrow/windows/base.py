@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from windrow.windows.slicing import Slicing
 
 # What a stream keeps of a key for windows to come: an aggregate of each slice; one aggregate of all
-# rows so far; chunks of rows and their aggregates; the rows that windows to come may hold; these
-# and whole rows that wait for others to follow; or the rows of the window that a policy left.
-Kept = Literal["slices", "aggregate", "chunks", "rows", "followed", "window"]
+# rows so far; an aggregate of each session that is open; chunks of rows and their aggregates; the
+# rows that windows to come may hold; these and whole rows that wait for others to follow; or the
+# rows of the window that a policy left.
+Kept = Literal["slices", "aggregate", "sessions", "chunks", "rows", "followed", "window"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Window:
     in_ranges: ClassVar[bool] = False  # whether the order can be cut into ranges that run apart
     kept: ClassVar[Kept] = "rows"
     reads: ClassVar[tuple[Any, ...]] = ()  # columns that a policy reads; None for one without name
+    row_size: ClassVar[str | None] = None  # the expression that gives each row a size of its own
     policy: ClassVar[Any] = None  # the function that says which of the oldest rows go, if one does
     # what the slices are where `slicing` has no rule for them
     slices_in_words: ClassVar[str] = "1 a row: a window may begin at any of them"
@@ -100,6 +102,10 @@ class Window:
 
     def resized(self, change: Callable[[Any], Any]) -> Window:
         """The same window with its sizes along the order changed, where they are numbers."""
+        return self
+
+    def with_row_size(self, text: str) -> Window:
+        """The same window with another expression for the size of each row, where there is one."""
         return self
 
     # -- how it prints ----------------------------------------------------------------------

@@ -55,6 +55,15 @@ def nanoseconds(value: Any, name: str, *, least: int = 1) -> int:
     return total
 
 
+def is_duration(text: str) -> bool:
+    """Whether a text is written as a duration is: numbers with words behind them.
+
+    >>> is_duration("1h 30min"), is_duration("30 minuts"), is_duration("own_gap * 2")
+    (True, True, False)
+    """
+    return re.fullmatch(f"\\s*-?(?:{_PART.pattern})+", text) is not None
+
+
 def short(text: str) -> str:
     """A duration in as few letters as it has, or another word as it is.
 

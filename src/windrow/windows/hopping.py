@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
     from windrow.windows.positions import Bounds, SortedRows
 
-# Units that starts can be told in, in nanoseconds, the coarsest first.
-_TICKS = (10**9, 10**6, 10**3, 1)
-
 
 @dataclass(frozen=True)
 class Hopping(Measured):
@@ -128,14 +125,7 @@ class Hopping(Measured):
         return self.measure(), slide, offset
 
     def start_axis(self, axis: Axis) -> Axis:
-        given = self._sizes()
-        if axis.tick is None:
-            fractions = any(float(size) != int(size) for size in given)
-            return Axis(None, True, axis.name, "double") if fractions else axis
-        tick = next(
-            t for t in _TICKS if t <= axis.tick and all(int(size) % t == 0 for size in given)
-        )
-        return Axis(tick, False, axis.name, axis.type)
+        return axis.holding(self._sizes())
 
     # -- how it prints ----------------------------------------------------------------------
 

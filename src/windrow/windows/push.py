@@ -26,7 +26,9 @@ from windrow.windows.on import On
 from windrow.windows.partitions import Partitions
 from windrow.windows.pushed import Window, emptied, opened, options_of
 from windrow.windows.pushed_rows import LastRows, WithinSpan
+from windrow.windows.pushed_session import OpenSession
 from windrow.windows.rows import Rows
+from windrow.windows.session import Session
 from windrow.windows.span import Span
 from windrow.windows.until import Until, policy_window
 
@@ -58,6 +60,7 @@ def window(
     delta: Any = None,
     until: Callable[[Any, Any], bool] | None = None,
     on: Callable[[Any], bool] | None = None,
+    gap: Any = None,
     closed: str = "both",
     slide: int | None = None,
     min_rows: int | None = None,
@@ -66,7 +69,9 @@ def window(
     store: Store | None = None,
     **options: Any,
 ) -> Window | Partitions:
-    """Return a window to push values through; give one of `rows`, `range`, `delta`, `until`, `on`.
+    """Return a window to push values through.
+
+    Give one of `rows`, `range`, `delta`, `until`, `on` and `gap`:
 
     - `rows=w`: the last w values. With `slide=s` every s-th push answers, and the others None.
     - `range=r`: those whose time `at` lies in [t − r, t], t being the newest time; `closed` as in
@@ -75,6 +80,8 @@ def window(
     - `until=policy`: what ``policy(total, old)`` leaves, see `windrow.windows.until`.
     - `on=predicate`: all since the last value that satisfied it. A push answers None until one
       does, and that one's result is the last of its window.
+    - `gap=g`: the session so far, the values that follow each other within g; one that comes later
+      begins the next.
 
     `min_rows=k` answers None until the window has k values that are not null.
 
@@ -110,6 +117,7 @@ def window(
         )
     if partition_by is not None:
         arguments = {"rows": rows, "range": range, "delta": delta, "until": until, "on": on}
+        arguments["gap"] = gap
         arguments |= {"closed": closed, "slide": slide, "lateness": lateness}
         arguments |= {"algorithm": algorithm, "min_rows": min_rows}
         make = functools.partial(window, aggregation, **arguments)
@@ -121,6 +129,7 @@ def window(
         delta=plain(delta),
         until=until,
         on=on,
+        gap=plain(gap),
         closed=closed,
         **({} if slide is None else {"slide": slide}),
     )
@@ -169,9 +178,13 @@ def window(
         if aggregation.bounded and not stored:
             auto = "two_stacks", "nothing leaves before the window closes: 1 ⊕ a value"
         return opened(_Punctuated(extent, _aggregator(aggregation, algorithm, auto, **options)))
+    if isinstance(extent, Session) and aggregation.bounded and not (stored or late):
+        auto = "two_stacks", "nothing leaves before the session is over: 1 ⊕ a value"
     if algorithm != "auto":
         options |= options_of(algorithm, extent)
     swag = _aggregator(aggregation, algorithm, auto, "lateness" if late else "", **options)
+    if isinstance(extent, Session):
+        return opened(OpenSession(extent, swag, plain(lateness)))
     if isinstance(extent, Span):
         return opened(WithinSpan(extent, swag, plain(lateness)))
     return opened(LastRows(extent, swag, plain(lateness)))

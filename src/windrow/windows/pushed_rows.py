@@ -20,7 +20,7 @@ from windrow.windows.rows import Rows
 from windrow.windows.sizes import NOW, UNBOUNDED, is_number, measure
 from windrow.windows.span import Span
 
-_MEASURES = ("range", "delta", "lateness")  # the arguments that times are compared with
+_MEASURES = ("range", "delta", "gap", "lateness")  # the arguments that times are compared with
 
 
 class LastRows(Window):

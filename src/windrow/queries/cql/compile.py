@@ -21,13 +21,14 @@ from windrow.queries.cql.errors import (
     wrong,
 )
 from windrow.queries.cql.functions import FUNCTIONS, Function
-from windrow.queries.cql.parser import MARK, Parsed, parsed
+from windrow.queries.cql.parser import MARK, SESSIONS, Parsed, parsed
 from windrow.queries.expressions import FUNCTIONS as SCALARS
-from windrow.queries.expressions import canonical, check, is_expression, parse
+from windrow.queries.expressions import canonical, check, interval_text, is_expression, parse
 from windrow.queries.policies import TextPolicy, check_policy
 from windrow.queries.query import Query
 from windrow.queries.syntax import identifier, tree
 from windrow.windows.base import Window
+from windrow.windows.durations import is_duration
 from windrow.windows.kinds import window_of
 from windrow.windows.sizes import NOW, UNBOUNDED
 
@@ -53,9 +54,12 @@ class _Compiler:
         self.parts = parts
         self.wrong = functools.partial(wrong, parts.text)
         self.select = parts.tree
+        self.session = self._session()  # a call in GROUP BY
         self.names = self._stream()  # of the stream
         self._check_clauses()
         self.said = {name: clause.value for name, clause in parts.window.items()}
+        if self.session is not None:
+            self.said |= self._session_said(self.session)
         self.order: tuple[str, ...] = self.said.get("order", ())
 
     def query(self) -> Query:
@@ -97,7 +101,7 @@ class _Compiler:
             raise self.wrong(table, "FROM takes the name of a stream", INNER)
         if not {name for name, value in table.args.items() if value} <= {"this", "alias"}:
             raise self.wrong(table, "FROM takes one name, and nothing after it but the window")
-        if not self.parts.window:
+        if not self.parts.window and self.session is None:
             raise self.wrong(table, "the stream has no window", NO_WINDOW)
         return [table.name, table.alias] if table.alias else [table.name]
 
@@ -124,7 +128,9 @@ class _Compiler:
             del beside["exclude"]
         counts = "rows" in said or (UNBOUNDED in said and len(self.order) != 1)
         takes = tuple(beside)
-        if "on" in said or "until" in said:
+        if "session" in said or "gap" in said:
+            takes = ()
+        elif "on" in said or "until" in said:
             takes = ("slide",)
         elif counts:
             takes = ("slide", "gaps", "exclude")
@@ -135,6 +141,11 @@ class _Compiler:
         if "on" in said:
             condition = tree(self.parts.condition, self.parts.text)
             return window_of("CQL", on=self._expression(condition), **beside)
+        if "gap" in said and self.session is None:
+            condition = tree(self.parts.condition, self.parts.text)
+            return window_of("CQL", gap=self._expression(condition))
+        if "gap" in said or "session" in said:
+            return window_of("CQL", gap=said.get("gap", said.get("session")))
         if "until" in said:  # the policy speaks of results, which follow
             return window_of("CQL", until=bool, **beside)
         if counts:
@@ -145,6 +156,32 @@ class _Compiler:
         size = next((word for word in (UNBOUNDED, NOW) if word in said), said.get("range"))
         return window_of("CQL", range=size, **beside)
 
+    def _session(self) -> Any:
+        """The call in GROUP BY that asks for sessions, as Spark and Flink write it, if one does."""
+        group = self.select.args.get("group") if isinstance(self.select, exp.Select) else None
+        calls = [] if group is None else group.expressions
+        found = [call for call in calls if _is_call(call)]
+        if found and self.parts.window:
+            hint = "leave the bracket out, or write [SESSION 30 MINUTES] and GROUP BY without it"
+            raise self.wrong(found[0], "a second window is not supported", hint)
+        return found[0] if found else None
+
+    def _session_said(self, call: Any) -> dict[str, Any]:
+        """What a call of SESSION_WINDOW says: the order column and the gap."""
+        if len(call.expressions) != 2 or not isinstance(call.expressions[0], exp.Column):
+            hint = "write SESSION_WINDOW(ts, '30 minutes')"
+            name = call.name.removeprefix(MARK)
+            raise self.wrong(call, f"{name} takes (column, gap)", hint)
+        column, gap = call.expressions
+        said: Any
+        if isinstance(gap, exp.Literal):
+            said = self._constant(gap)
+            if gap.is_string and not is_duration(said):
+                raise self.wrong(gap, f"{said!r} is not a duration", "write '30 minutes'")
+        else:
+            said = interval_text(gap) if gap.key == "interval" else self._expression(gap)
+        return {"order": (self._own(column).name,), "gap": said}
+
     def _partition(self) -> tuple[str, ...]:
         """The columns of PARTITION BY; GROUP BY says the same where a window is a range."""
         keys: tuple[str, ...] = self.said.get("partition", ())
@@ -152,17 +189,18 @@ class _Compiler:
         if group is None:
             return keys
         grouped = []
-        for node in group.expressions:
+        for node in (each for each in group.expressions if each is not self.session):
             if not isinstance(node, exp.Column):
                 raise self.wrong(node, "GROUP BY takes columns", "compute the column first")
             grouped.append(self._own(node).name)
-        if not grouped:
+        if not grouped and self.session is None:
             raise self.wrong(self._word("GROUP"), "GROUP BY takes columns")
         if keys and set(keys) != set(grouped):
             hint = "leave GROUP BY out: the results are those of each partition"
             raise self.wrong(group, "GROUP BY differs from PARTITION BY", hint)
-        decides = self.window.conditions() or self.window.policy is not None
-        if not keys and (decides or self.window.reach_rows is not None):
+        window = self.window
+        decides = not window.measured and (window.conditions() or window.policy is not None)
+        if not keys and (decides or window.reach_rows is not None):
             hint = f"write [PARTITION BY {', '.join(grouped)} …] for a window in each group"
             raise self.wrong(group, "GROUP BY goes with RANGE windows only", hint)
         return keys or tuple(dict.fromkeys(grouped))
@@ -274,6 +312,9 @@ class _Compiler:
         node = self._ungrouped(node)
         written = node.name.removeprefix(MARK)
         function = FUNCTIONS.get(written.upper())
+        if function is None and written.upper() in SESSIONS:
+            hint = "the result has session_start and session_end, and GROUP BY names the window"
+            raise self.wrong(node, f"{written} is no aggregation", hint)
         if function is None:
             raise self.wrong(node, f"{written} is no aggregation", _instead(written.upper()))
         function, given = self._counted(written, function, node.expressions)

@@ -26,6 +26,7 @@ Words = list[Any]
 
 # A name with it before is no function of SQL, so sqlglot leaves the call as it is written.
 MARK = "@"
+SESSIONS = ("SESSION", "SESSION_WINDOW")  # calls that ask for windows, in GROUP BY
 _STREAMS = ("ISTREAM", "RSTREAM", "DSTREAM")
 _PAIRS = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
 _OPENING, _CLOSING = tuple(_PAIRS), tuple(_PAIRS.values())
@@ -179,12 +180,15 @@ def _marked(words: Words) -> Words:
     sqlglot would make one node of ARGMAX(len, who) and of ARG_MAX(who, len), which differ.
     """
     start, stop = _clause(words, (TokenType.FROM,)), _clause(words, (TokenType.HAVING,))
+    grouped_from = _clause(words, (TokenType.GROUP_BY,))
     made = []
     for i, (word, depth) in enumerate(zip(words, _depths(words), strict=True)):
         grouped = word.text.upper() == "GROUP"  # of WITHIN GROUP (…)
         plain = word.token_type == TokenType.VAR and not grouped and _opens(words, i + 1)
         listed = i < start and not depth and (plain or _is_call(words, i, among=FUNCTIONS))
-        made.append(_mark(word) if listed or (i > stop and _is_call(words, i)) else word)
+        window = grouped_from < i < stop and not depth and _is_call(words, i, among=SESSIONS)
+        named = listed or window or (i > stop and _is_call(words, i))
+        made.append(_mark(word) if named else word)
     return made
 
 
