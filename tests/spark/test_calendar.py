@@ -108,6 +108,7 @@ def test_hopping_windows_are_those_of_date_trunc(spark: SparkSession) -> None:
             alike(frame.transform(query).toArrow(), theirs.toArrow(), ["key", "window_start"])
 
 
+@pytest.mark.slow
 def test_hopping_windows_are_those_of_the_table(spark: SparkSession) -> None:
     """The session's zone has no say, be Spark the one that cuts slices or not."""
     table = rows(400, seed=4)
@@ -144,11 +145,12 @@ def readings() -> pa.Table:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [
         {"range": "1 month"},
-        pytest.param({"range": ("-1 day", "1 month")}, marks=pytest.mark.slow),
+        {"range": ("-1 day", "1 month")},
         {"range": "1 month", "slide": "1 month"},
     ],
     ids=str,

@@ -58,6 +58,7 @@ def test_what_takes_numbers_says_what_to_write(spark: SparkSession) -> None:
         frame.transform(sliding(order_by="ts", rows=2, v=Variance("d")))
 
 
+@pytest.mark.slow
 def test_a_stream(spark: SparkSession, tmp_path: object) -> None:
     table = rows(120, seed=4)
     path = f"{tmp_path}/in"

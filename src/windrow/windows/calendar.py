@@ -183,12 +183,14 @@ def _later(days: Times, months: int) -> Times:
     month = month + months
     first = month.astype("M8[D]").view(np.int64)
     last = (month + 1).astype("M8[D]").view(np.int64) - 1
-    return np.minimum(first + into, last)
+    made: Times = np.minimum(first + into, last)
+    return made
 
 
 def _in_ticks(days: Times, day: int) -> Times:
     """The beginnings of days in ticks, as far as these reach."""
-    return np.clip(days, _LEAST // day + 2, _MOST // day - 2) * day
+    inside: Times = np.clip(days, _LEAST // day + 2, _MOST // day - 2)
+    return inside * day
 
 
 # -- windows that begin with months, days or weeks -----------------------------------------------

@@ -344,7 +344,8 @@ class RangeFrame(Frame, Measured):
         if signed(self.measured, start) > 0:
             return self
         size = -start if not isinstance(start, str) else start.strip()[1:].strip()
-        return Span(**{self.measured: size, "closed": self.closed, "timezone": self.timezone})
+        given: dict[str, Any] = {self.measured: size, "timezone": self.timezone}
+        return Span(closed=self.closed, **given)
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The rows between both ends; those without an order see each other."""
@@ -411,21 +412,19 @@ class RangeFrame(Frame, Measured):
 
     def reach(self, axis: Axis) -> int | float | None:
         start = self._units(axis)[0]
-        if start is None:
-            return None
-        by_calendar = self.by_calendar(self.ends[0], axis)
-        if by_calendar is None or start >= 0:
-            return max(0, -start)
-        return axis.units((-by_calendar).lengths(axis.zoned)[1])[0] + 1
+        return None if start is None else self._most(self.ends[0], -start, axis, back=True)
 
     def ahead(self, axis: Axis) -> int | float | None:
         end = self._units(axis)[1]
-        if end is None:
-            return None
-        by_calendar = self.by_calendar(self.ends[1], axis)
-        if by_calendar is None or end <= 0:
-            return max(0, end)
-        return axis.units(by_calendar.lengths(axis.zoned)[1])[0] + 1
+        return None if end is None else self._most(self.ends[1], end, axis, back=False)
+
+    def _most(self, end: Any, usual: int | float, axis: Axis, back: bool) -> int | float:
+        """How far an end reaches at most to its side, of which it is so far away as a rule."""
+        by_calendar = self.by_calendar(end, axis)
+        if by_calendar is None or usual <= 0:
+            return max(0, usual)
+        most, _ = axis.units((-by_calendar if back else by_calendar).lengths(axis.zoned)[1])
+        return most + 1
 
     def last_times(self, at: Any, axis: Axis) -> Any:
         by_calendar = self.by_calendar(self.ends[1], axis)

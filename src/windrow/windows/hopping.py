@@ -251,9 +251,9 @@ class Hopping(Measured):
         if self.calendar is None:
             size, slide, _ = self._sizes()
             return slide > size
-        size, slide, _ = self._intervals()
-        if slide.months and size.months:
-            return slide.months > size.months
-        if slide.days and size.days and not size.months:
-            return slide.days > size.days
-        return slide.lengths(False)[1] > size.lengths(False)[0]
+        whole, step, _ = self._intervals()
+        if step.months and whole.months:
+            return step.months > whole.months
+        if step.days and whole.days and not whole.months:
+            return step.days > whole.days
+        return step.lengths(False)[1] > whole.lengths(False)[0]

@@ -405,7 +405,8 @@ class SortedRows:
     def first(self, chosen: NDArray[np.bool_]) -> Positions:
         """For each stretch, the first position that is chosen; its end if none is."""
         places = np.append(np.flatnonzero(chosen), self.size)
-        return np.minimum(places[np.searchsorted(places, self.starts[:-1])], self.starts[1:])
+        found: Positions = places[np.searchsorted(places, self.starts[:-1])]
+        return np.minimum(found, self.starts[1:])
 
     def windows(
         self,

@@ -146,7 +146,8 @@ class Measured(Window):
         """The same window with its sizes changed, where they are numbers."""
         ends = self.size if isinstance(self.size, tuple) else (self.size,)
         made = tuple(change(end) if is_number(end) else end for end in ends)
-        return replace(self, **{self.measured: made if len(made) > 1 else made[0]})
+        size: Any = made if len(made) > 1 else made[0]
+        return replace(self, range=size) if self.delta is None else replace(self, delta=size)
 
 
 @dataclass(frozen=True)
