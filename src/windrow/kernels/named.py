@@ -32,7 +32,7 @@ class Common(NamedTuple):
     """What several questions about one column and its windows find once, and what was found."""
 
     what: Collection[str]
-    found: dict[str, NDArray[Any]]
+    found: dict[str, Any]
 
 
 class Kernel(NamedTuple):
@@ -287,7 +287,7 @@ def check_sums(
     if over.size:
         raise OverflowError(
             f"{aggregation!r}: the sum of window {int(over[0])}{of} exceeds int64; convert the "
-            f"values to float64"
+            f"values to float64, or durations to a coarser unit"
         )
 
 
@@ -295,11 +295,25 @@ def _sum(question: Question) -> ResultArray:
     return question.answers(_summed(question), question.present())
 
 
+def rounded_mean(sums: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The quotients of whole sums and counts as whole numbers, exact, halves away from zero.
+
+    >>> rounded_mean(np.array([5, -5, 4]), np.array([2, 2, 3]))
+    array([ 3, -3,  1])
+    """
+    counts = np.maximum(counts, 1)
+    whole, rest = np.divmod(np.abs(sums), counts)
+    whole += 2 * rest >= counts
+    return np.where(sums < 0, -whole, whole)
+
+
 def _mean(question: Question) -> ResultArray:
     present = question.present()
     if present is None and question.floating and SUM not in question.common.what:
         return question.answers(_totals(question, question.data, mean=True), None)
     sizes = question.sizes() if present is None else present
+    if question.column.dtype.kind == "m":
+        return question.answers(rounded_mean(_summed(question), sizes), present)
     return question.answers(_summed(question) / np.maximum(sizes, 1), present)
 
 

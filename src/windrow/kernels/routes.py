@@ -182,7 +182,11 @@ def numbers_of(aggregation: Aggregation, columns: Sequence[Column | None]) -> li
     wanted, refused = _REFUSED.get(aggregation.takes, ("", ""))
     for each in known[:1] if aggregation.takes == "timed" else known:
         if each.dtype.kind in refused:
-            raise InvalidValue(f"{aggregation!r} takes {wanted}, not {each.dtype}")
+            hint = "; give seconds: values / np.timedelta64(1, 's')"
+            raise InvalidValue(
+                f"{aggregation!r} takes {wanted}, not {each.dtype}"
+                + (hint if each.dtype.kind == "m" else "")
+            )
     hashed = aggregation.takes == "hashable" and not aggregation.kernel
     return None if hashed and known[0].dtype.kind in "mM" else known
 

@@ -31,7 +31,8 @@ from windrow.windows.weaving import Group, woven
 Kind = str
 # How values come to the windows: as the numbers that they are; what has an order by its rank among
 # all values; what is only picked by its position; a list as a stretch of sorted rows; decimals as
-# whole numbers of their last digit; or as values of Python, for the interpreter.
+# whole numbers of their last digit, and so durations for an exact mean; or as values of Python, for
+# the interpreter.
 Form = Literal["numbers", "ranks", "positions", "list", "decimals", "objects"]
 SparkPlan = Literal["slices", "ranges", "frames", "keys", "one task"]
 
@@ -222,7 +223,8 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
     listing, first, takes = aggregation.listing, kinds[0], aggregation.takes
     if listing is not None and not aggregation.kernel:
         return "objects" if listing.distinct else "list"
-    if takes == "summable" and first.endswith("decimal"):
+    exact = first.endswith("decimal") or (first == "time" and aggregation.result == "mean")
+    if takes == "summable" and exact:
         return "decimals"
     if takes == "hashable" and listing is None and first not in _NUMBERS:
         return "objects"  # a hash is that of the value itself
@@ -279,7 +281,8 @@ def _kind_of(part: Aggregation, text: str, kinds: Mapping[str, Kind] | None) -> 
 
 def _on_spark(query: Query, kinds: Mapping[str, Kind] | None, native: bool) -> SparkPlan:
     window, parts = query.window, query.parts.values()
-    if window.kept == "slices" and native and all(p.commutative and p.spark_fields for p in parts):
+    native = native and window.kept == "slices" and window.sliced_by_rule
+    if native and all(p.commutative and p.spark_fields for p in parts):
         return "slices"
     order = "time" if kinds is None else kinds.get((*query.order_by, "")[0], "other")
     along = len(query.order_by) <= 1 and order in (*_NUMBERS, "time")

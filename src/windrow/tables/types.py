@@ -152,15 +152,22 @@ _TAKES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
 }
 
 
+_IN_SECONDS = (
+    "; give its length as a number: d.dt.total_seconds() in pandas and Polars, d.cast('int64') in "
+    "Arrow, d div INTERVAL '1' SECOND in Spark"
+)
+
+
 def _check(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> None:
     for i, type_ in enumerate(types[: aggregation.inputs]):
         wanted, fits = _TAKES[
             "instant" if i and aggregation.takes == "timed" else aggregation.takes
         ]
         if not fits(type_):
+            hint = "" if not pt.is_duration(type_) else _IN_SECONDS
             raise InvalidValue(
                 f"{name}={aggregation!r} takes {wanted}, and {aggregation.columns[i]!r} is of type "
-                f"{type_}"
+                f"{type_}{hint}"
             )
 
 
@@ -202,7 +209,8 @@ def axis_of(kind: pa.DataType, name: str = "") -> Axis:
         tick = UNITS[kind.unit]
     elif pt.is_date(kind):
         tick = _DAY if pt.is_date32(kind) else UNITS["ms"]
-    return Axis(tick, pt.is_floating(kind), name, str(kind))
+    zoned = pt.is_timestamp(kind) and kind.tz is not None
+    return Axis(tick, pt.is_floating(kind), name, str(kind), zoned)
 
 
 def type_along(axis: Axis, kind: pa.DataType) -> pa.DataType:

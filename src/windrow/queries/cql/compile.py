@@ -32,7 +32,8 @@ from windrow.windows.durations import is_duration
 from windrow.windows.kinds import window_of
 from windrow.windows.sizes import NOW, UNBOUNDED
 
-_BESIDE = ("slide", "offset", "closed", "gaps", "exclude")  # what a window may say besides its size
+# What a window may say besides its size.
+_BESIDE = ("slide", "offset", "closed", "gaps", "exclude", "timezone")
 _UNDERSTOOD = ("expressions", "from_", "where", "group", "having")
 
 
