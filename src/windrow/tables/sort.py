@@ -64,16 +64,19 @@ def _sorted(
     keys = starts if places is None else np.ascontiguousarray(starts[::3])
     if not bound.query.window.measured:
         return TableRows(keys, keys, threads=threads, order=order)
-    times = at[0][0]
-    if order is not None:
-        times = gather(times, order, threads=threads)
+    along = [
+        values if order is None else gather(values, order, threads=threads)
+        for values, _ in (at if bound.by_groups else at[:1])
+    ]
+    times = _group_numbers(along, n) if bound.by_groups else along[0]
     return TableRows(starts, keys, times, bound.axis, threads, order=order)
 
 
 def _order_values(column: Any, bound: Bound) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """An order column as int64 or float64, and the place of rows without one (None: all have)."""
     array = decoded(column)
-    if bound.query.window.measured and array.type != bound.at_type:
+    measured = bound.query.window.measured and not bound.by_groups
+    if measured and array.type != bound.at_type:
         array = array.cast(bound.at_type)
     values = numbers(array)
     if values is None:
@@ -89,6 +92,14 @@ def _order_values(column: Any, bound: Bound) -> tuple[NDArray[Any], NDArray[Any]
         places = np.where(nulls, NULL, PLACED if places is None else places)
         values = np.where(nulls, 0, values)
     return values, places
+
+
+def _group_numbers(along: Sequence[NDArray[Any]], n: int) -> NDArray[np.int64]:
+    """The number of each sorted row's group of rows that are equal in all columns."""
+    begins = np.zeros(n, np.bool_)
+    for values in along:
+        begins[1:] |= values[1:] != values[:-1]
+    return np.cumsum(begins)
 
 
 def _places(at: list[tuple[NDArray[Any], NDArray[Any] | None]]) -> NDArray[np.int64] | None:
