@@ -1,7 +1,7 @@
 """Random statements of standard SQL that DuckDB answers as well, and tables to ask them of.
 
-Where a result depends on the order of rows that are equal in ORDER BY, the row's number `u` is added
-to it: SQL leaves the rest open.
+Where a result depends on the order of rows that are equal in ORDER BY, the row's number `u` is
+added to it: SQL leaves the rest open.
 """
 
 from __future__ import annotations

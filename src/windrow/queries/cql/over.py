@@ -119,7 +119,7 @@ class Overs(Calls):
     def rows_and_frame(self, node: Any) -> tuple[Ordered, Frame]:
         """What OVER says, that of a named window included."""
         partition, order, spec = self._clauses(node, ())
-        keys = tuple(dict.fromkeys(self._key(each) for each in partition))
+        keys = tuple(sorted({self._key(each) for each in partition}))
         rows = self._sorted(keys, order)
         if spec is None:
             frame = Frame("range", UNBOUNDED, 0 if order else UNBOUNDED)

@@ -161,18 +161,19 @@ class _Compiler(Overs):
         return "_".join([call.name.removeprefix(MARK), *names]).lower()
 
     def _sort_key(self, node: Any, results: dict[str, str]) -> SortKey:
-        """A key of the results' order; a number is that of a column that comes out."""
-        text, place_of = None, node.this
-        if isinstance(place_of, exp.Literal) and not place_of.is_string:
-            wanted = self.constant(place_of)
+        """A key of the results' order: a result by its name or number, or an expression."""
+        key = node.this
+        named = {name.lower(): text for name, text in results.items()}
+        if isinstance(key, exp.Literal) and not key.is_string:
+            wanted = self.constant(key)
             if not isinstance(wanted, int) or not 0 < wanted <= len(results):
-                raise self.wrong(place_of, f"there are {len(results)} columns, and no {wanted}th")
+                raise self.wrong(key, f"there are {len(results)} columns, and no {wanted}th")
             text = list(results.values())[wanted - 1]
-        return SortKey(
-            self._result(place_of) if text is None else text,
-            bool(node.args.get("desc")),
-            bool(node.args.get("nulls_first")),
-        )
+        elif isinstance(key, exp.Column) and not key.table and key.name.lower() in named:
+            text = named[key.name.lower()]
+        else:
+            text = self._result(key)
+        return SortKey(text, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
     def _number(self, clause: Any) -> int | None:
         """The number of LIMIT or OFFSET."""
@@ -243,7 +244,7 @@ class _Compiler(Overs):
                 raise self.wrong(call, f"{name} looks at no values", "leave IGNORE NULLS out")
             over = _Over(self, rows, frame, ignores)
             return function.make(over, self._given(function, given))
-        if name not in AGGREGATIONS and is_call(call) and name:
+        if name and name not in AGGREGATIONS:
             known = did_you_mean(name, sorted({*AGGREGATIONS, *FUNCTIONS}))
             raise self.wrong(call, f"{name} is no function over windows", known)
         if nulls is not None:
@@ -265,7 +266,7 @@ class _Compiler(Overs):
     ) -> str:
         """The column that holds the results of an aggregation over a frame."""
         order, window = self.window(rows, frame)
-        if rows.down and window != _WHOLE:
+        if rows.down:
             turned = part.turned()
             if turned is None:
                 raise InvalidArgument(
