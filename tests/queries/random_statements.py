@@ -47,8 +47,8 @@ def table(seed: int, rows: int = 40) -> pa.Table:
     chance.shuffle(numbers)
     return pa.table(
         {
-            "g": pa.array(some(["a", "b", "c"], 0.1)),
-            "h": pa.array(some([1, 2], 0)),
+            "g": pa.array(some(["a", "b", "c"], 0.1), pa.string()),
+            "h": pa.array(some([1, 2], 0), pa.int64()),
             "t": pa.array(some([0, 1, 2, 5, 6, 7, 12, 20, 21]), pa.int64()),
             "d": pa.array([None if t is None else t * 60_000_000 for t in some([0, 1, 2, 9, 10])])
             .cast(pa.int64())
@@ -56,8 +56,8 @@ def table(seed: int, rows: int = 40) -> pa.Table:
             "u": pa.array(numbers, pa.int64()),
             "x": pa.array(some([-2.5, -1.0, 0.0, 0.25, 3.0, math.nan, 7.5]), pa.float64()),
             "i": pa.array(some([-3, -1, 0, 1, 2, 9]), pa.int64()),
-            "s": pa.array(some(["", "p", "q", "rr"])),
-            "b": pa.array(some([True, False])),
+            "s": pa.array(some(["", "p", "q", "rr"]), pa.string()),
+            "b": pa.array(some([True, False]), pa.bool_()),
         }
     )
 

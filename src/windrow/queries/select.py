@@ -20,7 +20,9 @@ from windrow.queries.query import Query, engine_of
 class Columns(Protocol):
     """The columns of a frame."""
 
-    names: Sequence[str]
+    @property
+    def names(self) -> Sequence[str]:
+        """Their names."""
 
     def family(self, text: str) -> str:
         """The family of types that an expression is of: "number", "text", "boolean" or another."""

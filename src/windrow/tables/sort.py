@@ -56,7 +56,7 @@ def _sorted(
     bound: Bound, column: Any, order_by: Sequence[str], n: int, key: Any, count: int, threads: int
 ) -> TableRows:
     at = [_order_values(column(name), bound) for name in order_by]
-    places = _places(at)
+    places = _places(at, apart=not (bound.query.window.measured and bound.by_groups))
     if places is not None:
         key = places if key is None else key * 3 + places
         count *= 3
@@ -102,9 +102,14 @@ def _group_numbers(along: Sequence[NDArray[Any]], n: int) -> NDArray[np.int64]:
     return np.cumsum(begins)
 
 
-def _places(at: list[tuple[NDArray[Any], NDArray[Any] | None]]) -> NDArray[np.int64] | None:
-    """Where rows stand by the first order column; of the others, the place joins the values."""
+def _places(
+    at: list[tuple[NDArray[Any], NDArray[Any] | None]], apart: bool
+) -> NDArray[np.int64] | None:
+    """Where rows stand by the first order column, if they are `apart` by it.
+
+    Of the other columns, or else of all, the place joins the values.
+    """
     for i, (values, places) in enumerate(at):
-        if places is not None and i:
+        if places is not None and (i or not apart):
             at[i] = (np.unique(np.rec.fromarrays([places, values]), return_inverse=True)[1], None)
     return at[0][1] if at else None

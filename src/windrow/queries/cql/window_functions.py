@@ -138,7 +138,7 @@ def _end_value(over: Over, end: type[Aggregation], text: str) -> str:
 
 
 # What stands for a null of each family, so that every row has a value.
-_BLANK = {"number": "0", "text": "''", "boolean": "FALSE"}
+_BLANK = {"number": "0", "null": "0", "text": "''", "boolean": "FALSE"}
 
 
 def _nth_value(over: Over, given: Sequence[Any]) -> str:
