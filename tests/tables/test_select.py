@@ -149,6 +149,15 @@ def test_a_name_of_a_result_is_known_to_those_behind_it() -> None:
     }
 
 
+def test_a_column_of_the_frame_comes_before_the_name_of_a_result() -> None:
+    text = (
+        "SELECT MAX(load) OVER () AS load, SUM(load) OVER (ORDER BY load) AS s FROM t ORDER BY load"
+    )
+    made = sql(text, t=PLUGS)
+    assert made["load"].to_pylist() == [5.0] * 5
+    assert made["s"].to_pylist() == [6.0, 1.0, 11.0, None, 3.0]
+
+
 def test_what_ran_is_what_explain_says() -> None:
     asked = sql(
         "SELECT MAX(load) OVER (ORDER BY ts ROWS 2 PRECEDING) AS m, COUNT(*) OVER () n FROM t"

@@ -54,7 +54,7 @@ def explain(query: str, as_json: bool) -> None:
         show_json({"query": repr(parsed), "sql": parsed.text, "stages": stages})
 
 
-def _plan(query: Query) -> list[dict[str, str]]:
+def _plan(query: Query) -> list[dict[str, Any]]:
     return [{"name": name, "says": says} for name, says in entries(plan_of(query)).items()]
 
 

@@ -257,7 +257,8 @@ class Overs(Calls):
             kind = "rows"
         if rows.down:
             ends = (_opposite(ends[1]), _opposite(ends[0]))
-        return order, window_of("SQL", **{kind: ends}, exclude=frame.exclude)
+        size: dict[str, Any] = {kind: ends}
+        return order, window_of("SQL", **size, exclude=frame.exclude)
 
 
 def _opposite(end: Any) -> Any:

@@ -205,9 +205,14 @@ class _Compiler(Overs):
         return self.column(whole.this)
 
     def _expanded(self, node: Any) -> Any:
-        """A copy of the node in which names of results before it are what they stand for."""
+        """A copy of the node in which names of results before it are what they stand for.
+
+        A column of the frame comes first; where it is not known, every name may be one.
+        """
         whole = exp.Paren(this=node.copy())
-        known = {n.lower() for n in (() if self.columns is None else self.columns.names)}
+        if self.columns is None:
+            return whole.this
+        known = {name.lower() for name in self.columns.names}
         for column in list(whole.find_all(exp.Column)):
             name = column.name.lower()
             if not column.table and name in self._aliases and name not in known:
