@@ -153,7 +153,7 @@ class _Compiler(Overs):
         """The name of a result that has no other: a column's, or that of a call and its columns."""
         if isinstance(node, exp.Column):
             return str(self.own(node.copy()).name)
-        if not isinstance(node, exp.Window):
+        if node.key != "window":
             raise self.wrong(node, "a result that is computed needs a name", "write … AS name")
         call = next((each for each in node.this.walk() if each.key == "anonymous"), node.this)
         given = [a.sql() for a in call.args.get("expressions") or () if a.find(exp.Column)]
