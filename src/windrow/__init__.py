@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from windrow.aggregations import MinCount as MinCount
     from windrow.aggregations import Mode as Mode
     from windrow.aggregations import MomentSketch as MomentSketch
+    from windrow.aggregations import Nth as Nth
     from windrow.aggregations import PercentRank as PercentRank
     from windrow.aggregations import PopulationStdDev as PopulationStdDev
     from windrow.aggregations import Product as Product
@@ -134,6 +135,7 @@ _AGGREGATIONS = (
     "MinCount",
     "Mode",
     "MomentSketch",
+    "Nth",
     "PercentRank",
     "PopulationStdDev",
     "Product",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from windrow.aggregations.ends import FirstN as FirstN
     from windrow.aggregations.ends import Last as Last
     from windrow.aggregations.ends import LastN as LastN
+    from windrow.aggregations.ends import Nth as Nth
     from windrow.aggregations.ewm import EWM as EWM
     from windrow.aggregations.ewm import EWMByTime as EWMByTime
     from windrow.aggregations.extrema import ArgMax as ArgMax
@@ -79,7 +80,7 @@ MODULES = {
     "counters": ("Delta", "Increase", "Rate"),
     "countmin": ("CountMin",),
     "custom": ("aggregation",),
-    "ends": ("First", "FirstN", "Last", "LastN"),
+    "ends": ("First", "FirstN", "Last", "LastN", "Nth"),
     "ewm": ("EWM", "EWMByTime"),
     "extrema": ("ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount", "Range"),
     "frequencies": ("Histogram", "Mode"),

@@ -256,6 +256,10 @@ class Aggregation:
         first = next(rest, self.identity)
         return functools.reduce(self.combine, rest, first)
 
+    def turned(self) -> Aggregation | None:
+        """Return what has the same results over rows in the opposite order; None if nothing has."""
+        return self if self.commutative else None
+
     # -- states outside of the interpreter --------------------------------------------------
 
     @property

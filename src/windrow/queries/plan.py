@@ -230,9 +230,11 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
         return "objects"  # a hash is that of the value itself
     if all(kind in _AS_NUMBERS for kind in kinds[: aggregation.inputs]):
         return "numbers"
+    if takes == "any":
+        return "positions"
     if listing is not None or (takes in ("ordered", "ordered pair") and first != "other"):
         return "ranks"
-    return "positions" if takes == "any" else "objects"
+    return "objects"
 
 
 def _with_common(results: Sequence[ResultPlan]) -> tuple[ResultPlan, ...]:

@@ -83,7 +83,7 @@ class Query:
             raise InvalidArgument(
                 f"emit={self.emit!r} is unknown; {did_you_mean(str(self.emit), EMIT)}"
             )
-        if self.window.measured and len(self.order_by) > 1:
+        if self.window.measured and len(self.order_by) > 1 and not self.window.by_peers:
             raise InvalidArgument(
                 f"{self.window.measured}= measures along one column, and order_by names "
                 f"{len(self.order_by)}: {', '.join(self.order_by)}"

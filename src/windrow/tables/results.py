@@ -183,7 +183,7 @@ class WindowResults:
     def values_for(self, aggregation: Aggregation) -> list[Values]:
         """The measured columns as numbers, or as what stands for their values."""
         takes: str = aggregation.takes
-        if aggregation.listing is not None:
+        if aggregation.listing is not None and takes != "any":
             takes = "distinct"
         kinds = [takes] * aggregation.inputs if takes != "timed" else [takes, "instant"]
         texts = aggregation.columns[: aggregation.inputs]

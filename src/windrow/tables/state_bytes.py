@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.collections import Collect, CollectDistinct
 from windrow.aggregations.custom import Custom
+from windrow.aggregations.ends import FirstN, LastN
 from windrow.aggregations.hashing import hash64
 from windrow.kernels.sketch_rows import SINGLE
 from windrow.kernels.states import States, merge, merged_states, states_of
@@ -51,8 +52,11 @@ class Listed(Part):
         assert listing is not None
         if listing.distinct:
             return CollectDistinct(text)
-        whole = listing.first is None and listing.last is None and not listing.top
-        return Collect(text) if whole else bound_to(self.aggregation, text)
+        if listing.first is not None:
+            return FirstN(text, n=listing.first)
+        if listing.last is not None:
+            return LastN(text, n=listing.last)
+        return bound_to(self.aggregation, text) if listing.top else Collect(text)
 
     def make(self, over: WindowResults) -> list[pa.Array]:
         kind = self.fields[0].type

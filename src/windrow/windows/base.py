@@ -44,6 +44,9 @@ class Window:
     columns: ClassVar[tuple[str, ...]] = ()
     measured: ClassVar[str] = ""  # the argument that measures along the order column, if one does
     counts_rows: ClassVar[bool] = False  # whether the order only says which rows are the last
+    # whether windows along the order ask which rows are equal in it, and never how far apart they
+    # are: it may then be several columns, of any type
+    by_peers: ClassVar[bool] = False
     reads_rows: ClassVar[bool] = False  # whether a function of the user's looks at whole rows
     per_row: ClassVar[bool] = True  # whether every row has a result
     by_rows: ClassVar[bool] = False  # whether windows are so many rows, one for each row

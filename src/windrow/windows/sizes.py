@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from windrow.errors import InvalidArgument, InvalidValue
@@ -69,10 +69,10 @@ class Axis:
         """
         if self.tick is None:
             fractions = any(float(size) != int(size) for size in sizes)
-            return Axis(None, True, self.name, "double") if fractions else self
+            return replace(self, floating=True, type="double") if fractions else self
         limit = self.tick
         tick = next(t for t in _TICKS if t <= limit and all(int(size) % t == 0 for size in sizes))
-        return Axis(tick, False, self.name, self.type)
+        return replace(self, tick=tick, floating=False)
 
     def check(self, argument: str, size: Any) -> None:
         """Refuse a duration along numbers, a number along times, and what is beyond either."""
