@@ -20,10 +20,10 @@ from windrow.queries.cql.errors import (
     OF_RESULTS,
     wrong,
 )
-from windrow.queries.cql.functions import FUNCTIONS, Function
+from windrow.queries.cql.functions import FILTERED, FUNCTIONS, REFUSED, Filtered, Function
 from windrow.queries.cql.parser import MARK, Parsed, parsed
 from windrow.queries.expressions import FUNCTIONS as SCALARS
-from windrow.queries.expressions import canonical, check, is_expression, parse
+from windrow.queries.expressions import canonical, check, is_expression, normal, parse
 from windrow.queries.policies import TextPolicy, check_policy
 from windrow.queries.query import Query
 from windrow.queries.syntax import identifier, tree
@@ -273,6 +273,8 @@ class _Compiler:
             raise self.wrong(node, "this is not an aggregation", "write SELECT MAX(load) AS peak")
         node = self._ungrouped(node)
         written = node.name.removeprefix(MARK)
+        if written.upper() in FILTERED:
+            return self._filtered(node, written, FILTERED[written.upper()])
         function = FUNCTIONS.get(written.upper())
         if function is None:
             raise self.wrong(node, f"{written} is no aggregation", _instead(written.upper()))
@@ -285,6 +287,19 @@ class _Compiler:
         except InvalidArgument as error:
             raise self.wrong(node, str(error)) from None
         return made, "_".join([written, *names]).lower()
+
+    def _filtered(self, node: Any, written: str, filtered: Filtered) -> tuple[Aggregation, str]:
+        """COUNT_IF(load > 3) as COUNT(*) FILTER (WHERE load > 3), and the like."""
+        given = node.expressions
+        if len(given) != filtered.arity or any(argument.key in INSIDE for argument in given):
+            words = ["condition"] if filtered.column is None else ["column"] * filtered.arity
+            raise self.wrong(node, f"{written} takes ({', '.join(words)})")
+        columns = [] if filtered.column is None else [self._column(given[filtered.column])]
+        texts = [self._expression(argument) for argument in given]
+        condition = normal(filtered.condition.format(*texts), "where")
+        names = [re.sub(r"\W+", "_", text).strip("_") for text in texts]
+        made = FUNCTIONS[filtered.name.upper()].make(*columns)
+        return made.where(condition), "_".join([written, *names]).lower()
 
     def _ungrouped(self, node: Any) -> Any:
         """MODE() WITHIN GROUP (ORDER BY x) as MODE(x); any other call as it is."""
@@ -350,6 +365,8 @@ class _Compiler:
 
 def _instead(name: str) -> str:
     """What may have been meant by a name that is no aggregation's."""
+    if name in REFUSED:
+        return REFUSED[name]
     near = difflib.get_close_matches(name, FUNCTIONS, n=1, cutoff=0.75)
     if near:
         return f"did you mean {near[0]}?"
