@@ -296,7 +296,9 @@ class _Compiler:
             raise self.wrong(node, f"{written} takes ({', '.join(words)})")
         columns = [] if filtered.column is None else [self._column(given[filtered.column])]
         texts = [self._expression(argument) for argument in given]
-        condition = normal(filtered.condition.format(*texts), "where")
+        pairs = zip(given, texts, strict=True)
+        plain = [t if isinstance(a, exp.Column | exp.Predicate) else f"({t})" for a, t in pairs]
+        condition = normal(filtered.condition.format(*plain), "where")
         names = [re.sub(r"\W+", "_", text).strip("_") for text in texts]
         made = FUNCTIONS[filtered.name.upper()].make(*columns)
         return made.where(condition), "_".join([written, *names]).lower()

@@ -73,9 +73,9 @@ class Filtered(NamedTuple):
 
 FILTERED = {
     **dict.fromkeys(("COUNT_IF", "COUNTIF"), Filtered("Count", 1, None, "{0}")),
-    "REGR_COUNT": Filtered("Count", 2, 0, "({1}) IS NOT NULL"),
-    "REGR_AVGX": Filtered("Mean", 2, 1, "({0}) IS NOT NULL"),
-    "REGR_AVGY": Filtered("Mean", 2, 0, "({1}) IS NOT NULL"),
+    "REGR_COUNT": Filtered("Count", 2, 0, "{1} IS NOT NULL"),
+    "REGR_AVGX": Filtered("Mean", 2, 1, "{0} IS NOT NULL"),
+    "REGR_AVGY": Filtered("Mean", 2, 0, "{1} IS NOT NULL"),
 }
 
 # Aggregate functions of DuckDB and of Spark that are not here, and what to write instead.
