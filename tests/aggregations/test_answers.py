@@ -165,7 +165,7 @@ def test_a_product_may_pass_through_what_a_float_cannot_hold() -> None:
 
 # -- nulls, NaN, emptiness -------------------------------------------------------------------
 
-COUNTING = ("Count", "CountDistinct", "HyperLogLog")
+COUNTING = ("Count", "CountDistinct", "HyperLogLog", "HLL", "Theta")
 
 
 @pytest.mark.parametrize("agg", AGGREGATIONS, ids=identified)

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from tests.catalogue import CLASSES, closeness, identified, same
 from windrow import (
     EWM,
+    HLL,
+    KLL,
     R2,
     ArgMax,
     ArgMin,
@@ -65,6 +67,8 @@ from windrow import (
     Slope,
     StdDev,
     Sum,
+    TDigest,
+    Theta,
     Together,
     TopK,
     Variance,
@@ -148,6 +152,7 @@ CASES: list[Aggregation] = [
     *(Bloom("whole", bits=128, hashes=3), Bloom("word", bits=128, hashes=3)),
     *(CountMin("at", epsilon=0.2, delta=0.1), HyperLogLog("word", precision=5)),
     *(HyperLogLog("real", precision=5), MomentSketch("real", order=3, quantiles=(0.0, 1.0))),
+    *(KLL("real", q=(0.1, 0.9)), TDigest("short", q=0.5), HLL("word"), Theta("whole")),
     *(Median("real"), Quantile("whole", q=(0.1, 0.9)), TopK("real", k=3), BottomK("word", k=2)),
     *(Quantile(c, q=0.3, interpolation="inverted_cdf") for c in ("mass", "at", "flag")),
     *(Mode("real"), Mode("word"), Rank("real"), Rank("date", method="average")),

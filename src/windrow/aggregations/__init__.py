@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from windrow.aggregations.counters import Rate as Rate
     from windrow.aggregations.countmin import CountMin as CountMin
     from windrow.aggregations.custom import aggregation as aggregation
+    from windrow.aggregations.datasketches import HLL as HLL
+    from windrow.aggregations.datasketches import KLL as KLL
+    from windrow.aggregations.datasketches import TDigest as TDigest
+    from windrow.aggregations.datasketches import Theta as Theta
     from windrow.aggregations.ends import First as First
     from windrow.aggregations.ends import FirstN as FirstN
     from windrow.aggregations.ends import Last as Last
@@ -80,6 +84,7 @@ MODULES = {
     "counters": ("Delta", "Increase", "Rate"),
     "countmin": ("CountMin",),
     "custom": ("aggregation",),
+    "datasketches": ("HLL", "KLL", "TDigest", "Theta"),
     "ends": ("First", "FirstN", "Last", "LastN", "Nth"),
     "ewm": ("EWM", "EWMByTime"),
     "extrema": ("ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount", "Range"),

@@ -14,7 +14,7 @@ class First(Aggregation):
 
     selective = True
     result = "value"
-    sql_names = {"FIRST_VALUE": SqlName()}
+    sql_names = dict.fromkeys(("FIRST_VALUE", "ANY_VALUE", "ARBITRARY"), SqlName())
     fields = {"first": "value"}
     kernel = "windrow.kernels.named:firsts"
 

@@ -49,9 +49,9 @@ class LateWarning(UserWarning):
 class RollingState:
     """What one call of `rolling` leaves to the next, so that a stream can come in batches.
 
-    The results of the batches, one after the other, are those of one call, bit for bit. In a
-    window by time, rows of equal time see each other; so the rows of a batch's last time are
-    answered with the next batch, or by `finish`.
+    The results of the batches, one after the other, are those of one call, bit for bit; those of
+    KLL and TDigest are as near as their errors are. In a window by time, rows of equal time see
+    each other; so the rows of a batch's last time are answered with the next batch, or by `finish`.
 
     >>> import numpy as np
     >>> from windrow import Sum, rolling

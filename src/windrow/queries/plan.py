@@ -68,12 +68,12 @@ class ResultPlan:
 
     def route(self, nulls: bool = False) -> Any:
         """The kernel or loop, a `Route` of `windrow.kernels`; nulls may need another."""
-        from windrow.kernels.routes import INTERPRETED, LISTED, route, shares
+        from windrow.kernels.routes import LISTED, route, route_of_objects, shares
 
         if self.form == "list":
             return LISTED
         if self.form == "objects":
-            return INTERPRETED
+            return route_of_objects(self.aggregation)
         return route(
             self.aggregation,
             self.dtypes,
@@ -272,7 +272,7 @@ def _compiles(aggregation: Aggregation, kinds: Sequence[Kind]) -> bool:
 
 
 # The kind of a column of which only the aggregation is known, where it does not take floats.
-_ASSUMED = {"text": "text", "integer": "int64", "boolean": "int64"}
+_ASSUMED = {"text": "text", "integer": "int64", "boolean": "int64", "sketch": "binary"}
 
 
 def _kind_of(part: Aggregation, text: str, kinds: Mapping[str, Kind] | None) -> Kind:

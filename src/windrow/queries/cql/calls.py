@@ -12,10 +12,10 @@ from sqlglot import exp
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, did_you_mean
 from windrow.queries.cql.errors import CLAUSES, INNER, INSIDE, OF_RESULTS, wrong
-from windrow.queries.cql.functions import FUNCTIONS, Function
+from windrow.queries.cql.functions import FILTERED, FUNCTIONS, REFUSED, Filtered, Function
 from windrow.queries.cql.parser import MARK, SESSIONS, Parsed
 from windrow.queries.expressions import FUNCTIONS as SCALARS
-from windrow.queries.expressions import canonical, check, is_expression, parse
+from windrow.queries.expressions import canonical, check, is_expression, normal, parse
 
 
 class Calls:
@@ -105,6 +105,8 @@ class Calls:
             raise self.wrong(node, "this is not an aggregation", "write SELECT MAX(load) AS peak")
         node = self._ungrouped(node)
         written = node.name.removeprefix(MARK)
+        if written.upper() in FILTERED:
+            return self._filtered(node, written, FILTERED[written.upper()])
         function = FUNCTIONS.get(written.upper())
         if function is None and written.upper() in SESSIONS:
             hint = "the result has session_start and session_end, and GROUP BY names the window"
@@ -120,6 +122,21 @@ class Calls:
         except InvalidArgument as error:
             raise self.wrong(node, str(error)) from None
         return made, "_".join([written, *names]).lower()
+
+    def _filtered(self, node: Any, written: str, filtered: Filtered) -> tuple[Aggregation, str]:
+        """COUNT_IF(load > 3) as COUNT(*) FILTER (WHERE load > 3), and the like."""
+        given = node.expressions
+        if len(given) != filtered.arity or any(argument.key in INSIDE for argument in given):
+            words = ["condition"] if filtered.column is None else ["column"] * filtered.arity
+            raise self.wrong(node, f"{written} takes ({', '.join(words)})")
+        columns = [] if filtered.column is None else [self.column(given[filtered.column])]
+        texts = [self.expression(argument) for argument in given]
+        pairs = zip(given, texts, strict=True)
+        plain = [t if isinstance(a, exp.Column | exp.Predicate) else f"({t})" for a, t in pairs]
+        condition = normal(filtered.condition.format(*plain), "where")
+        names = [re.sub(r"\W+", "_", text).strip("_") for text in texts]
+        made = FUNCTIONS[filtered.name.upper()].make(*columns)
+        return made.where(condition), "_".join([written, *names]).lower()
 
     def _ungrouped(self, node: Any) -> Any:
         """MODE() WITHIN GROUP (ORDER BY x) as MODE(x); any other call as it is."""
@@ -185,6 +202,8 @@ class Calls:
 
 def _instead(name: str) -> str:
     """What may have been meant by a name that is no aggregation's."""
+    if name in REFUSED:
+        return REFUSED[name]
     near = difflib.get_close_matches(name, FUNCTIONS, n=1, cutoff=0.75)
     if near:
         return f"did you mean {near[0]}?"

@@ -21,7 +21,7 @@ from sqlglot import Token, TokenType
 from windrow.errors import InvalidArgument
 from windrow.queries.cql.brackets import CONDITIONS, Clause, read
 from windrow.queries.cql.errors import ONE_STREAM, wrong
-from windrow.queries.cql.functions import FUNCTIONS
+from windrow.queries.cql.functions import FILTERED, FUNCTIONS
 from windrow.queries.syntax import NAME, tokens, tree
 
 Words = list[Any]
@@ -222,7 +222,7 @@ def _marked_over(words: Words) -> Words:
 
 
 # SQL's own function of this name joins two strings.
-_OVER_RESULTS = frozenset(FUNCTIONS) - {"CONCAT"}
+_OVER_RESULTS = (frozenset(FUNCTIONS) | frozenset(FILTERED)) - {"CONCAT"}
 
 
 def _is_call(words: Words, i: int, among: Collection[str] = _OVER_RESULTS) -> bool:
