@@ -396,6 +396,48 @@ def test_idle_keys_leave() -> None:
         assert stream.store.size == 0 or stream.bucket.due is not None
 
 
+IDLE = {
+    "rows of a range": [({"range": "3 hours"}, {"c": Collect("id")})],
+    "summaries of a range": [({"range": "3 hours"}, {"a": Max("x")})],
+    "rows and a range": [
+        ({"range": "3 hours"}, {"c": Collect("id")}), ({"rows": 9}, {"d": Collect("id")}),
+    ],
+    "a frame": [({"range": ("-3 hours", "-1 hour")}, {"c": Collect("id")})],
+    "hopping": [({"range": "4 hours", "slide": "1 hour"}, {"e": Count(), "c": Collect("id")})],
+    "hopping at once": [({"range": "4 hours", "slide": "1 hour"}, {"e": Count(), "a": Max("x")})],
+    "what is new": [({"range": "3 hours", "emit": "istream"}, {"a": Max("x")})],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("kind", IDLE)
+def test_a_range_holds_rows_of_keys_that_were_idle(kind: str, restarts: bool) -> None:
+    """What a window reaches is not forgotten, however soon a key counts as idle."""
+    minutes = [0, 5, 100, 150, 155, 400, 405, 900]
+    rows = pa.table({
+        "id": range(8), "key": list("abbabbba"), "x": [9, 1, 1, 1, 1, 1, 1, 1], "y": [0.0] * 8,
+        "ts": pa.array([10**15 + m * 60 * 10**6 for m in minutes], pa.timestamp("us", "UTC")),
+    }).select(["id", "key", "ts", "x", "y"])  # fmt: skip
+    queries = [
+        sliding(partition_by="key", order_by="ts", lateness="30 seconds", **window, **parts)
+        for window, parts in IDLE[kind]
+    ]
+    stream = Stream(plan_of(*queries, schema=rows.schema, idle=3600 * 10**6))
+    for i in range(rows.num_rows):
+        stream.push(rows.slice(i, 1))
+        if restarts:
+            stream.restart(cold=i % 2 == 0)
+    made = stream.finish()
+    wanted = queries[0](rows)
+    names = [name for name in wanted.column_names if name in made.column_names]
+    assert told(made.select(names)) == told(wanted.select(names))
+    if kind == "rows and a range":
+        last = dict(zip(made["id"].to_pylist(), made["d"].to_pylist(), strict=True))
+        assert last[3] == [3], "of a key that was idle, the rows are counted anew"
+    stream.restart()
+    assert stream.store.size == 0 or stream.bucket.due is not None
+
+
 @pytest.mark.parametrize("kind", ["many rows", "range", "all rows", "hopping"])
 def test_columns_that_are_never_null(kind: str) -> None:
     """What is computed of rows may be null, so it must fit what the store has of them."""
