@@ -3,7 +3,7 @@
 # make lint    ruff and mypy
 # make bench   the benchmarks against other libraries; renews the figures in README.md and docs
 # make bench-papers  the papers' experiments
-# make test-all  the tests with the slow ones
+# make test-all  the tests with the slow ones, each property on all its examples
 # make faults    the fault suite, up to 15 minutes: kills, damage, full disks; writes docs/reliability.md
 # make explore   the tests on examples that no run has drawn before
 # make test-pandas  the tests of frames with pandas 3 (the others run with pandas 2, as Spark asks)
@@ -26,7 +26,7 @@ test: $(READY) java redis
 	@$(BIN)/python -m pytest -q -n auto -m "not slow"
 
 test-all: $(READY) java redis
-	@$(BIN)/python -m pytest -q -n auto
+	@HYPOTHESIS_PROFILE=all $(BIN)/python -m pytest -q -n auto
 
 # With another pandas before the locked one.
 PANDAS := tests/tables/test_frames.py tests/tables/test_bind.py tests/kernels/test_other_arrays.py \

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalogue import AGGREGATIONS, identified
+from tests.examples import examples
 from windrow import (
     ArgMax,
     ArgMin,
@@ -79,7 +80,7 @@ ORACLES: list[tuple[Aggregation, Callable[[list[int]], Any]]] = [
 
 @pytest.mark.parametrize(("agg", "oracle"), ORACLES, ids=[identified(a) for a, _ in ORACLES])
 @given(values=integers)
-@settings(max_examples=50)
+@examples(50)
 def test_of_integers(
     agg: Aggregation, oracle: Callable[[list[int]], Any], values: list[int]
 ) -> None:

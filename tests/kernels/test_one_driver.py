@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalogue import CLASSES, arrays_for, identified
+from tests.examples import examples
 from windrow import KLL, RollingState, TDigest, aggregation, rolling
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
@@ -67,7 +68,7 @@ def joined(pieces: list[Any]) -> Any:
     nulls=st.booleans(),
     by_rows=st.booleans(),
 )
-@settings(max_examples=12)
+@examples(12)
 def test_rolling_is_the_table_s_driver_cut_anywhere(
     agg: Aggregation, n: int, size: int, seed: int, cuts: list[int], whole: bool, nulls: bool,
     by_rows: bool,

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow.aggregations
 from tests.catalogue import CLASSES
+from tests.examples import examples
 from tests.queries.random_expressions import EXPRESSIONS
 from windrow.aggregations import (
     KLL,
@@ -448,7 +449,7 @@ def queries(draw: st.DrawFn) -> Query:
     )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(queries())
 def test_a_text_is_read_back_as_the_query_that_it_was(query: Query) -> None:
     text = to_sql(query)

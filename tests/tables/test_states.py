@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalogue import CLASSES, closeness, identified, same
+from tests.examples import examples
 from windrow import (
     EWM,
     HLL,
@@ -163,7 +164,18 @@ CASES: list[Aggregation] = [
     ),
     *(AFFINE("whole"), SHARE("whole", "short"), WORDS("word")),
 ]
-every_case = pytest.mark.parametrize("agg", CASES, ids=identified)
+# The same states as those of other cases, of other types or lowered otherwise: compiled anew.
+REPEATED = [
+    *(Covariance("whole", "flag", ddof=0), Slope("real", "whole"), R2("real", "real")),
+    *(EWM("short", halflife=0.5), EWMByTime("short", "whole", halflife=2)),
+    *(Delta("short"), Delta("date"), Histogram("short", bins=3, low=-3, high=3)),
+    *(StdDev("whole", ddof=0), Range("short"), MinCount("word")),
+]
+every_case = pytest.mark.parametrize(
+    "agg",
+    [pytest.param(agg, marks=[pytest.mark.slow] * (agg in REPEATED)) for agg in CASES],
+    ids=identified,
+)
 
 
 def test_every_aggregation_is_among_the_cases() -> None:
@@ -242,7 +254,7 @@ def assert_same(agg: Aggregation, got: pa.Array, expected: pa.Array) -> None:
 
 
 @every_case
-@settings(max_examples=12)
+@examples(12)
 @given(data=st.data())
 def test_slices_merged_answer_as_rows(agg: Aggregation, data: st.DataObject) -> None:
     table = data.draw(tables(list(dict.fromkeys(agg.columns))))

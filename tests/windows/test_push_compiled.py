@@ -15,11 +15,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow
 from tests.catalogue import AGGREGATIONS, identified
+from tests.examples import examples
 from windrow import Count, Max, Mean, Sum, Variance, rolling, window
 from windrow.algorithms import ALGORITHMS
 from windrow.kernels import push as compiled
@@ -138,7 +139,7 @@ def test_floats_are_compiled_on_the_way_where_they_are_rounded_alike(
     closed=st.sampled_from(["both", "right"]),
     unit=st.sampled_from(["datetime", "datetime64", "int", "float"]),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_range_by_one_or_by_many(
     steps: list[tuple[int, int]], size: int, closed: str, unit: str
 ) -> None:
