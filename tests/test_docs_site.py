@@ -16,6 +16,7 @@ import pytest
 
 import windrow
 from tests.test_docs import CARDS, DOCS, ROOT, tables
+from windrow.aggregations import MODULES
 from windrow.aggregations.base import Aggregation
 from windrow.errors import WindrowError
 
@@ -49,6 +50,8 @@ def test_every_public_name_is_in_the_reference() -> None:
     text = "\n".join(path.read_text("utf-8") for path in (DOCS / "reference").glob("*.md"))
     there = set(re.findall(r"^::: windrow\.(\w+)$", text, flags=re.MULTILINE))
     there |= set(re.findall(r"heading: (\w+)", text))
+    assert "<!-- every aggregation: written by tools/site/pages.py -->" in text
+    there |= {name for names in MODULES.values() for name in names}
     assert set(windrow.__all__) <= there
     for path in re.findall(r"^::: ([\w.]+)$", text, flags=re.MULTILINE):
         home, _, name = path.rpartition(".")
@@ -62,6 +65,15 @@ def test_the_operator_is_defined_where_it_is_first_used(path: Path) -> None:
     paragraphs = path.read_text("utf-8").split("\n\n")
     first = next((text for text in paragraphs if "⊕" in text), "`combine`")
     assert "`combine`" in first
+
+
+def test_the_walk_of_a_row_goes_through_modules_that_are_there() -> None:
+    text = (DOCS / "architecture.md").read_text("utf-8").partition("## The walk of a row")[2]
+    named = set(re.findall(r"^ +([a-z]+/[a-z_]+)\b", text, flags=re.MULTILINE))
+    package = Path(windrow.__file__).parent
+    assert len(named) > 20
+    gone = [n for n in named if not any((package / f"{n}{end}").exists() for end in ("", ".py"))]
+    assert gone == []
 
 
 # -- what other libraries call it ------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: pages that lie elsewhere in the checkout, and folders in the navigation.
+"""Hooks of MkDocs: pages from elsewhere, folders in the navigation, the list of aggregations.
 
 README.md, CONTRIBUTING.md, CHANGELOG.md and SECURITY.md are written for a checkout. Here they are
 pages of the site: links to `docs/x.md` lead to `x.md`, links to other files to a copy of them.
@@ -6,6 +6,7 @@ pages of the site: links to `docs/x.md` lead to `x.md`, links to other files to 
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
 from pathlib import Path
@@ -20,7 +21,8 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
 }
-WORKER = "assets/iframe-worker.js"
+ASSETS = ("iframe-worker.js", "site.css")
+AGGREGATIONS = "<!-- every aggregation: written by tools/site/pages.py -->"
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 
 
@@ -48,21 +50,37 @@ def _listed(entries: list[Any], docs: Path) -> list[Any]:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages of the checkout, the files that they link to, and the script of the search."""
+    """Add the pages of the checkout, the files that they link to, and what lies beside this."""
     for source, page in PAGES.items():
         text = (ROOT / source).read_text("utf-8")
         files.append(File.generated(config, page, content=_moved(text, "", files, config)))
-    worker = (Path(__file__).parent / "iframe-worker.js").read_text("utf-8")
-    files.append(File.generated(config, WORKER, content=worker))
+    for name in ASSETS:
+        text = (Path(__file__).parent / name).read_text("utf-8")
+        files.append(File.generated(config, f"assets/{name}", content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Let links of a document that leave docs/ lead to their copies."""
+    """Let links of a document that leave docs/ lead to their copies; list the aggregations."""
     if page.file.src_uri in PAGES.values():
         return markdown
+    if AGGREGATIONS in markdown:
+        markdown = markdown.replace(AGGREGATIONS, _entries(set(re.findall(r"::: (\S+)", markdown))))
     folder = posixpath.dirname(page.file.src_uri)
     return _moved(markdown, f"docs/{folder}" if folder else "docs", files, config)
+
+
+def _entries(there: set[str]) -> str:
+    """Return an entry of the reference for each aggregation that is not there yet."""
+    source = ROOT / "src" / "windrow" / "aggregations" / "__init__.py"
+    (modules,) = (
+        ast.literal_eval(node.value)
+        for node in ast.parse(source.read_text("utf-8")).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "MODULES"
+    )
+    names = sorted(f"windrow.{name}" for module in modules.values() for name in module)
+    entry = "::: {}\n    options: {{members: false}}\n"
+    return "\n".join(entry.format(name) for name in names if name not in there)
 
 
 def _moved(text: str, folder: str, files: Files, config: Any) -> str:
