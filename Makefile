@@ -8,6 +8,8 @@
 # make explore   the tests on examples that no run has drawn before
 # make test-pandas  the tests of frames with pandas 3 (the others run with pandas 2, as Spark asks)
 # make test-extras  each extra by itself, in an environment of its own
+# make docs      the documentation site, every warning an error, into build/site
+# make release-check  what a release must pass: build, twine, the wheel in new environments
 
 PYTHON ?= python3
 VENV   := .venv
@@ -88,6 +90,23 @@ bench-papers: $(READY) java
 .PHONY: lock
 lock:
 	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv"; exit 2; }
-	@for set in dev bench; do \
+	@for set in dev bench docs release; do \
 	  uv pip compile -q requirements/$$set.in -o requirements/$$set.txt --universal \
 	    --python-version 3.11 --no-header --upgrade; done
+
+# The site and a release need nothing of the tests', so each has an environment of its own.
+.PHONY: docs release-check
+docs: build/docs-env/.ready
+	@echo "windrow: building the site"
+	@NO_MKDOCS_2_WARNING=1 build/docs-env/bin/mkdocs build --quiet --strict
+	@build/docs-env/bin/python tools/site/check.py build/site
+	@echo "windrow: done, open build/site/index.html"
+
+release-check: build/release-env/.ready
+	@build/release-env/bin/python tools/release_check.py
+
+build/%-env/.ready: requirements/%.txt
+	@echo "windrow: setting up build/$*-env (once)"
+	@$(PYTHON) -m venv build/$*-env
+	@build/$*-env/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
