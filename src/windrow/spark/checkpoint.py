@@ -58,7 +58,7 @@ def read_checkpoint(session: Any, path: str) -> Checkpoint:
 
 
 def repartition(session: Any, path: str, partitions: int, output: str | None = None) -> None:
-    """Spread the state of a stream that does not run over so many partitions, by a batch of its own.
+    """Spread the state of a stream that does not run over so many partitions.
 
     A partition is the share of one task, so this is how a stream gets more of them, or fewer. Where
     the stream writes files to `output`, Spark's list of them gets an entry for this batch, without
@@ -71,8 +71,8 @@ def repartition(session: Any, path: str, partitions: int, output: str | None = N
     every = int(session.conf.get(_COMPACTED, "10"))
     if output is not None and (batch + 1) % every == 0:
         raise InvalidArgument(
-            f"this would be batch {batch}, with which Spark compacts the list of files in {output}: "
-            f"let the stream run for one more batch first"
+            f"this would be batch {batch}, with which Spark compacts the list of files in "
+            f"{output}: let the stream run for one more batch first"
         )
     try:
         manager.repartition(path, partitions)
