@@ -79,10 +79,12 @@ def repartition(session: Any, path: str, partitions: int, output: str | None = N
     except PySparkException as error:
         raise _unreadable(path, error) from None
     if output is not None:
-        place = session._jvm.org.apache.hadoop.fs.Path(f"{output}/_spark_metadata/{batch}")
-        files = place.getFileSystem(session._jsc.hadoopConfiguration()).create(place, False)
-        files.write(bytearray(b"v1"))
-        files.close()
+        java: Any = getattr(session, "_jvm", None)
+        context: Any = getattr(session, "_jsc", None)
+        place = java.org.apache.hadoop.fs.Path(f"{output}/_spark_metadata/{batch}")
+        entry = place.getFileSystem(context.hadoopConfiguration()).create(place, False)
+        entry.write(bytearray(b"v1"))
+        entry.close()
 
 
 def _variable(session: Any, path: str, name: str) -> Any:
