@@ -56,6 +56,8 @@ def test_times_move_as_pythons_clocks_do(zone: str, by: tuple[int, int]) -> None
     expected = [oracle(each, *by, ZoneInfo(zone)) for each in at.tolist()]
     assert made.tolist() == expected
     assert not between
+    many, _ = moved(np.repeat(np.sort(at), 20), Interval(*by), zone, axis)
+    assert many[::20].tolist() == [e for _, e in sorted(zip(at.tolist(), expected, strict=True))]
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Asia/Kolkata"])

@@ -24,7 +24,7 @@ from windrow.kernels.bulk import bulk_results
 from windrow.kernels.columns import Column, any_null, column, nanoseconds_of
 from windrow.kernels.interpreted import objects, over_windows, packed, without_columns
 from windrow.kernels.named import Common, Question, check_sums, counts
-from windrow.kernels.results import ResultArray, finished
+from windrow.kernels.results import ResultArray, finished, woven
 from windrow.kernels.routes import BULK, FLATFIT, Route, route_over, trace
 from windrow.kernels.window_loop import run_loop
 from windrow.windows.positions import Windows
@@ -87,16 +87,12 @@ def _in_layers(
     options: dict[str, Any],
 ) -> ResultArray:
     """The aggregates of windows whose bounds may fall: of those at a time whose bounds do not."""
-    made: ResultArray | None = None
+    made = []
     for i, (_, layer) in enumerate(windows.layers):
         if common is not None:
             options["common"] = Common(common.what, common.found.setdefault(f"layer {i}", {}))
-        results = aggregate(aggregation, columns, layer, **options)
-        made = results if made is None else made.followed_by(results)
-    assert made is not None
-    if len(windows.layers) == 1:
-        return made
-    return made.chosen(np.argsort(np.concatenate([numbers for numbers, _ in windows.layers])))
+        made.append(aggregate(aggregation, columns, layer, **options))
+    return made[0] if len(made) == 1 else woven(made, [numbers for numbers, _ in windows.layers])
 
 
 def _results(

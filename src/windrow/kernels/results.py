@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,10 +46,6 @@ class ResultArray:
             missing[: size - by] = self.missing[by:]
         return ResultArray(self.values, missing)
 
-    def chosen(self, some: NDArray[np.int64]) -> ResultArray:
-        """Some of the results, by their numbers, in this order."""
-        return ResultArray(self.values[some], None if self.missing is None else self.missing[some])
-
     def followed_by(self, other: ResultArray) -> ResultArray:
         """These results and others behind them."""
         values = np.concatenate([self.values, other.values])
@@ -60,6 +56,24 @@ class ResultArray:
             for each in (self, other)
         ]
         return ResultArray(values, np.concatenate(missing))
+
+
+def woven(parts: Sequence[ResultArray], places: Sequence[NDArray[np.int64]]) -> ResultArray:
+    """Results that come in parts, each at its places among all of them.
+
+    >>> woven([ResultArray(np.array([5, 7])), ResultArray(np.array([6]))], [[0, 2], [1]]).values
+    array([5, 6, 7])
+    """
+    size = sum(part.values.size for part in parts)
+    values = np.empty(size, np.result_type(*(part.values for part in parts)))
+    missing = None
+    if any(part.missing is not None for part in parts):
+        missing = np.zeros(size, np.bool_)
+    for part, place in zip(parts, places, strict=True):
+        values[place] = part.values
+        if missing is not None and part.missing is not None:
+            missing[place] = part.missing
+    return ResultArray(values, missing)
 
 
 def finished(

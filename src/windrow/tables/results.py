@@ -315,9 +315,11 @@ def in_layers(
     if len(layers) == 1:
         return make(over.over(layers[0][1]))
     made = [make(over.over(windows)) for _, windows in layers]
-    place = pa.array(np.argsort(np.concatenate([numbers for numbers, _ in layers])))
+    places = np.concatenate([numbers for numbers, _ in layers])
+    place = np.empty(places.size, np.int64)
+    place[places] = np.arange(places.size)
     return {
-        name: pa.chunked_array([each[name] for each in made]).combine_chunks().take(place)
+        name: pa.chunked_array([each[name] for each in made]).combine_chunks().take(pa.array(place))
         for name in made[0]
     }
 

@@ -36,6 +36,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _YEARS = 1, 9998  # that Python has dates of, the day after each included
 _YEAR = 365.2425  # days
 _FEW = 400 * 365
+_MANY = 1000  # times, of which not each is looked at by itself
 
 
 def check_timezone(name: Any) -> None:
@@ -115,10 +116,15 @@ def clock_of(zone: str | None, axis: Axis, *days: Times) -> Clock:
     """The clock of a zone in the years of some days; of UTC for times that are local."""
     if zone is None or not axis.zoned:
         return _UTC_CLOCK
-    scale = _SECOND // (axis.tick or 1)
+    return _clock(zone, _SECOND // (axis.tick or 1), _years(days))
+
+
+@functools.lru_cache(maxsize=256)
+def _clock(zone: str, scale: int, years: tuple[int, ...]) -> Clock:
+    """The clock of a zone in some years, in units of which a second has `scale`."""
     offsets: list[int] = []
     changes: list[int] = []
-    for year in _years(days):
+    for year in years:
         begin, before, found = _changes_in(zone, year)
         for second, offset in [(begin, before), *found]:
             if not offsets:
@@ -129,7 +135,7 @@ def clock_of(zone: str | None, axis: Axis, *days: Times) -> Clock:
     return Clock(np.array(changes, np.int64), np.array(offsets, np.int64) * scale)
 
 
-def _years(days: tuple[Times, ...]) -> list[int]:
+def _years(days: tuple[Times, ...]) -> tuple[int, ...]:
     """The years of some days, and one more before and behind each."""
     least, most = min(int(d.min()) for d in days), max(int(d.max()) for d in days)
     if most - least < _FEW:
@@ -137,8 +143,7 @@ def _years(days: tuple[Times, ...]) -> list[int]:
     else:  # some may be far out and only stand for no end
         each = np.unique(np.concatenate([np.unique(d // _YEAR) for d in days]))
         found = np.unique(each[:, None] + np.arange(-1, 2))
-    years: list[int] = np.unique(np.clip(found.astype(np.int64) + 1970, *_YEARS)).tolist()
-    return years
+    return tuple(np.unique(np.clip(found.astype(np.int64) + 1970, *_YEARS)).tolist())
 
 
 # -- times moved by an interval -----------------------------------------------------------------
@@ -155,23 +160,54 @@ def moved(at: Times, by: Interval, zone: str | None, axis: Axis) -> tuple[Times,
     array(['2026-02-28', '2024-02-29'], dtype='datetime64[D]')
     """
     assert axis.tick is not None
-    day = _DAY // axis.tick
     fixed, rest = divmod(by.nanoseconds, axis.tick)
-    if not at.size:
-        return at, bool(rest)
-    offset = None
-    if zone is not None and axis.zoned:
-        days = at // day
-        clock = clock_of(zone, axis, days, _later(days, by.months) + by.days)
-        offset = clock.offset(at)
-    days, time = np.divmod(at if offset is None else at + offset, day)
-    made = _in_ticks(_later(days, by.months) + by.days, day) + time
-    if offset is not None:
-        made = clock.instants(made, offset)
+    zone = zone if axis.zoned else None
+    made = _moved(at, by, zone, axis) if at.size < _MANY else _moved_by_days(at, by, zone, axis)
     if fixed:
         inside = (made <= _MOST - fixed) if fixed > 0 else (made >= _LEAST - fixed)
         made = np.where(inside, made + fixed, _MOST if fixed > 0 else _LEAST)
     return made, bool(rest)
+
+
+def _moved(at: Times, by: Interval, zone: str | None, axis: Axis) -> Times:
+    """Times moved by months and days, each by itself."""
+    if not at.size:
+        return at
+    day = _DAY // (axis.tick or 1)
+    if zone is None:
+        days, time = np.divmod(at, day)
+        return _in_ticks(_later(days, by.months) + by.days, day) + time
+    days = at // day
+    clock = clock_of(zone, axis, days, _later(days, by.months) + by.days)
+    offset = clock.offset(at)
+    days, time = np.divmod(at + offset, day)
+    return clock.instants(_in_ticks(_later(days, by.months) + by.days, day) + time, offset)
+
+
+def _moved_by_days(at: Times, by: Interval, zone: str | None, axis: Axis) -> Times:
+    """The same for many times: all of a day go as far, unless clocks change on it or there."""
+    day = _DAY // (axis.tick or 1)
+    first, last = int(at.min()) // day - 2, int(at.max()) // day + 2
+    if last - first > at.size:
+        return _moved(at, by, zone, axis)
+    days = np.arange(first, last + 1)
+    there = _later(days, by.months) + by.days
+    if max(-first, last, -int(there[0]), int(there[-1])) * day >= 2**62:
+        return _moved(at, by, zone, axis)
+    if zone is None:
+        return at + ((there - days) * day)[at // day - first]
+    clock = clock_of(zone, axis, days, there)
+    starts, begin = clock.instants(days * day), clock.instants(there * day)
+    end = clock.instants((there + 1) * day - 1)
+    before = [np.searchsorted(clock.changes, each, "right") for each in (starts, begin, end)]
+    plain = (before[1] == before[2]) & (end - begin == day - 1)
+    plain[:-1] &= (np.diff(starts) == day) & (np.diff(before[0]) == 0)
+    number = np.searchsorted(starts, at, side="right") - 1
+    made: Times = at + (begin - starts)[number]
+    odd = np.flatnonzero(~plain[number])
+    if odd.size:
+        made[odd] = _moved(at[odd], by, zone, axis)
+    return made
 
 
 def _later(days: Times, months: int) -> Times:
