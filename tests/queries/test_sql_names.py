@@ -62,7 +62,11 @@ CALLS: list[tuple[str, str | None, str | None]] = [
     ("MODE(m)", None, None),
     ("QUANTILE_CONT(f, 0.3)", None, "PERCENTILE(f, 0.3)"),
     ("QUANTILE(f, 0.3)", "QUANTILE_CONT(f, 0.3)", "PERCENTILE(f, 0.3)"),
-    ("QUANTILE_DISC(f, 0.3)", "QUANTILE(f, 0.3)", None),
+    (
+        "QUANTILE_DISC(f, 0.3)",
+        "QUANTILE(f, 0.3)",
+        "PERCENTILE_DISC(0.3) WITHIN GROUP (ORDER BY f)",
+    ),
     ("PERCENTILE_CONT(0.3) WITHIN GROUP (ORDER BY f)", None, None),
     ("PERCENTILE_DISC(0.3) WITHIN GROUP (ORDER BY f)", None, None),
     ("PERCENTILE(f, 0.3)", "QUANTILE_CONT(f, 0.3)", None),

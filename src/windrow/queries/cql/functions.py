@@ -112,6 +112,7 @@ REFUSED: dict[str, str] = {
     "HISTOGRAM_NUMERIC": "write HISTOGRAM(x, [0, 10, 100]), whose edges are given",
     "LTTB": "write FIRST(x) or MEAN(x) over windows that hop",
     "MAD": "write QUANTILE(x, (0.25, 0.75)) for the spread about the middle",
+    "MEASURE": "it is of Spark's metric views: write the aggregation by its name",
     "REGR_SXX": _SUMS.format("VAR_POP(x) FILTER (WHERE y IS NOT NULL)"),
     "REGR_SXY": _SUMS.format("COVAR_POP(y, x)"),
     "REGR_SYY": _SUMS.format("VAR_POP(y) FILTER (WHERE x IS NOT NULL)"),
