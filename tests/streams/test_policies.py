@@ -132,3 +132,31 @@ def test_a_step_costs_its_own_rows(held: int, monkeypatch: pytest.MonkeyPatch) -
         stream.push(rows.slice(begin, 100))
     assert read[0] == 500
     assert asked_of[0] <= 5 * 500
+
+
+@pytest.mark.parametrize("cold", [True, False])
+def test_a_restart_reads_few_rows_of_the_window(
+    cold: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A policy in the interpreter: the tree lies in the store, and is read where it is needed."""
+    lifted, records = [0], RowValues.records
+
+    def counted(self: Any, begin: int, stop: int) -> Any:
+        lifted[0] += stop - begin
+        return records(self, begin, stop)
+
+    policy = Hidden(lambda total, old: bool(total.n - old.n >= 3000))
+    query = sliding(
+        partition_by="k", order_by="ts", until=policy, n=Count(), s=Sum("v"), all=Collect("i")
+    )
+    table = rows_of([0, 1] * 4000, [float(i % 13) for i in range(8000)])
+    stream = Stream(plan_of(query, schema=table.schema))
+    stream.push(table.slice(0, 7500))
+    stream.restart(cold)
+    monkeypatch.setattr(RowValues, "records", counted)
+    stream.push(table.slice(7500, 100))
+    assert lifted[0] < 2000, "of 6,000 rows"
+    monkeypatch.undo()
+    stream.push(table.slice(7600))
+    made = stream.finish().sort_by("i").column("all").to_pylist()
+    assert made[7400:] == query(table).column("all").to_pylist()[7400:]

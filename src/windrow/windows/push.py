@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 from windrow.aggregations.base import Aggregation, check_aggregation
-from windrow.aggregations.least import at_least
+from windrow.aggregations.least import AtLeast, AtLeastTold, at_least, one_of
 from windrow.aggregations.ordering import plain
 from windrow.aggregations.together import Together
 from windrow.algorithms import ALGORITHMS, aggregator, algorithm_class, choose
@@ -31,7 +31,7 @@ from windrow.windows.pushed_session import OpenSession
 from windrow.windows.rows import Rows
 from windrow.windows.session import Session
 from windrow.windows.span import Span
-from windrow.windows.until import Until, policy_window
+from windrow.windows.until import Until, policy_window, takes_window
 
 
 @overload
@@ -152,12 +152,8 @@ def window(
         aggregation = Together(**aggregation)
     check_aggregation(aggregation, "window")
     least = None if min_rows is None else whole_number("min_rows", min_rows, least=1)
-    if least is not None and isinstance(extent, Until):
-        raise InvalidArgument(
-            f"window: min_rows={min_rows!r} does not go with until=, whose policy needs the result "
-            f"of every window; take rolling(…, state=RollingState()), or a query"
-        )
-    aggregation = at_least(aggregation, least)
+    kind = AtLeastTold if isinstance(extent, Until) else AtLeast
+    aggregation = at_least(aggregation, least, kind)
     late, stored = lateness is not None, store is not None
     if late and stored:
         raise InvalidArgument(
@@ -175,7 +171,7 @@ def window(
             )
         auto = "amta", "what a policy sends away is found by a search down its trees"
         swag = _aggregator(aggregation, algorithm, auto, "until", **options)
-        return opened(_UntilPolicy(extent, swag))
+        return opened((_UntilPolicy if least is None else _UntilPolicyTold)(extent, swag))
     if isinstance(extent, On):
         if not callable(on):
             raise InvalidArgument(f"on={on!r} must be a function of a value, true where it ends")
@@ -258,6 +254,34 @@ class _UntilPolicy(Window):
         self._swag.insert(value)
         self._swag.evict(gone)
         return self._swag.query()
+
+
+class _UntilPolicyTold(_UntilPolicy):
+    """The same with `min_rows=`: the policy sees results that are not told yet."""
+
+    def __init__(self, extent: base.Window, swag: Aggregator) -> None:
+        super().__init__(extent, swag)
+        policy = self.extent.until
+        if not isinstance(policy, Adwin):
+            self._policy = policy_window(_OfSeen(policy))
+
+    def push(self, value: Any, at: Any = None) -> Any:
+        """Insert `value`, evict what the policy sends away, and return what is told."""
+        return one_of(super().push(value, at), "told")
+
+    def query(self, at: Any = None) -> Any:
+        """Return the aggregate of the window, None if it has too few values."""
+        return one_of(super().query(at), "told")
+
+
+class _OfSeen:
+    """A policy, asked of results that are told beside what it sees."""
+
+    def __init__(self, policy: Any) -> None:
+        self._policy, self.of_window = policy, takes_window(policy)
+
+    def __call__(self, *results: Any) -> object:
+        return self._policy(*(one_of(result, "seen") for result in results))
 
 
 class _Punctuated(Window):
