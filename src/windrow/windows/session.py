@@ -41,7 +41,7 @@ class Session(Window):
     per_row: ClassVar[bool] = False
     in_ranges: ClassVar[bool] = True
     kept: ClassVar[Kept] = "sessions"
-    slices_in_words: ClassVar[str] = "1 a session: none begins where another goes on"
+    slices_in_words: ClassVar[str] = "1 a session: no two of a key overlap"
 
     def __post_init__(self) -> None:
         if self.row_size is None:
