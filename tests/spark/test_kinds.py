@@ -13,6 +13,8 @@ from tests.spark.frames import alike, frame_of
 from tests.tables.test_tables import ALL, label
 from windrow import (
     EWM,
+    HLL,
+    KLL,
     R2,
     Adwin,
     All,
@@ -47,6 +49,8 @@ from windrow import (
     Skewness,
     Slope,
     Sum,
+    TDigest,
+    Theta,
     TopK,
     WeightedMean,
     aggregation,
@@ -99,6 +103,10 @@ EVERY: dict[str, Any] = {
     "bins": Histogram("v", edges=(-5, 0, 3)),
     "median": MomentSketch("w", quantiles=0.5),
     "quantiles": MomentSketch("w", quantiles=(0.25, 0.75)),
+    "kll": KLL("w", q=(0.25, 0.75)),
+    "digest": TDigest("v", q=0.5),
+    "hll": HLL("name"),
+    "theta": Theta("w"),
     "two_columns": aggregation(
         "v", "w", lift=lambda v, w: (v * w, w), combine=lambda a, b: (a[0] + b[0], a[1] + b[1]),
         lower=lambda s: s[0] / s[1],

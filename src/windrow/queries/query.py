@@ -83,7 +83,7 @@ class Query:
             raise InvalidArgument(
                 f"emit={self.emit!r} is unknown; {did_you_mean(str(self.emit), EMIT)}"
             )
-        if self.window.measured and len(self.order_by) > 1:
+        if self.window.measured and len(self.order_by) > 1 and not self.window.by_peers:
             raise InvalidArgument(
                 f"{self.window.measured}= measures along one column, and order_by names "
                 f"{len(self.order_by)}: {', '.join(self.order_by)}"
@@ -209,6 +209,7 @@ def sliding(
     exclude: str | None = None,
     offset: Any = None,
     gaps: bool = False,
+    timezone: str | None = None,
     min_rows: int | None = None,
     lateness: Any = None,
     where: str | None = None,
@@ -224,6 +225,10 @@ def sliding(
       t see each other. `closed` as in pandas. With `slide=s`, hopping windows [start, start + r)
       at the multiples of s, shifted by `offset`. With `gaps=True` a slide may be larger than the
       window; rows between windows are then in none. So with `rows`.
+    - `range="1 month"`, a quarter, a year: of the calendar, so 31 March less a month is the last
+      day of February. With `timezone="Europe/Berlin"` days and weeks are those there, too, 23 to 25
+      hours long. With `slide="1 month"`, "1 week" or "1 day" windows start with the first of a
+      month, on a Monday or at midnight there. Times that have no zone are local as they are.
     - `delta=d`: the same for an `order_by` of numbers.
     - `rows=(-3, 3)`, `range=("-20 days", "-5 days")`: both ends relative to the current row, as in
       PySpark's `rowsBetween` and `rangeBetween`; "unbounded" on either side.
@@ -268,7 +273,8 @@ def sliding(
             given: dict[str, Any] = dict(
                 partition_by=partition_by, order_by=order_by, until=until, on=on, gap=gap,
                 slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps,
-                min_rows=min_rows, lateness=lateness, where=where, having=having, emit=emit,
+                min_rows=min_rows, timezone=timezone, lateness=lateness, where=where,
+                having=having, emit=emit,
                 **aggregations,
             )  # fmt: skip
             queries = [sliding(also, **{**sizes, name: each}, **given) for each in several]
@@ -280,6 +286,7 @@ def sliding(
     window = window_of(
         "sliding", **sizes, until=until, on=on, gap=gap,
         slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps or None,
+        timezone=timezone,
     )  # fmt: skip
     if window.row_size is not None:
         window = window.with_row_size(normal(window.row_size, window.measured))

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import functions as sf
-
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.kernels.routes import trace
@@ -17,6 +15,8 @@ from windrow.queries.query import Query
 from windrow.queries.shared import Shared
 from windrow.queries.streaming import Streaming
 from windrow.spark.columns import along_decimals, unused
+from windrow.spark.expressions import spark_column
+from windrow.spark.frames import framed, in_frames
 from windrow.spark.groups import Ranges
 from windrow.spark.interpreter import check_workers
 from windrow.spark.keys import keyed
@@ -51,6 +51,8 @@ def run(asked: Query | Shared, frame: Any) -> Any:
             return hopping(bounds, frame, schema)
         if ranges is not None:
             return ranged(bounds, frame, schema, ranges)
+        if way == "frames":
+            return framed(bounds, frame, schema)
         if way == "ranges":
             return in_parts(bounds[0], frame, schema)
         return keyed(bounds, frame, schema)
@@ -88,6 +90,8 @@ def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Ranges | No
                 return "ranges", None
         elif (ranges := ranges_of(bounds, frame, _tasks(frame))) is not None:
             return "ranges", ranges
+    if in_frames(bounds):
+        return "frames", None
     return "keys" if bounds[0].query.partition_by else "one task", None
 
 
@@ -133,15 +137,8 @@ def _tasks(frame: Any) -> int:
 def _computed(bound: Bound, frame: Any) -> tuple[Any, Query]:
     """The frame with `where` applied and expressions as columns of their own: Spark's own work."""
     query = bound.query
-    ansi = frame.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
-
-    def expression(text: str) -> Any:
-        from windrow.spark.expressions import spark_sql
-
-        return sf.expr(spark_sql(text, bound.schema, ansi=ansi))
-
     if query.where is not None:
-        frame = frame.filter(expression(query.where))
+        frame = frame.filter(spark_column(query.where, frame, bound.schema))
         query = query.replace(where=None)
     names: dict[str, str] = {}
     texts = [text for _, part in query.aggregations for text in part.columns]
@@ -152,7 +149,9 @@ def _computed(bound: Bound, frame: Any) -> tuple[Any, Query]:
             names[text] = unused(f"__windrow_{len(taken)}", taken)
     if not names:
         return frame, query
-    frame = frame.withColumns({new: expression(text) for text, new in names.items()})
+    frame = frame.withColumns(
+        {new: spark_column(text, frame, bound.schema) for text, new in names.items()}
+    )
     parts = tuple((name, _renamed(part, names)) for name, part in query.aggregations)
     window = query.window if size is None else query.window.with_row_size(names.get(size, size))
     return frame, query.replace(aggregations=parts, window=window)

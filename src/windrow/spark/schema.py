@@ -52,14 +52,14 @@ def analysed(frame: Any) -> Iterator[None]:
 
 def bound_to(query: Query, frame: Any) -> Bound:
     """The query bound to a DataFrame, at transform time: no row is read."""
-    bound = bind(query, _arrow_schema(frame))
+    bound = bind(query, arrow_schema(frame))
     _check_types(bound)
     _check_names(bound, frame)
     _check_collations(bound, frame)
     return bound
 
 
-def _arrow_schema(frame: Any) -> pa.Schema:
+def arrow_schema(frame: Any) -> pa.Schema:
     """The frame's schema; times have the session's zone, which hours and days are told in."""
     for field in frame.schema.fields:
         try:

@@ -191,6 +191,11 @@ def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
             "leave one of them out"
         )
     for window in (bound.query.window for bound in bounds):
+        if window.measured and len(bounds[0].query.order_by) > 1:
+            raise Unsupported(
+                f"order_by={list(bounds[0].query.order_by)!r}: over a stream such a window goes "
+                f"along one column of times"
+            )
         if window.endless:
             raise InvalidArgument(
                 f"{', '.join(written(window.arguments()))}: such a window ends with the last row, "

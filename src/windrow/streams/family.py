@@ -79,6 +79,11 @@ class Family(Generic[KeptIn]):
         """The watermark at which there are results without new rows."""
         return None
 
+    def kept_for(self, idle: int) -> int:
+        """How long a key is kept that gets no rows: no range may reach what is forgotten."""
+        sizes = [b.query.window.reach(b.axis) for b in self.bounds if b.query.window.measured]
+        return max([idle, *(int(size) for size in sizes if size is not None)])
+
     def over_rows(
         self, bound: Bound, joined: Joined, rows: TableRows, new: pa.Table
     ) -> tuple[NewResults, Bounds]:

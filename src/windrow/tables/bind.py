@@ -75,8 +75,16 @@ class Bound:
         return self.query.window.columns
 
     @property
+    def by_groups(self) -> bool:
+        """Whether windows go by the numbers of groups of equal order, not by a column's values."""
+        types = [plain(self.schema.field(name).type) for name in self.query.order_by]
+        return self.query.window.by_peers and not (len(types) == 1 and _is_measure(types[0]))
+
+    @property
     def order_type(self) -> pa.DataType:
-        """The type of the column that windows are measured along."""
+        """The type of what windows are measured along."""
+        if self.by_groups:
+            return pa.int64()
         return _measured_type(self.query, str(self.order), self.schema)
 
     @property
@@ -196,6 +204,21 @@ def _with_order(query: Query, schema: pa.Schema) -> Query:
     return query.replace(order_by=(times[0],))
 
 
+class SchemaColumns:
+    """The columns of a schema, as statements of SQL ask about them."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.names = list(schema.names)
+        self._columns = _Columns(schema)
+
+    def family(self, text: str) -> str:
+        """The family of types that an expression is of."""
+        from windrow.tables.coercion import family
+
+        kind = self._columns.read("column", text)[0]
+        return family(pa.nulls(0, plain(kind)))
+
+
 class _Columns:
     """The columns that names and expressions may speak of."""
 
@@ -251,11 +274,11 @@ def _check_key_types(query: Query, schema: pa.Schema) -> None:
 
 
 def _check_order(query: Query, schema: pa.Schema) -> None:
-    if not query.window.measured:
+    if not query.window.measured or query.window.by_peers:
         return
     for name in query.order_by:
         kind = _measured_type(query, name, schema)
-        if not (is_number(kind) or is_time(kind) or pt.is_duration(kind)):
+        if not _is_measure(kind):
             raise InvalidValue(
                 f"order_by={name!r} is of type {kind}; {query.window.measured}= measures along "
                 f"times or numbers"
@@ -281,6 +304,11 @@ def _check_row_size(query: Query, schema: pa.Schema, frame: _Columns) -> None:
         raise InvalidValue(
             f"{argument}={text!r} is of type {kind}, and {order!r} is of type {along}: give {give}"
         )
+
+
+def _is_measure(kind: pa.DataType) -> bool:
+    """Whether values of a type lie so far apart, which windows can be measured in."""
+    return bool(is_number(kind) or is_time(kind) or pt.is_duration(kind))
 
 
 def _measured_type(query: Query, name: str, schema: pa.Schema) -> pa.DataType:

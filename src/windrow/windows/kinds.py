@@ -37,7 +37,7 @@ def window_of(asker: str, closed: str = "both", **arguments: Any) -> Window:
     >>> window_of("sliding", rows=3, range=None)
     Rows(rows=3, slide=None, gaps=False)
     >>> window_of("sliding", range=4, slide=2)
-    Hopping(range=4, delta=None, slide=2, offset=None, gaps=False)
+    Hopping(range=4, delta=None, timezone=None, slide=2, offset=None, gaps=False)
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     sizes = [name for name in KINDS if name in given]
