@@ -204,6 +204,32 @@ def test_gaps_of_many_types(gap: str) -> None:
         assert made.column(name).to_pylist() == wanted
 
 
+@pytest.mark.parametrize(
+    ("gap", "by", "zone"),
+    [
+        ("1 month", pd.DateOffset(months=1), None),
+        ("1 month", pd.DateOffset(months=1), "Europe/Berlin"),
+        ("3 days", pd.DateOffset(days=3), "Europe/Berlin"),
+        ("1 month 2 hours", pd.DateOffset(months=1, hours=2), None),
+    ],
+)
+def test_gaps_of_the_calendar(gap: str, by: Any, zone: str | None) -> None:
+    random = np.random.default_rng(7)
+    hours = np.sort(random.integers(0, 3 * 8760, 60 if "month" in gap else 300))
+    at = pd.Timestamp("2024-01-01", tz="UTC") + pd.to_timedelta(hours, unit="h")
+    rows = [{"ts": t} for t in at]
+    query = sliding(order_by="ts", gap=gap, timezone=zone, n=Count())
+
+    def size(row: dict[str, Any]) -> Any:
+        local = row["ts"].tz_convert(zone or "UTC")
+        return (local + by).tz_convert("UTC") - row["ts"]
+
+    made = query(pd.DataFrame(rows))
+    wanted = sessions(query, rows, size)
+    assert 3 < len(wanted) < 0.8 * len(rows)
+    assert made.to_dict("records") == wanted
+
+
 def test_a_gap_finer_than_the_times() -> None:
     times = pa.array([0, 1, 3], pa.timestamp("s"))
     made = sliding(order_by="ts", gap="1500 ms", n=Count())(pa.table({"ts": times}))
@@ -264,6 +290,9 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"gap": "v"}, InvalidValue, "give durations, or texts as '5 minutes'"),
     ({"gap": "kind"}, InvalidArgument, "gap='a' is not a duration"),
     ({"gap": "v / 2", "order_by": "t"}, InvalidValue, "give whole numbers"),
+    ({"gap": "CASE WHEN v > 1 THEN '1 month' END"}, InvalidArgument, "months differ in length"),
+    ({"gap": "wait", "timezone": "Asia/Tokyo"}, InvalidArgument, "goes with a duration"),
+    ({"gap": "1 hour", "timezone": "Mars"}, InvalidArgument, "timezone='Mars'"),
     ({"gap": "1 hour", "partition_by": "session_start"}, InvalidArgument, "such windows give"),
     ({"gap": "1 hour", "session_end": Max("v")}, InvalidArgument, "has a column 'session_end'"),
 ]

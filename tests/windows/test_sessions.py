@@ -50,6 +50,9 @@ WRITTEN: dict[str, Any] = {
     "SELECT COUNT(*) AS n FROM s [ORDER BY ts SESSION 30 MINUTES]": {"gap": "30 minutes"},
     "SELECT COUNT(*) AS n FROM s [ORDER BY ts SESSION '30min']": {"gap": "30min"},
     "SELECT COUNT(*) AS n FROM s [ORDER BY ts SESSION 2.5]": {"gap": 2.5},
+    "SELECT COUNT(*) AS n FROM s [ORDER BY ts SESSION 1 DAY TIME ZONE 'Asia/Tokyo']": {
+        "gap": "1 day", "timezone": "Asia/Tokyo",
+    },
     "SELECT COUNT(*) AS n FROM s [ORDER BY ts LATENESS 1 HOUR MIN_ROWS 2 SESSION 9]": {
         "gap": 9, "lateness": "1 hour", "min_rows": 2,
     },
@@ -164,7 +167,8 @@ def test_a_window_for_each_key() -> None:
 @pytest.mark.parametrize(
     ("given_", "words"),
     [
-        ({"gap": "own"}, "must be a duration or a number"),
+        ({"gap": "own"}, "must be a duration of one length or a number"),
+        ({"gap": "1 month"}, "must be a duration of one length or a number"),
         ({"gap": 3, "lateness": "1 s"}, "must be a number, as gap=3 is"),
         ({"gap": 3, "rows": 3}, "give one of"),
         ({"gap": 3, "closed": "left"}, "means nothing with gap="),

@@ -46,7 +46,7 @@ class SessionWindows(Family[Log]):
         self._parts = states_of(bounds)
         self._first, self._axis = bounds[0], bounds[0].axis
         window: Any = bounds[0].query.window
-        self._fixed = None if window.row_size is not None else window.size(self._axis)
+        self._window = window
         self._merging = window.with_row_size(SIZE)  # the same over parts of sessions
 
     @property
@@ -104,8 +104,9 @@ class SessionWindows(Family[Log]):
         """The rows that have a gap, with their starts and gaps as columns; and which they are."""
         table, there = sized_rows(self._first, rows)
         at = integers(table, str(self._first.order))
-        if self._fixed is not None:
-            table = table.append_column(SIZE, pa.array(np.full(at.size, self._fixed)))
+        if SIZE not in table.column_names:
+            sizes = np.broadcast_to(self._window.sizes(at, self._axis), at.shape)
+            table = table.append_column(SIZE, pa.array(sizes))
         return table.append_column(START, pa.array(at)), there
 
     # -- results ----------------------------------------------------------------------------

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from windrow.errors import InvalidValue
+from windrow.errors import InvalidArgument, InvalidValue
 from windrow.tables.bind import Bound
 from windrow.tables.columns import decoded, nulls_of, numbers
 from windrow.tables.filters import columns_of
 from windrow.tables.types import UNITS, is_text
-from windrow.windows.sizes import Axis, signed
+from windrow.windows.sizes import Axis, signed_interval
 
 SIZE = "windrow:size"  # the size of a row in the unit of the order
 
@@ -47,7 +47,7 @@ def _in_units(array: pa.Array, axis: Axis, name: str) -> NDArray[Any]:
     if is_text(array.type):
         encoded = array.dictionary_encode()
         texts = encoded.dictionary.to_pylist()
-        known = [axis.units(signed(name, text))[0] for text in texts]
+        known = [_units(text, axis, name) for text in texts]
         codes = pc.fill_null(encoded.indices, len(known)).to_numpy(zero_copy_only=False)
         return np.asarray(np.array([*known, 0], np.int64)[codes])
     sizes = numbers(array)
@@ -63,3 +63,13 @@ def _in_units(array: pa.Array, axis: Axis, name: str) -> NDArray[Any]:
             sizes *= unit // axis.tick
     nulls = nulls_of(array)
     return sizes if nulls is None else np.where(nulls, 0, sizes)
+
+
+def _units(text: str, axis: Axis, name: str) -> int | float:
+    """A text of a duration in whole units of an axis."""
+    found = signed_interval(name, text)
+    if found.months:
+        raise InvalidArgument(
+            f"{name}={text!r}: months differ in length, and are no gap of a row's own; give days"
+        )
+    return axis.units(found.length)[0]

@@ -136,7 +136,7 @@ def _sorting(bound: Bound) -> tuple[Any, ...]:
     """
     query = bound.query
     along = (bound.at_type, bound.by_groups) if query.window.measured else None
-    return query.where, query.partition_by, query.order_by, along
+    return query.where, query.window.row_size, query.partition_by, query.order_by, along
 
 
 def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableResult]:

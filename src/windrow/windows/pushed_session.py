@@ -10,7 +10,7 @@ from windrow.windows.instants import distance
 from windrow.windows.numbers import Numbers
 from windrow.windows.pushed_rows import LastRows
 from windrow.windows.session import Session
-from windrow.windows.sizes import is_number, measure
+from windrow.windows.sizes import Axis, is_number, measure
 
 
 class OpenSession(LastRows):
@@ -23,10 +23,11 @@ class OpenSession(LastRows):
     extent: Session  # type: ignore[assignment]
 
     def __init__(self, extent: Session, swag: Aggregator, lateness: Any) -> None:
-        if extent.row_size is not None:
+        by_calendar = extent.timezone or extent.calendar(Axis(tick=1)) is not None
+        if extent.row_size is not None or by_calendar:
             raise InvalidArgument(
-                f"window: gap={extent.gap!r} must be a duration or a number; a gap of each row's "
-                f"own is for queries over tables and streams"
+                f"window: gap={extent.gap!r} must be a duration of one length or a number; a gap "
+                f"by the calendar or of each row's own is for queries over tables and streams"
             )
         if lateness is not None and is_number(lateness) != is_number(extent.gap):
             kind = "a number" if is_number(extent.gap) else "a duration"

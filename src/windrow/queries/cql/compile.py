@@ -87,8 +87,10 @@ class _Compiler(Calls):
             del beside["exclude"]
         counts = "rows" in said or (UNBOUNDED in said and len(self.order) != 1)
         takes = tuple(beside)
-        if "session" in said or "gap" in said:
+        if "gap" in said:
             takes = ()
+        elif "session" in said:
+            takes = ("timezone",)
         elif "on" in said or "until" in said:
             takes = ("slide",)
         elif counts:
@@ -104,7 +106,7 @@ class _Compiler(Calls):
             condition = tree(self.parts.condition, self.parts.text)
             return window_of("CQL", gap=self.expression(condition))
         if "gap" in said or "session" in said:
-            return window_of("CQL", gap=said.get("gap", said.get("session")))
+            return window_of("CQL", gap=said.get("gap", said.get("session")), **beside)
         if "until" in said:  # the policy speaks of results, which follow
             return window_of("CQL", until=bool, **beside)
         if counts:
