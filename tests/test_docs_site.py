@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import pkgutil
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -212,3 +213,26 @@ def test_a_bad_site_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_examples_of_the_release_are_those_without_spark() -> None:
     blocks = tool("release_check").examples((ROOT / "README.md").read_text("utf-8"))
     assert len(blocks) >= 4 and not any("spark" in block for block in blocks)
+
+
+# -- the package's papers --------------------------------------------------------------------
+
+
+def test_all_is_every_extra_of_a_user() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    (everything,) = extras["all"]
+    named = set(re.findall(r"[\w-]+", everything.partition("[")[2]))
+    assert named == set(extras) - {"all", "test", "bench"}
+    readme = (ROOT / "README.md").read_text("utf-8")
+    table = readme.partition("| you use | install |")[2].partition("\n\n")[0]
+    assert all(f"[{extra}]" in table for extra in (*named, "all"))
+
+
+def test_the_papers_are_cited_as_the_documents_name_them() -> None:
+    cited = (ROOT / "CITATION.cff").read_text("utf-8").partition("references:")[2]
+    titles = re.findall(r'^    title: "(.+)"$', cited, flags=re.MULTILINE)
+    names = re.findall(r"family-names: ([\w-]+)", cited)
+    papers = (DOCS / "papers.md").read_text("utf-8")
+    assert len(titles) == 5
+    assert [text for text in (*titles, *names) if text not in papers] == []
