@@ -3,7 +3,7 @@
 # make lint    ruff and mypy
 # make bench   the benchmarks against other libraries; renews the figures in README.md and docs
 # make bench-papers  the papers' experiments
-# make test-all  the tests with the slow ones
+# make test-all  the tests with the slow ones, each property on all its examples
 # make faults    the fault suite, up to 15 minutes: kills, damage, full disks; writes docs/reliability.md
 # make explore   the tests on examples that no run has drawn before
 # make test-pandas  the tests of frames with pandas 3 (the others run with pandas 2, as Spark asks)
@@ -28,7 +28,7 @@ test: $(READY) java redis
 	@$(BIN)/python -m pytest -q -n auto -m "not slow"
 
 test-all: $(READY) java redis
-	@$(BIN)/python -m pytest -q -n auto
+	@HYPOTHESIS_PROFILE=all $(BIN)/python -m pytest -q -n auto
 
 # With another pandas before the locked one.
 PANDAS := tests/tables/test_frames.py tests/tables/test_bind.py tests/kernels/test_other_arrays.py \
@@ -77,14 +77,14 @@ clean:
 
 .PHONY: bench bench-papers
 bench: $(READY) java
-	@echo "windrow: against its peers, up to an hour (QUICK=--quick: five minutes); renews the figures"
+	@echo "windrow: against its peers, up to an hour (QUICK=--quick: five minutes; RESUME=--resume goes on with a run that was stopped); renews the figures"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/bench.txt
-	@$(BIN)/python -m bench peers $(QUICK) --output build/bench/peers
+	@$(BIN)/python -m bench peers $(QUICK) $(RESUME) --output build/bench/peers
 	@$(BIN)/python -m bench figures build/bench/peers
 
 bench-papers: $(READY) java
-	@echo "windrow: the papers' experiments, up to an hour (QUICK=--quick: five minutes)"
-	@$(BIN)/python -m bench papers $(QUICK) --output build/bench/papers
+	@echo "windrow: the papers' experiments, up to an hour (QUICK=--quick: five minutes; RESUME=--resume goes on with a run that was stopped)"
+	@$(BIN)/python -m bench papers $(QUICK) $(RESUME) --output build/bench/papers
 	@$(BIN)/python -m bench figures build/bench/papers
 
 .PHONY: lock

@@ -189,6 +189,7 @@ def test_what_it_takes_agrees_with_the_class(cls: type[Aggregation]) -> None:
         "measurable": "ordered values with a difference",
         "ordered": "ordered values",
         "text": "strings",
+        "number or text": "numbers or text",
         "timed": "pairs (",
         "ordered pair": "pairs (",
         "number pair": "pairs (",

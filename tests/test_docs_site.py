@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import inspect
 import pkgutil
 import re
 import tomllib
@@ -106,9 +105,6 @@ def test_what_stands_beside_another_library_s_words_is_taken(page: str, code: st
         assert eval(code, names) is not None
         return
     given: dict[str, Any] = eval(f"dict({code})", names)
-    known = inspect.signature(windrow.sliding).parameters
-    if "gap" in given and "gap" not in known:
-        pytest.skip("session windows are not in this version")
     results = any(isinstance(value, Aggregation) for value in given.values())
     more = {"order_by": "ts"} | ({} if results else {"peak": windrow.Max("load")})
     assert windrow.sliding(**(more | given)).explain()

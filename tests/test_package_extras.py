@@ -246,6 +246,9 @@ RUN = {
     "rocksdb": lambda environment: environment.examples(*stores("RocksStore(folder)")),
     "lmdb": lambda environment: environment.examples(*stores("LmdbStore(folder)")),
     "redis": run_redis,
+    "sketches": lambda environment: environment.examples(
+        *blocks("docs/aggregations.md", having="import KLL")
+    ),
     "metrics": run_metrics,
     "cli": run_cli,
     "all": run_all,

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalogue import AGGREGATIONS, identified
+from tests.examples import examples
 from windrow import (
     ArgMax,
     Collect,
@@ -123,7 +124,7 @@ def table_of(rows: list[tuple[int, Any]]) -> pa.Table:
 def test_compiled_is_interpreted(policy: str, kind: str) -> None:
     function = POLICIES[policy]
 
-    @settings(max_examples=20, deadline=None)
+    @examples(20)
     @given(rows=st.lists(st.tuples(ROWS, VALUES[kind]), max_size=60))
     def check(rows: list[tuple[int, Any]]) -> None:
         table = table_of(rows)
@@ -262,7 +263,7 @@ def test_an_error_of_a_policy_names_the_row() -> None:
 # -- the tree ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(steps=st.lists(st.integers(0, 9), min_size=1, max_size=80), of_window=st.booleans())
 def test_a_policy_sees_the_rows_in_their_order(steps: list[int], of_window: bool) -> None:
     """The whole and an oldest part of it, of lists, after any number of rows has gone."""

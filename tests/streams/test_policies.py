@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.kernels.test_policies import Hidden
 from tests.streams.feeding import Stream, plan_of
 from windrow import Adwin, Collect, Count, Sum, sliding
@@ -67,7 +68,7 @@ def rows_of(keys: list[int], values: list[float]) -> pa.Table:
 def test_a_stream_cut_anywhere_is_the_whole(policy: str, slide: int | None) -> None:
     query = asked(POLICIES[policy], **({} if slide is None else {"slide": slide}))
 
-    @settings(max_examples=12, deadline=None)
+    @examples(12)
     @given(
         rows=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3)), min_size=1, max_size=50),
         levels=st.lists(st.integers(-6, 6), min_size=1, max_size=4),

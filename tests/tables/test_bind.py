@@ -112,7 +112,7 @@ def test_sketches_that_are_no_column() -> None:
         ),
         ("order_by='ts'", {"range": "1 h"}),
         ("no unit of time", {"range": "1 fortnight", "order_by": "t"}),
-        ("months and years differ", {"range": "1 month", "order_by": "t"}),
+        ("months and years differ", {"rows": 2, "lateness": "1 month", "order_by": "t"}),
         ("longer than nothing", {"range": "0 s", "order_by": "t"}),
         ("larger than 0", {"delta": -1, "order_by": "t"}),
         ("must be a number", {"delta": "1 h", "order_by": "t"}),

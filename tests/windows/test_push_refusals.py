@@ -237,13 +237,13 @@ def test_auto_says_what_runs_and_why() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "give one of rows=, range=, delta=, until= and on=; got none"),
+        ({}, "give one of rows=, range=, delta=, until=, on= and gap=; got none"),
         ({"rows": 3, "range": 5}, "got rows=3 and range=5"),
         ({"rows": 0}, "rows must be 1 or more, got 0"),
         ({"rows": 2.5}, "rows must be a whole number, got 2.5"),
         ({"range": 0}, "range=0 must be larger than 0"),
         ({"range": float("nan")}, "range=nan must be larger than 0"),
-        ({"range": "1 month"}, "months and years differ in length"),
+        ({"range": "1.5 months"}, "a part of a month is of no length"),
         ({"range": "soon"}, "range='soon' is not a duration"),
         ({"delta": "1 hour"}, "delta='1 hour' must be a number; for a duration give range="),
         ({"range": 3, "closed": "open"}, "closed='open' is unknown"),

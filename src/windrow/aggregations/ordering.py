@@ -35,7 +35,8 @@ def number(value: Any, asker: object) -> Any:
     value = plain(value)
     if isinstance(value, _NUMBERS):
         return int(value) if isinstance(value, bool) else value
-    raise InvalidValue(f"{asker!r} takes numbers, not {type(value).__name__} {value!r}")
+    hint = "; give its total_seconds()" if isinstance(value, datetime.timedelta) else ""
+    raise InvalidValue(f"{asker!r} takes numbers, not {type(value).__name__} {value!r}{hint}")
 
 
 def real(value: Any, asker: object) -> float:

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation, check_aggregation, is_null
 from windrow.aggregations.count import Count
 from windrow.errors import InvalidArgument, whole_number
+from windrow.kernels.bulk import bulk_results
 from windrow.kernels.columns import Column, any_null, column, nanoseconds_of
 from windrow.kernels.interpreted import objects, over_windows, packed, without_columns
 from windrow.kernels.named import Common, Question, check_sums, counts
 from windrow.kernels.results import ResultArray, finished
-from windrow.kernels.routes import FLATFIT, Route, route_over, trace
+from windrow.kernels.routes import BULK, FLATFIT, Route, route_over, trace
 from windrow.kernels.window_loop import run_loop
 from windrow.windows.positions import Windows
 
@@ -59,6 +60,9 @@ def aggregate(
     >>> aggregate(ArgMax(), [loads], windows).values
     array([0, 0, 2, 3, 3])
     """
+    if windows.go_back:
+        options: dict[str, Any] = {"nulls": nulls, "threads": threads, "way": way}
+        return _in_layers(aggregation, columns, windows, common, options)
     check_aggregation(aggregation, "aggregate")
     threads = whole_number("threads", threads, least=1)
     given = Inputs(aggregation, columns, nulls, windows.n)
@@ -73,6 +77,26 @@ def aggregate(
     run = _shifted if windows.ahead else _results
     made = run(aggregation, given, windows, threads, way, common)
     return with_least(aggregation, made, given.absent(), windows, threads)
+
+
+def _in_layers(
+    aggregation: Aggregation,
+    columns: Sequence[NDArray[Any]],
+    windows: Windows,
+    common: Common | None,
+    options: dict[str, Any],
+) -> ResultArray:
+    """The aggregates of windows whose bounds may fall: of those at a time whose bounds do not."""
+    made: ResultArray | None = None
+    for i, (_, layer) in enumerate(windows.layers):
+        if common is not None:
+            options["common"] = Common(common.what, common.found.setdefault(f"layer {i}", {}))
+        results = aggregate(aggregation, columns, layer, **options)
+        made = results if made is None else made.followed_by(results)
+    assert made is not None
+    if len(windows.layers) == 1:
+        return made
+    return made.chosen(np.argsort(np.concatenate([numbers for numbers, _ in windows.layers])))
 
 
 def _results(
@@ -95,6 +119,10 @@ def _results(
         data = tuple(c.data for c in kept)
         out, valid = run_loop(aggregation, way.compiled, data, any_null(kept), windows, threads)
         return finished(aggregation, kept[0], out, valid)
+    if way == BULK:
+        known = given.columns[0]
+        values, nulls = given.arrays[0] if known is None else known.data, given.nulls()
+        return bulk_results(aggregation, values, nulls, *windows.bounds())
     answers = over_windows(without_columns(aggregation), given.values(), *windows.bounds())
     return packed(aggregation, answers)
 
@@ -198,6 +226,10 @@ def few_values(
     """Which windows have fewer values than `least` that are not null."""
     if nulls is None:
         return windows.shorter_than(least)
+    if windows.go_back:
+        before = np.concatenate([[0], np.cumsum(nulls == 0)])
+        lo, hi = windows.bounds()
+        return np.asarray(before[hi] - before[lo] < least)
     rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
     windows = windows.chosen() if windows.ahead else windows
     counted = counts.run(Question(Count("rows"), rows, windows, threads)).values

@@ -32,13 +32,14 @@ class Column:
     def restore(self, values: NDArray[Any]) -> NDArray[Any]:
         """Results that are values of this column, in the column's own type."""
         if self.dtype.kind in "mM":
-            return values.view(f"{self.dtype.kind}8[{np.datetime_data(self.dtype)[0]}]")
+            return values.view(self.dtype)
         return values.astype(self.dtype, copy=False)
 
     def differences(self, values: NDArray[Any]) -> NDArray[Any]:
         """Results that are differences of this column's values."""
         if self.dtype.kind in "mM":
-            return values.view(f"m8[{np.datetime_data(self.dtype)[0]}]")
+            unit, count = np.datetime_data(self.dtype)
+            return values.view(f"m8[{count}{unit}]")
         return values
 
 

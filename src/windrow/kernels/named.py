@@ -32,7 +32,7 @@ class Common(NamedTuple):
     """What several questions about one column and its windows find once, and what was found."""
 
     what: Collection[str]
-    found: dict[str, NDArray[Any]]
+    found: dict[str, Any]
 
 
 class Kernel(NamedTuple):
@@ -287,7 +287,7 @@ def check_sums(
     if over.size:
         raise OverflowError(
             f"{aggregation!r}: the sum of window {int(over[0])}{of} exceeds int64; convert the "
-            f"values to float64"
+            f"values to float64, or durations to a coarser unit"
         )
 
 
@@ -295,11 +295,25 @@ def _sum(question: Question) -> ResultArray:
     return question.answers(_summed(question), question.present())
 
 
+def rounded_mean(sums: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The quotients of whole sums and counts as whole numbers, exact, halves away from zero.
+
+    >>> rounded_mean(np.array([5, -5, 4]), np.array([2, 2, 3]))
+    array([ 3, -3,  1])
+    """
+    counts = np.maximum(counts, 1)
+    whole, rest = np.divmod(np.abs(sums), counts)
+    whole += 2 * rest >= counts
+    return np.where(sums < 0, -whole, whole)
+
+
 def _mean(question: Question) -> ResultArray:
     present = question.present()
     if present is None and question.floating and SUM not in question.common.what:
         return question.answers(_totals(question, question.data, mean=True), None)
     sizes = question.sizes() if present is None else present
+    if question.column.dtype.kind == "m":
+        return question.answers(rounded_mean(_summed(question), sizes), present)
     return question.answers(_summed(question) / np.maximum(sizes, 1), present)
 
 
@@ -388,6 +402,25 @@ def _end(question: Question, last: bool) -> ResultArray:
     return ResultArray(results, found.missing)
 
 
+def _nth(question: Question) -> ResultArray:
+    """The n-th value of each window, by the positions of values. O(rows + windows)."""
+    aggregation: Any = question.aggregation
+    values = question.column.restore(question.data)
+    lo, hi = question.windows.bounds()
+    if question.nulls is not None:
+        there = question.nulls == 0
+        before = np.concatenate([[0], np.cumsum(there)])
+        lo, hi, values = before[lo], before[hi], values[there]
+    place = lo + aggregation.n - 1 if aggregation.n > 0 else hi + aggregation.n
+    missing = (place < lo) | (place >= hi)
+    if not values.size:
+        return ResultArray(np.zeros(place.size, values.dtype), missing)
+    results = values[np.where(missing, 0, place)]
+    if values.dtype == object:
+        results[missing] = None
+    return ResultArray(results, missing if missing.any() else None)
+
+
 def _distinct(question: Question) -> ResultArray:
     codes = np.empty(question.data.size, np.int64)
     nulls = NO_NULLS if question.nulls is None else question.nulls
@@ -428,3 +461,4 @@ firsts = Kernel(
     lambda question: _end(question, last=False), *_ENDS, positional=True, in_blocks=False
 )
 lasts = Kernel(lambda question: _end(question, last=True), *_ENDS, positional=True, in_blocks=False)
+nths = Kernel(_nth, *_ENDS, positional=True, in_blocks=False)

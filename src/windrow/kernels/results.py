@@ -46,6 +46,10 @@ class ResultArray:
             missing[: size - by] = self.missing[by:]
         return ResultArray(self.values, missing)
 
+    def chosen(self, some: NDArray[np.int64]) -> ResultArray:
+        """Some of the results, by their numbers, in this order."""
+        return ResultArray(self.values[some], None if self.missing is None else self.missing[some])
+
     def followed_by(self, other: ResultArray) -> ResultArray:
         """These results and others behind them."""
         values = np.concatenate([self.values, other.values])
@@ -114,7 +118,7 @@ def _restored(
         raise OverflowError(
             f"{aggregation!r}: a difference exceeds int64; convert the values to float64"
         )
-    if kind == "mean" and column.dtype.kind == "m":
+    if kind == "mean" and column.dtype.kind == "m" and values.dtype != np.int64:
         values = values.round().astype(np.int64)
     subtracted = kind in ("difference", "change", "total", "mean")
     return column.differences(values) if subtracted else values

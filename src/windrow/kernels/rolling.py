@@ -49,9 +49,9 @@ class LateWarning(UserWarning):
 class RollingState:
     """What one call of `rolling` leaves to the next, so that a stream can come in batches.
 
-    The results of the batches, one after the other, are those of one call, bit for bit. In a
-    window by time, rows of equal time see each other; so the rows of a batch's last time are
-    answered with the next batch, or by `finish`.
+    The results of the batches, one after the other, are those of one call, bit for bit; those of
+    KLL and TDigest are as near as their errors are. In a window by time, rows of equal time see
+    each other; so the rows of a batch's last time are answered with the next batch, or by `finish`.
 
     >>> import numpy as np
     >>> from windrow import Sum, rolling
@@ -88,11 +88,13 @@ def rolling(
     range: Any = None,
     until: Any = None,
     on: Any = None,
+    gap: Any = None,
     at: Any = None,
     closed: str = "both",
     slide: int | None = None,
     min_rows: int | None = None,
     lateness: Any = None,
+    timezone: str | None = None,
     algorithm: str = "auto",
     threads: int = 1,
     nulls: Any = None,
@@ -107,7 +109,9 @@ def rolling(
     value for which the function `on` was true, and only those values then have a result.
     `rows` and `range` may have two ends relative to the current value, `rows=(-3, 3)` or
     ``range=(0, "1 hour")``, and "unbounded" for one of them; the first or the last value is then
-    the end.
+    the end. Months, as in ``range="1 month"``, are those of the calendar: 31 March less a month is
+    the last day of February. With a `timezone` days and weeks are, too, for times that have a zone;
+    those of a NumPy array have none, and are what a clock on the wall shows.
     `values` is an array, or a pair of them for an aggregation of pairs (ArgMax with one array
     answers positions). A dict of aggregations gives a dict of arrays. With `slide=s` and `rows`
     there is a result after every s values, as with `sliding`.
@@ -141,9 +145,15 @@ def rolling(
     >>> rolling(np.array([2, 2, 3, 3, 4]), {"s": Sum()}, until=lambda window: window.s > 10)["s"]
     array([ 2,  4,  7, 10, 10])
     """
+    if gap is not None:
+        raise Unsupported(
+            f"rolling: gap={gap!r}: a session has one result for many values; ask "
+            f"sliding(gap=…) of a table, or push values through window(…, gap=…)"
+        )
     arrays = list(values) if isinstance(values, tuple) else [values]
     asked = nulls is not None
     sizes = {"rows": rows, "range": range, "until": until, "on": on, "slide": slide}
+    sizes["timezone"] = timezone
     stream = _Stream(aggregation, sizes, closed, algorithm, threads, asked, nan, lateness, min_rows)
     if state is not None:
         stream = _continued(state, stream)
@@ -223,8 +233,10 @@ class _Stream:
         self.position = 0  # rows that came
         self.answered = 0  # rows that were answered
         self.axis: Axis | None = None
+        self.zoned = False  # whether times are instants, not what a clock shows
         self.times: NDArray[Any] = np.empty(0, np.int64)  # from position `oldest` on
         self.oldest = 0
+        self.begun = 0  # where the last window by the calendar begins
         self.touched = False
         self.nothing: tuple[list[Any], Any] = ([], None)  # a batch without rows, of the same types
 
@@ -250,6 +262,11 @@ class _Stream:
                 f"algorithm={self.algorithm!r} does not go with lateness=; take fiba or auto"
             )
         window: Any = self.window
+        if window.go_back:
+            raise InvalidArgument(
+                f"lateness={self.lateness!r} does not go with range={self.range!r}, which the "
+                f"calendar measures; push the values through window(…, lateness=…), or give days"
+            )
         window.check_like("lateness", self.lateness)
         return Arrival(window.measure(), measure("lateness", self.lateness), self.closed == "both")
 
@@ -272,6 +289,7 @@ class _Stream:
         if len(arrays) > 1 and any(part.takes == "timed" for part in self.parts.values()):
             arrays[1] = as_array(nanoseconds_of(arrays[1], names[1]), _mask_of(arrays[1]))
         columns = [column(a, None, self.nan, name) for a, name in zip(arrays, names, strict=True)]
+        self.zoned = self.zoned or _has_zone(at)
         at = None if at is None else as_array(at, name="at")
         lengths = {a.size for a in arrays}
         if len(lengths) > 1:
@@ -367,7 +385,12 @@ class _Stream:
                 )
             if is_time and is_number(size):
                 nanoseconds(size, "range")
-        axis = Axis(1 if is_time else None, instant.dtype == np.float64)
+        if self.window.go_back and at.dtype.kind == "m":
+            raise InvalidArgument(
+                f"range={self.range!r} is measured by the calendar, and `at` holds durations, "
+                f"which have none; give '30 days' or the like"
+            )
+        axis = Axis(1 if is_time else None, instant.dtype == np.float64, zoned=self.zoned)
         if self.axis not in (None, axis):
             raise InvalidArgument("state: the times of this batch are of another type than before")
         self.axis = axis
@@ -444,11 +467,26 @@ class _Stream:
         batch.row, batch.stop = self.answered, self.answered + lo.size
         batch.lo, batch.hi = (lo + self.oldest, hi + self.oldest) if self.oldest else (lo, hi)
         self.answered += lo.size
+        if self.window.go_back:
+            self._check_named(batch.lo)
+            batch.reached = self.oldest
         if last:
             return batch
         keep = min(int(self.window.keeps(rows, bounds)[0]), self.answered - self.oldest)
         self.times, self.oldest = times[keep:].copy(), self.oldest + keep
+        batch.reached = None if batch.reached is None else self.oldest
         return batch
+
+    def _check_named(self, lo: NDArray[np.int64]) -> None:
+        """Refuse a named algorithm where a window begins before the one before it."""
+        lo = np.append(self.begun, lo)
+        self.begun = int(lo[-1])
+        if self.algorithm != "auto" and (lo[1:] < lo[:-1]).any():
+            raise InvalidArgument(
+                f"algorithm={self.algorithm!r} lets values go for good, and a window of "
+                f"range={self.range!r} begins before an earlier one here, as 31 March, 8:00, less "
+                f"a month is before 28 March, 20:00, less a month; leave algorithm= out"
+            )
 
     def _answers(
         self,
@@ -470,6 +508,12 @@ class _Stream:
         else:
             answers = [merged(placed(result)) for result in found]
         return dict(zip(self.parts, answers, strict=True)) if self.many else answers[0]
+
+
+def _has_zone(at: Any) -> bool:
+    """Whether the times of an array of pandas, Polars or Arrow have a zone; NumPy's have none."""
+    of = getattr(at, "type", None) if hasattr(at, "type") else getattr(at, "dtype", None)
+    return any(getattr(of, name, None) is not None for name in ("tz", "time_zone"))
 
 
 def _mask_of(array: Any) -> Any:

@@ -53,7 +53,8 @@ class Batch:
     `base` is the position in the stream of the first value; rows `row` … `stop` − 1 are asked for,
     and by time, row r has the window [lo, hi) of positions. If the rows come `late`, the time of
     row r is hi, and what is before lo leaves with it. Nothing comes after the `last` batch. `at`
-    has the times of the values, if they are known.
+    has the times of the values, if they are known. Where windows may go back, later ones reach
+    back to the position `reached`.
     """
 
     columns: list[Column | None]
@@ -66,6 +67,7 @@ class Batch:
     hi: NDArray[np.int64] | None = None
     late: bool = False
     at: NDArray[Any] | None = None
+    reached: int | None = None
 
 
 def check_count(aggregation: Aggregation, columns: Sequence[Column | None]) -> None:

@@ -67,7 +67,7 @@ class Tail:
         if self.ahead:
             made = self._of_rows_before(batch, made)
         if not batch.last:
-            self._forget(batch.stop)
+            self._forget(batch.stop, batch.reached)
         return made
 
     @property
@@ -138,6 +138,8 @@ class Tail:
         else:
             hi = np.arange(batch.row, batch.stop) + 1
             lo = np.maximum(hi - self.rows, 0)
+        if batch.reached is not None:
+            return Windows(ends, lo=lo - self.oldest, hi=hi - self.oldest, go_back=True), 0
         before = self._leading()
         if self.rows is None and not batch.last:
             _advance(lo, hi, self.run)
@@ -168,9 +170,11 @@ class Tail:
                 values[name] += self.oldest * there
         return answers
 
-    def _forget(self, stop: int) -> None:
+    def _forget(self, stop: int, reached: int | None) -> None:
         """Drop what neither a later window nor the grouping of its values reaches back to."""
-        if self.rows is not None and self.way.kernel is not None:
+        if reached is not None:
+            first = reached
+        elif self.rows is not None and self.way.kernel is not None:
             grid = BLOCK * max(1, (self.rows - 1) // BLOCK)
             first = (stop // grid - 2) * grid
         else:

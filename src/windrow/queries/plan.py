@@ -31,9 +31,10 @@ from windrow.windows.weaving import Group, woven
 Kind = str
 # How values come to the windows: as the numbers that they are; what has an order by its rank among
 # all values; what is only picked by its position; a list as a stretch of sorted rows; decimals as
-# whole numbers of their last digit; or as values of Python, for the interpreter.
+# whole numbers of their last digit, and so durations for an exact mean; or as values of Python, for
+# the interpreter.
 Form = Literal["numbers", "ranks", "positions", "list", "decimals", "objects"]
-SparkPlan = Literal["slices", "ranges", "keys", "one task"]
+SparkPlan = Literal["slices", "ranges", "frames", "keys", "one task"]
 
 _NUMBERS = ("float64", "int64")
 _AS_NUMBERS = (*_NUMBERS, "time", "decimal")
@@ -67,12 +68,12 @@ class ResultPlan:
 
     def route(self, nulls: bool = False) -> Any:
         """The kernel or loop, a `Route` of `windrow.kernels`; nulls may need another."""
-        from windrow.kernels.routes import INTERPRETED, LISTED, route, shares
+        from windrow.kernels.routes import LISTED, route, route_of_objects, shares
 
         if self.form == "list":
             return LISTED
         if self.form == "objects":
-            return INTERPRETED
+            return route_of_objects(self.aggregation)
         return route(
             self.aggregation,
             self.dtypes,
@@ -88,8 +89,8 @@ class Plan:
     """What will run for a query: on a table, on Spark, and on a stream.
 
     On Spark, "slices": Spark aggregates slices, which are merged into windows. "ranges": rows are
-    cut along the order into ranges that run in parallel. "keys": a pass over the rows of each key.
-    "one task": one pass over all rows.
+    cut along the order into ranges that run in parallel. "frames": Spark's own window functions,
+    for a few rows. "keys": a pass over the rows of each key. "one task": one pass over all rows.
     """
 
     query: Query
@@ -203,7 +204,9 @@ def groups_of(queries: Sequence[Query]) -> list[Group]:
 
 def rows_of(query: Query) -> tuple[Any, ...]:
     """What two queries must have in common to look at the same sorted rows."""
-    return query.where, query.partition_by, query.order_by, bool(query.window.measured)
+    window = query.window
+    order = query.order_by, bool(window.measured), window.row_size
+    return query.where, query.partition_by, *order
 
 
 def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
@@ -220,15 +223,18 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
     listing, first, takes = aggregation.listing, kinds[0], aggregation.takes
     if listing is not None and not aggregation.kernel:
         return "objects" if listing.distinct else "list"
-    if takes == "summable" and first.endswith("decimal"):
+    exact = first.endswith("decimal") or (first == "time" and aggregation.result == "mean")
+    if takes == "summable" and exact:
         return "decimals"
     if takes == "hashable" and listing is None and first not in _NUMBERS:
         return "objects"  # a hash is that of the value itself
     if all(kind in _AS_NUMBERS for kind in kinds[: aggregation.inputs]):
         return "numbers"
+    if takes == "any":
+        return "positions"
     if listing is not None or (takes in ("ordered", "ordered pair") and first != "other"):
         return "ranks"
-    return "positions" if takes == "any" else "objects"
+    return "objects"
 
 
 def _with_common(results: Sequence[ResultPlan]) -> tuple[ResultPlan, ...]:
@@ -266,7 +272,7 @@ def _compiles(aggregation: Aggregation, kinds: Sequence[Kind]) -> bool:
 
 
 # The kind of a column of which only the aggregation is known, where it does not take floats.
-_ASSUMED = {"text": "text", "integer": "int64", "boolean": "int64"}
+_ASSUMED = {"text": "text", "integer": "int64", "boolean": "int64", "sketch": "binary"}
 
 
 def _kind_of(part: Aggregation, text: str, kinds: Mapping[str, Kind] | None) -> Kind:
@@ -277,7 +283,8 @@ def _kind_of(part: Aggregation, text: str, kinds: Mapping[str, Kind] | None) -> 
 
 def _on_spark(query: Query, kinds: Mapping[str, Kind] | None, native: bool) -> SparkPlan:
     window, parts = query.window, query.parts.values()
-    if window.kept == "slices" and native and all(p.commutative and p.spark_fields for p in parts):
+    native = native and window.kept == "slices" and window.sliced_by_rule
+    if native and all(p.commutative and p.spark_fields for p in parts):
         return "slices"
     order = "time" if kinds is None else kinds.get((*query.order_by, "")[0], "other")
     along = len(query.order_by) <= 1 and order in (*_NUMBERS, "time")

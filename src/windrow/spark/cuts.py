@@ -64,18 +64,21 @@ class Cuts:
 
 
 def cut_by_size(
-    edges: Sequence[Any], counts: Sequence[int], ranges: int, size: Any, top: Any
+    edges: Sequence[Any], counts: Sequence[int], ranges: int, size: Any, top: Any, least: Any = None
 ) -> Cuts:
     """Cuts for windows [t − size, t] along values up to `top`; None reaches back to the beginning.
 
     `counts` has the rows of each bin; if it is empty all have about as many, as quantiles have.
+    Where sizes differ, as those of months do, they are `least` to `size`.
     """
     bins = len(edges) + 1
     owner = _owner(counts or [1] * bins, ranges)
     if size is None:
         return _cuts(edges, owner, [0] * bins, [-1] * bins)
-    begins = [0, *(bisect_right(edges, end - size) for end in (*edges, top))]
-    return _cuts(edges, owner, begins[:-1], begins[1:])
+    first = [0, *(bisect_right(edges, end - size) for end in edges)]
+    least = size if least is None else least
+    last = [bisect_right(edges, end - least) for end in (*edges, top)]
+    return _cuts(edges, owner, first, last)
 
 
 def cut_by_count(edges: Sequence[Any], counts: Sequence[int], ranges: int, rows: int) -> Cuts:

@@ -122,7 +122,7 @@ def _cut(bound: Bound, edges: Any, counts: list[int], ranges: int, top: Any) -> 
         return cut_frame_by_size(edges, counts, ranges, reach, far, top)
     if rows is not None:
         return cut_by_count(edges, counts, ranges, rows)
-    return cut_by_size(edges, counts, ranges, _reach(bound), top)
+    return cut_by_size(edges, counts, ranges, _reach(bound), top, _sure_reach(bound))
 
 
 def _seen(bound: Bound, frame: Any, at: Any, which: Any) -> list[Any]:
@@ -161,7 +161,8 @@ def _ranges(bound: Bound, seen: Any, total: int, tasks: int) -> int:
         long = window.reach_rows is None or window.reach_rows * parts > rows
     else:
         edges = _edges(seen["grid"], parts)
-        long = reach is None or cut_by_size(edges, [], parts, reach, seen["top"]).merges
+        sure = _sure_reach(bound)
+        long = reach is None or cut_by_size(edges, [], parts, reach, seen["top"], sure).merges
     if long:  # tasks that run at once end at once
         parts *= math.ceil(rows / MOST / parts)
     return min(_MOST_RANGES, parts)
@@ -190,6 +191,12 @@ def _reach(bound: Bound) -> Any:
     """How far windows reach back, in the unit of `ticks`; None for all the way."""
     window = bound.query.window
     return window.reach(ticks_axis(bound)) if window.measured else None
+
+
+def _sure_reach(bound: Bound) -> Any:
+    """How far back all windows reach, in the unit of `ticks`."""
+    window = bound.query.window
+    return window.sure_reach(ticks_axis(bound)) if window.measured else None
 
 
 def _bin_of(at: Any, which: Any, edges: dict[int, tuple[Any, int]]) -> Any:

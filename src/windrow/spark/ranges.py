@@ -52,6 +52,13 @@ def ranges_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> Ranges | None:
     return cut(bounds, frame, ticks(bounds[0], frame), which, tasks)
 
 
+def is_uneven(frame: Any, names: tuple[str, ...], tasks: int) -> bool:
+    """Whether one task would have most of the rows: there is no key, or a hot one."""
+    if names:
+        return _hot_key(frame, names, tasks) is not None
+    return tasks > 1 and not _small(frame)
+
+
 def _hot_key(frame: Any, names: tuple[str, ...], tasks: int) -> Any:
     """The number of a row's key among those that may have more rows than the share of a task.
 
@@ -178,7 +185,8 @@ class Ranged(Answered):
         whole = parts.merge(_over_rows(between, [0], [between.num_rows]))
         lifted = pa.table(parts.lift(rows.column, n))
         sequence = pa.concat_tables([lifted.slice(0, halo), pa.table(whole), lifted.slice(halo)])
-        made = parts.results(_over_rows(sequence.combine_chunks(), lo, hi), bound.types)
+        back = bound.query.window.go_back
+        made = parts.results(_over_rows(sequence.combine_chunks(), lo, hi, back), bound.types)
         columns = dict(zip(rows.column_names, rows.columns, strict=True))
         for name, array in made.items():
             columns[name] = pa.chunked_array([pa.nulls(halo, array.type), array])
@@ -201,8 +209,9 @@ class Ranged(Answered):
         return window.bounds(laid).windows.bounds()
 
 
-def _over_rows(rows: pa.Table, lo: Any, hi: Any) -> WindowResults:
+def _over_rows(rows: pa.Table, lo: Any, hi: Any, go_back: bool = False) -> WindowResults:
     """Windows over the rows of a table as they stand."""
     place = rows_in_place(rows.num_rows)
-    windows = Windows(place.starts, lo=np.asarray(lo, np.int64), hi=np.asarray(hi, np.int64))
+    lo, hi = np.asarray(lo, np.int64), np.asarray(hi, np.int64)
+    windows = Windows(place.starts, lo=lo, hi=hi, go_back=go_back)
     return WindowResults(SortedColumns(rows.column, place), windows)

@@ -19,17 +19,15 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 
 from windrow.spark.columns import column, ticks, ticks_axis, unused
-from windrow.spark.keys import Walked
+from windrow.spark.keys import Merged
 from windrow.spark.workers import arrow_result, in_arrow
 from windrow.tables.bind import Bound
 from windrow.tables.columns import whole
-from windrow.tables.results import SortedColumns, WindowResults
-from windrow.tables.run import window_columns
 from windrow.tables.states import StateColumns, states_of
-from windrow.tables.walk import Walk
-from windrow.windows.positions import Bounds
+from windrow.windows.calendar import Calendar
 
 SLICE = "windrow_slice"
+_DAY = 86_400_000_000  # microseconds
 
 
 def slices_natively(bound: Bound) -> bool:
@@ -37,7 +35,7 @@ def slices_natively(bound: Bound) -> bool:
 
     Slices are counted in microseconds, or in the whole numbers of the order column.
     """
-    if bound.query.window.kept != "slices":
+    if bound.query.window.kept != "slices" or not bound.query.window.sliced_by_rule:
         return False
     kind = bound.at_type
     counted = pt.is_integer(kind) or (pt.is_timestamp(kind) and kind.unit != "ns")
@@ -62,18 +60,53 @@ def hopping(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
     )
     spread = sliced.repartition(*keys) if keys else sliced.coalesce(1)
     over = tuple(_over_slices(bound, parts, start) for bound in bounds)
-    work = Merged(over, arrow_result(schema), parts)
+    work = Slices(over, arrow_result(schema), parts)
     return in_arrow(spread.sortWithinPartitions(*keys, start), work, schema)
 
 
 def _slice_of(at: Any, bound: Bound) -> Any:
     """Where the slice of a row starts: at the last start or end of a window before it."""
     window: Any = bound.query.window
+    if window.calendar is not None:
+        return _calendar_slice(at, window.calendar, bound.axis.zoned)
     size, slide, offset = window.sizes(ticks_axis(bound))
     into = sf.pmod(at - sf.lit(offset), sf.lit(slide))
     start = at - into
     rest = size % slide
     return start if not rest else sf.when(into >= rest, start + rest).otherwise(start)
+
+
+def _calendar_slice(at: Any, calendar: Calendar, zoned: bool) -> Any:
+    """The same where windows begin with months or local days, and end where others begin.
+
+    Spark's functions that go by a zone move microseconds by its offset from UTC, and no more, so
+    the zone of the session has no say.
+    """
+    zone = calendar.zone if zoned else None
+    slide, offset = calendar.slide, calendar.offset
+    time = offset.nanoseconds // 1000
+    shown = at if zone is None else _micros(sf.from_utc_timestamp, at, zone)
+    day = _divided(shown - sf.lit(time), _DAY).cast("int")
+    if slide.months:
+        date = sf.date_from_unix_date(day - sf.lit(offset.days))
+        month = (sf.year(date) - 1970) * 12 + sf.month(date) - 1 - sf.lit(calendar.origin)
+        first = month - sf.pmod(month, sf.lit(slide.months)) + sf.lit(calendar.origin)
+        year, in_year = _divided(first, 12).cast("int"), sf.pmod(first, sf.lit(12))
+        start = sf.unix_date(sf.make_date(year + 1970, in_year + 1, sf.lit(1))) + offset.days
+    else:
+        start = day - sf.pmod(day - sf.lit(calendar.origin), sf.lit(slide.days))
+    local = start.cast("long") * _DAY + sf.lit(time)
+    return local if zone is None else _micros(sf.to_utc_timestamp, local, zone)
+
+
+def _divided(whole: Any, by: int) -> Any:
+    """A whole number divided by another, rounded down, as a float that is exact."""
+    return (whole - sf.pmod(whole, sf.lit(by))) / sf.lit(by)
+
+
+def _micros(moved: Any, at: Any, zone: str) -> Any:
+    """Microseconds moved by a function that goes by a zone."""
+    return sf.unix_micros(moved(sf.timestamp_micros(at), sf.lit(zone)))
 
 
 def native_states(parts: StateColumns) -> list[Any] | None:
@@ -95,14 +128,8 @@ def _over_slices(bound: Bound, parts: StateColumns, start: str) -> Bound:
 
 
 @dataclass(frozen=True)
-class Merged(Walked):
+class Slices(Merged):
     """What a worker runs over slices that are sorted by key: windows merged from their states."""
-
-    parts: StateColumns
-
-    def walk(self, bound: Bound) -> Walk:
-        """The walk of one query over states."""
-        return Walk(bound, results=self._new_columns)
 
     def table(self, batch: pa.RecordBatch) -> pa.Table:
         """A batch with the slices' starts as times."""
@@ -112,9 +139,3 @@ class Merged(Walked):
         if pt.is_timestamp(kind):
             starts = starts.view(pa.timestamp("us", kind.tz))
         return table.set_column(table.column_names.index(start), start, starts.cast(kind))
-
-    def _new_columns(
-        self, bound: Bound, columns: SortedColumns, windows: Bounds
-    ) -> dict[str, pa.Array]:
-        over = WindowResults(columns, windows.windows)
-        return {**window_columns(bound, windows), **self.parts.results(over, bound.types)}

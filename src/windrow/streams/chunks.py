@@ -81,7 +81,8 @@ class ChunkedWindows(Family[History]):
         if window.reach_rows is not None:
             crossed, inside = held.by_count(window.reach_rows)
         else:
-            crossed, inside = held.by_time(integers(new, str(bound.order)), _reach(bound))
+            sure = int(window.sure_reach(bound.axis) or 0)
+            crossed, inside = held.by_time(integers(new, str(bound.order)), _reach(bound), sure)
         looked_at = held.counts[crossed].sum() + new.num_rows
         if held.counts[inside].sum() < _WORTH * looked_at:
             crossed, inside = crossed | inside, np.zeros_like(inside)
@@ -207,13 +208,15 @@ class Held:
         crossed = (came > 0) & (after < size - 1) & ~inside
         return crossed, inside
 
-    def by_time(self, at: Any, size: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """The same for windows that reach back by `size` from these times."""
+    def by_time(
+        self, at: Any, size: int, least: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """The same for windows that reach back by `least` to `size` from these times."""
         none = np.zeros(self.counts.size, np.bool_)
         if not at.size:
             return none, none
         lows, highs = self.lows[self.chunk], self.highs[self.chunk]
         came = self._came[self._code] > 0
-        inside = came & (lows > at.max() - size) & (highs < at.min())
+        inside = came & (lows > at.max() - least) & (highs < at.min())
         crossed = came & (highs >= at.min() - size) & ~inside
         return crossed, inside

@@ -82,10 +82,10 @@ class FollowedWindows(Family[Log]):
     def due(self, log: Log, done: int | None) -> int | None:
         """When the first row that waits for time has its result."""
         (bound,) = self.bounds
-        ahead = int(bound.query.window.ahead(bound.axis) or 0)
-        if not ahead or not log.rows.num_rows:
+        window = bound.query.window
+        if not window.ahead(bound.axis) or not log.rows.num_rows:
             return None
-        passed = integers(log.rows, str(bound.order)) + ahead
+        passed = window.last_times(integers(log.rows, str(bound.order)), bound.axis)
         if done is not None:
             passed = passed[passed >= done]
         return None if not passed.size else int(passed.min()) + 1

@@ -44,6 +44,12 @@ def _joined(bound: Bound, outcome: TableResult, frame: pd.DataFrame) -> pd.DataF
     return base
 
 
+def _selected(frame: pd.DataFrame, rows: Any, columns: dict[str, Any]) -> pd.DataFrame:
+    base = frame if rows is None else frame.iloc[rows]
+    made = [base[c] if isinstance(c, str) else _series(c, base.index) for c in columns.values()]
+    return pd.DataFrame(dict(zip(columns, made, strict=True)), index=base.index, copy=False)
+
+
 def _type(frame: pd.DataFrame, i: int) -> pa.DataType:
     """The type of a column; a column that Arrow has no type for only rides along."""
     series = frame.iloc[:, i]
@@ -84,6 +90,7 @@ _NULLABLE: dict[pa.DataType, Any] = {
     pa.bool_(): pd.BooleanDtype(),
 }
 
-_engine = TableEngine(_schema_of, _table_of, _joined)
+_engine = TableEngine(_schema_of, _table_of, _joined, _selected)
 run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan
-run_together = _engine.run_together
+run_together, run_select = _engine.run_together, _engine.run_select
+columns_of_frame = _engine.columns_of_frame

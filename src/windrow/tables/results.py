@@ -24,7 +24,7 @@ from windrow.aggregations.sums import Sum
 from windrow.kernels.aggregate import aggregate, few_values
 from windrow.kernels.columns import nanoseconds_of
 from windrow.kernels.interpreted import failing_position
-from windrow.kernels.named import Common
+from windrow.kernels.named import Common, rounded_mean
 from windrow.kernels.results import ResultArray, are_lists, with_nulls
 from windrow.kernels.routes import trace
 from windrow.queries.plan import ResultPlan
@@ -145,6 +145,10 @@ class WindowResults:
         self._found: dict[str, Any] = {}  # of a column, what several results want
         self._counted: dict[tuple[tuple[str, ...], int], NDArray[np.bool_]] = {}
 
+    def over(self, windows: Windows) -> WindowResults:
+        """The same over other windows."""
+        return WindowResults(self.columns, windows, self._call)
+
     def result(self, aggregation: Aggregation, kind: pa.DataType | None) -> pa.Array:
         """The results of an aggregation, in the order of the windows."""
         kinds = tuple(kind_of(self.array(text).type) for text in aggregation.columns)
@@ -179,7 +183,7 @@ class WindowResults:
     def values_for(self, aggregation: Aggregation) -> list[Values]:
         """The measured columns as numbers, or as what stands for their values."""
         takes: str = aggregation.takes
-        if aggregation.listing is not None:
+        if aggregation.listing is not None and takes != "any":
             takes = "distinct"
         kinds = [takes] * aggregation.inputs if takes != "timed" else [takes, "instant"]
         texts = aggregation.columns[: aggregation.inputs]
@@ -239,9 +243,15 @@ class WindowResults:
             plan = ResultPlan("", Sum(), ("int64",), self.windows.rows is not None, False)
             return self._call_on(plan, [Values(self.laid.sorted(limb), nulls)]).values
 
-        sums, counts = exact_sum(array, total), self.counted(text)
-        if aggregation.result == "mean":
-            sums = exact_mean(sums, counts, kind.scale - array.type.scale)
+        counts = self.counted(text)
+        if pt.is_duration(kind):
+            data = numbers(array)
+            assert data is not None
+            sums = rounded_mean(total(data), counts)
+        else:
+            sums = exact_sum(array, total)
+            if aggregation.result == "mean":
+                sums = exact_mean(sums, counts, kind.scale - array.type.scale)
         return from_numbers(sums, counts == 0 if (counts == 0).any() else None, kind)
 
     def _listed(self, plan: ResultPlan) -> pa.Array:
@@ -290,6 +300,26 @@ class WindowResults:
         ]
         place = failing_position(aggregation, rows, *self.windows.bounds(), error)
         return None if place is None else self.columns.described(place, *aggregation.columns)
+
+
+def in_layers(
+    over: WindowResults, make: Callable[[WindowResults], dict[str, pa.Array]]
+) -> dict[str, pa.Array]:
+    """What `make` gives for windows; where their bounds may fall, for those at a time that do not.
+
+    It is in the order of the windows.
+    """
+    if not over.windows.go_back:
+        return make(over)
+    layers = over.windows.layers
+    if len(layers) == 1:
+        return make(over.over(layers[0][1]))
+    made = [make(over.over(windows)) for _, windows in layers]
+    place = pa.array(np.argsort(np.concatenate([numbers for numbers, _ in layers])))
+    return {
+        name: pa.chunked_array([each[name] for each in made]).combine_chunks().take(place)
+        for name in made[0]
+    }
 
 
 def null_where(array: pa.Array, null: NDArray[np.bool_] | None) -> pa.Array:

@@ -20,8 +20,9 @@ from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
 from windrow.kernels.compiled_states import Monoid, compiled_state
 from windrow.kernels.generate import dtype_of
+from windrow.kernels.named import rounded_mean
 from windrow.kernels.states import States, merge, merged_states, states_of
-from windrow.tables.columns import from_numbers
+from windrow.tables.columns import from_numbers, numbers
 from windrow.tables.decimals import exact_mean, exact_sum
 from windrow.tables.results import (
     Values,
@@ -60,7 +61,7 @@ class Part(ABC):
         """An expression of Spark's SQL that makes each column; None if one of them has none."""
         known, kind = self.aggregation.spark_fields, (self.types or [pa.int64()])[0]
         added = self.aggregation.takes in ("number", "summable")
-        if added and not (is_number(kind) or pt.is_decimal(kind)):
+        if added and not (is_number(kind) or pt.is_decimal(kind) or pt.is_duration(kind)):
             return None
         column = (
             "`{}`".format(self.aggregation.columns[0].replace("`", "``")) if self.types else "1"
@@ -254,14 +255,16 @@ def _joined(arrays: list[pa.Array]) -> pa.Array:
     return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
 
-class DecimalSum(Part):
-    """Sum and Mean of decimals: the exact sum, and for a mean the count."""
+class ExactSum(Part):
+    """Sum and Mean of decimals and durations: the exact sum, and for a mean the count."""
 
     def schema(self) -> list[pa.Field]:
         fields = [self.shared("sum", self._wide()), self.shared("count", pa.int64())]
         return fields if self.aggregation.result == "mean" else fields[:1]
 
     def _wide(self) -> pa.DataType:
+        if pt.is_duration(self.types[0]):
+            return self.types[0]
         return pa.decimal128(MOST_DIGITS, self.types[0].scale)
 
     def make(self, over: WindowResults) -> list[pa.Array]:
@@ -278,6 +281,10 @@ class DecimalSum(Part):
         if len(self.fields) == 1:
             return over.result(Sum(self.names[0]), kind)
         total, counts = self.merge(over)
+        if pt.is_duration(kind):
+            found, many = numbers(total), counts.to_numpy()
+            assert found is not None
+            return from_numbers(rounded_mean(found, many), many == 0, kind)
         sums = exact_sum(total, lambda limb: limb)  # every sum in units of its last digit
         means = exact_mean(sums, counts.to_numpy(), kind.scale - self.types[0].scale)
         means[counts.to_numpy() == 0] = None

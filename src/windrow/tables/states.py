@@ -5,8 +5,8 @@
 
 An aggregation says what its states are, and how they travel follows. A tuple of numbers is a column
 a field, of the types that the fields mean: values as the values that they are, arguments as what
-stands there. Sketches send the bytes of their rows, lists are sent as lists, and a state that only
-the interpreter knows is encoded.
+stands there. Sketches send the bytes of their rows, those of another library its own; lists are
+sent as lists, and a state that only the interpreter knows is encoded.
 
 A column is named by what it holds, so aggregations that need the same (a mean, a sum and a count of
 one column) send it once.
@@ -35,11 +35,12 @@ from windrow.tables.bind import Bound
 from windrow.tables.results import (
     SortedColumns,
     WindowResults,
+    in_layers,
     null_where,
 )
 from windrow.tables.sort import rows_in_place
-from windrow.tables.state_bytes import Encoded, Listed, Sketch
-from windrow.tables.state_numbers import DecimalSum, Numbers, Part, Picked
+from windrow.tables.state_bytes import Encoded, Foreign, Listed, Sketch
+from windrow.tables.state_numbers import ExactSum, Numbers, Part, Picked
 from windrow.tables.types import kind_of, plain
 from windrow.windows.positions import Windows
 
@@ -93,7 +94,7 @@ class StateColumns:
 
     def make(self, over: WindowResults) -> dict[str, pa.Array]:
         """The columns for windows over rows, in the order of the windows."""
-        return self._columns(over, merging=False)
+        return in_layers(over, lambda each: self._columns(each, merging=False))
 
     def lift(self, column: Callable[[str], Any], n: int) -> dict[str, pa.Array]:
         """The columns for n rows, each travelling by itself."""
@@ -103,13 +104,15 @@ class StateColumns:
 
     def merge(self, over: WindowResults) -> dict[str, pa.Array]:
         """The same columns for windows over rows of partial columns, which `over` reads."""
-        return self._columns(over, merging=True)
+        return in_layers(over, lambda each: self._columns(each, merging=True))
 
     def results(
         self, over: WindowResults, kinds: Mapping[str, pa.DataType | None]
     ) -> dict[str, pa.Array]:
         """The results that `kinds` has the types of, for windows over rows of partial columns."""
-        return {name: self._result(name, over, kind) for name, kind in kinds.items()}
+        return in_layers(
+            over, lambda each: {name: self._result(name, each, kinds[name]) for name in kinds}
+        )
 
     def _result(self, name: str, over: WindowResults, kind: pa.DataType | None) -> pa.Array:
         results = self.parts[name].results(over, kind)
@@ -164,8 +167,8 @@ def part_of(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -
         raise Unsupported(
             f"{name}={aggregation!r}: this aggregation has no partial aggregate that could be sent"
         )
-    if aggregation.takes == "summable" and types and pt.is_decimal(types[0]):
-        return DecimalSum(name, aggregation, types)
+    if aggregation.takes == "summable" and types and _is_exact(types[0]):
+        return ExactSum(name, aggregation, types)
     objects = form_of(aggregation, list(map(kind_of, types))) == "objects"
     if aggregation.functions is not None:
         return (Encoded if objects else Numbers)(name, aggregation, types)
@@ -173,9 +176,16 @@ def part_of(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -
         return Encoded(name, aggregation, types)
     if aggregation.algebra("int64") is not None:
         return (Picked if _is_own_state(aggregation) else Numbers)(name, aggregation, types)
+    if aggregation.bulk() is not None:
+        return Foreign(name, aggregation, types)
     if aggregation.rows("int64") is not None:
         return Sketch(name, aggregation, types)
     return (Encoded if aggregation.listing is None else Listed)(name, aggregation, types)
+
+
+def _is_exact(kind: pa.DataType) -> bool:
+    """Whether values are added up as whole numbers of a digit, or of a unit of time."""
+    return bool(pt.is_decimal(kind) or pt.is_duration(kind))
 
 
 def _is_own_state(aggregation: Aggregation) -> bool:

@@ -78,7 +78,8 @@ def is_ordered(type_: pa.DataType) -> bool:
 
 def anything_as(takes: str) -> pa.DataType:
     """The type that an aggregation which `takes` so has a column for that has nothing but nulls."""
-    return {"text": pa.string(), "boolean": pa.bool_()}.get(takes, pa.int64())
+    known = {"text": pa.string(), "boolean": pa.bool_(), "sketch": pa.binary()}
+    return known.get(takes, pa.int64())
 
 
 def result_type(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> Any:
@@ -147,9 +148,20 @@ _TAKES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
     "ordered": ("a column with an order", lambda t: is_ordered(t)),
     "ordered pair": ("a column with an order", lambda t: is_ordered(t)),
     "text": ("a column of strings", lambda t: is_text(t)),
+    "number or text": (
+        "a column of numbers or strings",
+        lambda t: is_number(t) or is_text(t),
+    ),
+    "sketch": ("a column of sketches, as bytes", lambda t: kind_of(t) == "binary"),
     "hashable": ("a column of plain values", lambda t: not pt.is_nested(t)),
     "any": ("any column", lambda t: True),
 }
+
+
+_IN_SECONDS = (
+    "; give its length as a number: d.dt.total_seconds() in pandas and Polars, d.cast('int64') in "
+    "Arrow, d div INTERVAL '1' SECOND in Spark"
+)
 
 
 def _check(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> None:
@@ -158,9 +170,10 @@ def _check(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) ->
             "instant" if i and aggregation.takes == "timed" else aggregation.takes
         ]
         if not fits(type_):
+            hint = "" if not pt.is_duration(type_) else _IN_SECONDS
             raise InvalidValue(
                 f"{name}={aggregation!r} takes {wanted}, and {aggregation.columns[i]!r} is of type "
-                f"{type_}"
+                f"{type_}{hint}"
             )
 
 
@@ -202,7 +215,8 @@ def axis_of(kind: pa.DataType, name: str = "") -> Axis:
         tick = UNITS[kind.unit]
     elif pt.is_date(kind):
         tick = _DAY if pt.is_date32(kind) else UNITS["ms"]
-    return Axis(tick, pt.is_floating(kind), name, str(kind))
+    zoned = pt.is_timestamp(kind) and kind.tz is not None
+    return Axis(tick, pt.is_floating(kind), name, str(kind), zoned)
 
 
 def type_along(axis: Axis, kind: pa.DataType) -> pa.DataType:

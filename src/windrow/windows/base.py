@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from windrow.windows.slicing import Slicing
 
 # What a stream keeps of a key for windows to come: an aggregate of each slice; one aggregate of all
-# rows so far; chunks of rows and their aggregates; the rows that windows to come may hold; these
-# and whole rows that wait for others to follow; or the rows of the window that a policy left.
-Kept = Literal["slices", "aggregate", "chunks", "rows", "followed", "window"]
+# rows so far; an aggregate of each session that is open; chunks of rows and their aggregates; the
+# rows that windows to come may hold; these and whole rows that wait for others to follow; or the
+# rows of the window that a policy left.
+Kept = Literal["slices", "aggregate", "sessions", "chunks", "rows", "followed", "window"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,9 @@ class Window:
     columns: ClassVar[tuple[str, ...]] = ()
     measured: ClassVar[str] = ""  # the argument that measures along the order column, if one does
     counts_rows: ClassVar[bool] = False  # whether the order only says which rows are the last
+    # whether windows along the order ask which rows are equal in it, and never how far apart they
+    # are: it may then be several columns, of any type
+    by_peers: ClassVar[bool] = False
     reads_rows: ClassVar[bool] = False  # whether a function of the user's looks at whole rows
     per_row: ClassVar[bool] = True  # whether every row has a result
     by_rows: ClassVar[bool] = False  # whether windows are so many rows, one for each row
@@ -52,11 +56,15 @@ class Window:
     reach_rows: ClassVar[int | None] = None
     ahead_rows: ClassVar[int | None] = 0
     ends_now: ClassVar[bool] = True  # whether windows go up to the current row, and end there
+    # whether a window may begin or end before that of an earlier row, as months are not alike
+    go_back: ClassVar[bool] = False
     endless: ClassVar[bool] = False  # whether they go on to the last row
     in_ranges: ClassVar[bool] = False  # whether the order can be cut into ranges that run apart
     kept: ClassVar[Kept] = "rows"
     reads: ClassVar[tuple[Any, ...]] = ()  # columns that a policy reads; None for one without name
+    row_size: ClassVar[str | None] = None  # the expression that gives each row a size of its own
     policy: ClassVar[Any] = None  # the function that says which of the oldest rows go, if one does
+    sliced_by_rule: ClassVar[bool] = True  # whether Spark can tell where the slice of a row begins
     # what the slices are where `slicing` has no rule for them
     slices_in_words: ClassVar[str] = "1 a row: a window may begin at any of them"
 
@@ -73,12 +81,21 @@ class Window:
     # -- what plans are chosen by -----------------------------------------------------------
 
     def reach(self, axis: Axis) -> int | float | None:
-        """How far windows reach back along the order; None: no such number."""
+        """How far windows reach back along the order at most; None: no such number."""
         return None
 
+    def sure_reach(self, axis: Axis) -> int | float | None:
+        """How far back all windows reach, which is `reach` unless their sizes differ."""
+        return self.reach(axis)
+
     def ahead(self, axis: Axis) -> int | float | None:
-        """How far windows reach ahead along the order; None: to the last row."""
+        """How far windows reach ahead along the order at most; None: to the last row."""
         return 0
+
+    def last_times(self, at: NDArray[np.int64], axis: Axis) -> NDArray[np.int64]:
+        """Where the windows of rows at such times end along the order."""
+        ends: NDArray[np.int64] = at + int(self.ahead(axis) or 0)
+        return ends
 
     def slicing(self) -> Slicing | None:
         """Where rows are cut, so that overlapping windows share what they aggregate."""
@@ -100,6 +117,10 @@ class Window:
 
     def resized(self, change: Callable[[Any], Any]) -> Window:
         """The same window with its sizes along the order changed, where they are numbers."""
+        return self
+
+    def with_row_size(self, text: str) -> Window:
+        """The same window with another expression for the size of each row, where there is one."""
         return self
 
     # -- how it prints ----------------------------------------------------------------------

@@ -20,7 +20,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from windrow.errors import InvalidArgument, did_you_mean, whole_number
 from windrow.windows.base import Kept, Window
 from windrow.windows.rows import Rows
-from windrow.windows.sizes import NOW, UNBOUNDED, Axis, in_cql, is_number, measure, signed
+from windrow.windows.sizes import (
+    NOW,
+    UNBOUNDED,
+    Axis,
+    in_cql,
+    is_number,
+    measure,
+    signed,
+    signed_interval,
+)
 from windrow.windows.span import CLOSED, Measured, Span
 
 if TYPE_CHECKING:
@@ -160,7 +169,7 @@ class Frame(Window):
 
     def _bounds(self, rows: SortedRows, lo: Positions, hi: Positions, beside: Any) -> Bounds:
         """The windows of the rows that wait for no other, less what is left out of them."""
-        bounds = rows.windows(lo[beside], hi[beside], beside)
+        bounds = rows.windows(lo[beside], hi[beside], beside, go_back=self.go_back)
         if self.exclude is None:
             return bounds
         return replace(bounds, parts=_without(rows, bounds, self.exclude))
@@ -209,7 +218,8 @@ def _without(rows: SortedRows, bounds: Bounds, exclude: str) -> tuple[Any, ...]:
     parts = [(lo, np.clip(first, lo, hi)), (np.clip(past, lo, hi), hi)]
     if exclude == "ties":
         parts.insert(1, (np.clip(here, lo, hi), np.clip(here + 1, lo, hi)))
-    return tuple(Windows(rows.starts, lo=a, hi=b) for a, b in parts)
+    back = bounds.windows.go_back
+    return tuple(Windows(rows.starts, lo=a, hi=b, go_back=back) for a, b in parts)
 
 
 # -- counted rows ----------------------------------------------------------------------------
@@ -307,11 +317,12 @@ class RangeFrame(Frame, Measured):
 
     closed: str = "both"
 
-    takes: ClassVar[tuple[str, ...]] = ("range", "delta", "closed", "exclude")
+    takes: ClassVar[tuple[str, ...]] = ("range", "delta", "closed", "exclude", "timezone")
     sizes: ClassVar[tuple[str, ...]] = ("range", "delta")
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.check_zone()
         if self.closed not in CLOSED:
             raise InvalidArgument(
                 f"closed={self.closed!r} is unknown; {did_you_mean(str(self.closed), CLOSED)}"
@@ -322,6 +333,10 @@ class RangeFrame(Frame, Measured):
         found: Ends = self.size
         return found
 
+    @property
+    def by_peers(self) -> bool:  # type: ignore[override]
+        return self.closed == "both" and all(e == UNBOUNDED or _is_zero(e) for e in self.ends)
+
     def simplest(self) -> Window:
         start, end = self.ends
         if not _is_zero(end) or (start == UNBOUNDED and self.closed != "both"):
@@ -329,11 +344,12 @@ class RangeFrame(Frame, Measured):
         if start == UNBOUNDED or _is_zero(start):
             if self.delta is not None or self.closed != "both":
                 return self
-            return Span(UNBOUNDED if start == UNBOUNDED else NOW)
+            return Span(UNBOUNDED if start == UNBOUNDED else NOW, timezone=self.timezone)
         if signed(self.measured, start) > 0:
             return self
         size = -start if not isinstance(start, str) else start.strip()[1:].strip()
-        return Span(**{self.measured: size, "closed": self.closed})
+        given: dict[str, Any] = {self.measured: size, "timezone": self.timezone}
+        return Span(closed=self.closed, **given)
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The rows between both ends; those without an order see each other."""
@@ -346,12 +362,17 @@ class RangeFrame(Frame, Measured):
         start, end = self._units(rows.axis)
         length = np.diff(rows.starts)
         begin, stop = rows.starts[:-1], rows.starts[1:]
+        from_calendar, to_calendar = (self.by_calendar(end) is not None for end in self.ends)
         if start is None:
             lo = np.repeat(rows.keys[:-1], np.diff(rows.keys))
+        elif from_calendar:
+            lo = self.positions(rows, self.ends[0], back=False, keep=self._from_start)
         else:
             lo = frame_edges(rows.at, rows.starts, start, self._from_start, threads=rows.threads)
         if end is None:
             hi = np.repeat(rows.keys[1:], np.diff(rows.keys))
+        elif to_calendar:
+            hi = self.positions(rows, self.ends[1], back=False, keep=not self._to_end)
         else:
             hi = frame_edges(rows.at, rows.starts, end, not self._to_end, threads=rows.threads)
         placed = np.ones(length.size, np.bool_)
@@ -362,7 +383,8 @@ class RangeFrame(Frame, Measured):
                 lo[alone] = np.repeat(begin, length)[alone]
             if end is not None:
                 hi[alone] = np.repeat(stop, length)[alone]
-        if start == end:  # nothing lies between two open ends that are one
+        # nothing lies between two open ends that are one, or a month and the days that it has
+        if start == end or self.go_back:
             np.minimum(lo, hi, out=lo)
         if rows.over is None:
             waiting = stop
@@ -370,7 +392,9 @@ class RangeFrame(Frame, Measured):
             waiting = np.repeat(rows.keys[:-1], rows.places)
         else:
             waiting = begin
-            if rows.now is not None:
+            if rows.now is not None and to_calendar:
+                waiting = rows.first(self._waiting(rows))
+            elif rows.now is not None:
                 last = rows.now - end
                 waiting = rows.since(last) if self._to_end else rows.since(last, behind=True)
             waiting = np.where(placed, waiting, begin)
@@ -386,15 +410,47 @@ class RangeFrame(Frame, Measured):
             return np.repeat(rows.keys[:-1], rows.places)
         if rows.now is None:
             return rows.starts[:-1]
-        return rows.since(rows.now - max(end, 0) + min(start, 0))
+        reach, ahead = self.reach(rows.axis), self.ahead(rows.axis)
+        assert reach is not None and ahead is not None
+        return rows.since(rows.now - ahead - reach)
 
     def reach(self, axis: Axis) -> int | float | None:
         start = self._units(axis)[0]
-        return None if start is None else max(0, -start)
+        return None if start is None else self._most(self.ends[0], -start, axis, back=True)
 
     def ahead(self, axis: Axis) -> int | float | None:
         end = self._units(axis)[1]
-        return None if end is None else max(0, end)
+        return None if end is None else self._most(self.ends[1], end, axis, back=False)
+
+    def _most(self, end: Any, usual: int | float, axis: Axis, back: bool) -> int | float:
+        """How far an end reaches at most to its side, of which it is so far away as a rule."""
+        by_calendar = self.by_calendar(end, axis)
+        if by_calendar is None or usual <= 0:
+            return max(0, usual)
+        most, _ = axis.units((-by_calendar if back else by_calendar).lengths(axis.zoned)[1])
+        return most + 1
+
+    def last_times(self, at: Any, axis: Axis) -> Any:
+        by_calendar = self.by_calendar(self.ends[1], axis)
+        if by_calendar is None:
+            return super().last_times(at, axis)
+        from windrow.windows.calendar import moved
+
+        return moved(at, by_calendar, self.timezone, axis)[0]
+
+    @property
+    def go_back(self) -> bool:  # type: ignore[override]
+        """Whether the calendar measures one of the ends."""
+        return any(self.by_calendar(end) is not None for end in self.ends)
+
+    def _waiting(self, rows: SortedRows) -> Any:
+        """Which rows have windows that rows to come may be in."""
+        from windrow.windows.calendar import moved
+
+        assert rows.at is not None and rows.axis is not None
+        by = signed_interval(self.measured, self.ends[1])
+        ends, between = moved(rows.at, by, self.timezone, rows.axis)
+        return ends >= rows.now if self._to_end or between else ends > rows.now
 
     @property
     def _waits(self) -> bool:
@@ -427,12 +483,14 @@ class RangeFrame(Frame, Measured):
 
     def cql(self) -> list[str]:
         words = super().cql()
-        return words if self.closed == "both" else [*words, f"CLOSED {self.closed.upper()}"]
+        words += [] if self.closed == "both" else [f"CLOSED {self.closed.upper()}"]
+        return words + self.zone_cql()
 
     def __str__(self) -> str:
         left = "[" if self._from_start else "("
         ends = [_from_now(end, first) for end, first in zip(self.ends, (True, False), strict=True)]
-        return f"{left}{', '.join(ends)}{']' if self._to_end else ')'}{self._and_without()}"
+        right = "]" if self._to_end else ")"
+        return f"{left}{', '.join(ends)}{right}{self.zone_in_words()}{self._and_without()}"
 
 
 # -- groups of equal order --------------------------------------------------------------------
@@ -447,6 +505,7 @@ class GroupFrame(Frame):
     takes: ClassVar[tuple[str, ...]] = ("groups", "exclude")
     sizes: ClassVar[tuple[str, ...]] = ("groups",)
     measured: ClassVar[str] = "groups"
+    by_peers: ClassVar[bool] = True
     in_ranges: ClassVar[bool] = False
 
     @property

@@ -13,6 +13,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -60,7 +61,7 @@ class Windows:
     rows of the own segment, one for each row from `first` on (the rows before are a tail carried
     over); or those of the positions [lo, hi), any number of them, both bounds never falling. The
     last rows may be those of the row that is so many `ahead`, as far as the own segment has them,
-    and may be asked for rows before `past` only.
+    and may be asked for rows before `past` only. Of windows that may `go_back` the bounds may fall.
 
     >>> Windows(np.array([0, 2, 3]), rows=2).bounds()
     (array([0, 0, 2]), array([1, 2, 3]))
@@ -73,6 +74,7 @@ class Windows:
     hi: Positions | None = None
     ahead: int = 0
     past: int | None = None
+    go_back: bool = False
 
     def __post_init__(self) -> None:
         if (self.rows is None) == (self.lo is None) or (self.lo is None) != (self.hi is None):
@@ -129,7 +131,15 @@ class Windows:
             lo = np.minimum(np.maximum(row + self.ahead + 1 - self.rows, ends[0]), hi)
             return Windows(self.starts, lo=lo, hi=hi)
         lo, hi = self.bounds()
-        return Windows(self.starts, lo=lo[some], hi=hi[some])
+        return Windows(self.starts, lo=lo[some], hi=hi[some], go_back=self.go_back)
+
+    @cached_property
+    def layers(self) -> list[tuple[Positions, Windows]]:
+        """The windows in groups of which no bound falls, and their numbers; one group at least."""
+        from windrow.windows.calendar_bounds import layers
+
+        found = layers(*self.bounds()) or [np.empty(0, np.int64)]
+        return [(some, replace(self.chosen(some), go_back=False)) for some in found]
 
     def end_before(self, i: int) -> int:
         """Where the window before the i-th ends; 0 if there is none."""
@@ -267,6 +277,7 @@ class SortedRows:
     keys: Positions
     at: NDArray[Any] | None = None  # the order, where windows are measured along it …
     axis: Axis | None = None  # … and its unit
+    sizes: NDArray[Any] | None = None  # in this unit, what each row has for a size of its own
     threads: int = 1
     values: RowReader | None = None
     fresh: Chosen = field(default_factory=lambda: EVERY)
@@ -392,11 +403,23 @@ class SortedRows:
         first: Positions = self.starts[1:] - np.diff(within[self.starts])
         return first
 
+    def first(self, chosen: NDArray[np.bool_]) -> Positions:
+        """For each stretch, the first position that is chosen; its end if none is."""
+        places = np.append(np.flatnonzero(chosen), self.size)
+        found: Positions = places[np.searchsorted(places, self.starts[:-1])]
+        return np.minimum(found, self.starts[1:])
+
     def windows(
-        self, lo: Positions, hi: Positions, beside: Chosen, left: Positions | None = None
+        self,
+        lo: Positions,
+        hi: Positions,
+        beside: Chosen,
+        left: Positions | None = None,
+        go_back: bool = False,
     ) -> Bounds:
         """The windows [lo, hi), with a result beside each of these rows."""
-        return Bounds(Windows(self.starts, lo=lo, hi=hi), beside, left=left)
+        windows = Windows(self.starts, lo=lo, hi=hi, go_back=go_back)
+        return Bounds(windows, beside, left=left)
 
 
 @dataclass(frozen=True)

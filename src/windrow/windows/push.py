@@ -25,8 +25,11 @@ from windrow.windows.kinds import window_of
 from windrow.windows.on import On
 from windrow.windows.partitions import Partitions
 from windrow.windows.pushed import Window, emptied, opened, options_of
+from windrow.windows.pushed_calendar import WithinCalendar
 from windrow.windows.pushed_rows import LastRows, WithinSpan
+from windrow.windows.pushed_session import OpenSession
 from windrow.windows.rows import Rows
+from windrow.windows.session import Session
 from windrow.windows.span import Span
 from windrow.windows.until import Until, policy_window
 
@@ -58,23 +61,30 @@ def window(
     delta: Any = None,
     until: Callable[[Any, Any], bool] | None = None,
     on: Callable[[Any], bool] | None = None,
+    gap: Any = None,
     closed: str = "both",
     slide: int | None = None,
     min_rows: int | None = None,
     lateness: Any = None,
+    timezone: str | None = None,
     algorithm: str = "auto",
     store: Store | None = None,
     **options: Any,
 ) -> Window | Partitions:
-    """Return a window to push values through; give one of `rows`, `range`, `delta`, `until`, `on`.
+    """Return a window to push values through.
+
+    Give one of `rows`, `range`, `delta`, `until`, `on` and `gap`:
 
     - `rows=w`: the last w values. With `slide=s` every s-th push answers, and the others None.
     - `range=r`: those whose time `at` lies in [t − r, t], t being the newest time; `closed` as in
-      pandas. `at` is a time and r a duration, or both are numbers.
+      pandas. `at` is a time and r a duration, or both are numbers. Months, as in "1 month", are
+      those of the calendar, in UTC or the `timezone`; with one, days and weeks are, too.
     - `delta=d`: the same for numbers `at`.
     - `until=policy`: what ``policy(total, old)`` leaves, see `windrow.windows.until`.
     - `on=predicate`: all since the last value that satisfied it. A push answers None until one
       does, and that one's result is the last of its window.
+    - `gap=g`: the session so far, the values that follow each other within g; one that comes later
+      begins the next.
 
     `min_rows=k` answers None until the window has k values that are not null.
 
@@ -110,8 +120,9 @@ def window(
         )
     if partition_by is not None:
         arguments = {"rows": rows, "range": range, "delta": delta, "until": until, "on": on}
+        arguments["gap"] = gap
         arguments |= {"closed": closed, "slide": slide, "lateness": lateness}
-        arguments |= {"algorithm": algorithm, "min_rows": min_rows}
+        arguments |= {"algorithm": algorithm, "min_rows": min_rows, "timezone": timezone}
         make = functools.partial(window, aggregation, **arguments)
         return Partitions(partition_by, make, store, **options)
     extent = window_of(
@@ -121,7 +132,9 @@ def window(
         delta=plain(delta),
         until=until,
         on=on,
+        gap=plain(gap),
         closed=closed,
+        timezone=timezone,
         **({} if slide is None else {"slide": slide}),
     )
     if not extent.ends_now:
@@ -169,10 +182,28 @@ def window(
         if aggregation.bounded and not stored:
             auto = "two_stacks", "nothing leaves before the window closes: 1 ⊕ a value"
         return opened(_Punctuated(extent, _aggregator(aggregation, algorithm, auto, **options)))
+    if isinstance(extent, Session) and aggregation.bounded and not (stored or late):
+        auto = "two_stacks", "nothing leaves before the session is over: 1 ⊕ a value"
+    if extent.go_back:
+        if not (late or stored):
+            auto = (
+                "amta",
+                "months and local days differ in length, and it tells the newest alone",
+            )
+        if algorithm != "auto" and not algorithm_class(algorithm, stored).keeps_times:
+            able = [name for name in ALGORITHMS if algorithm_class(name).keeps_times]
+            raise InvalidArgument(
+                f"algorithm={algorithm!r} does not go with range={range!r}, as months and local "
+                f"days are not alike; take {', '.join(able)} or auto"
+            )
     if algorithm != "auto":
         options |= options_of(algorithm, extent)
     swag = _aggregator(aggregation, algorithm, auto, "lateness" if late else "", **options)
+    if isinstance(extent, Session):
+        return opened(OpenSession(extent, swag, plain(lateness)))
     if isinstance(extent, Span):
+        if extent.go_back:
+            return opened(WithinCalendar(extent, swag, plain(lateness)))
         return opened(WithinSpan(extent, swag, plain(lateness)))
     return opened(LastRows(extent, swag, plain(lateness)))
 

@@ -6,14 +6,14 @@ number when it is known what windows are measured along (`Axis`).
 
 from __future__ import annotations
 
-import datetime
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from windrow.errors import InvalidArgument, InvalidValue
-from windrow.windows.durations import NANOSECONDS, nanoseconds
+from windrow.windows.durations import NANOSECONDS, Interval, interval, nanoseconds
 
 UNBOUNDED = "unbounded"
 NOW = "now"
@@ -25,6 +25,8 @@ _UNITS = dict(
         strict=True,
     )
 )
+# Units that a finer axis can be told in, in nanoseconds, the coarsest first.
+_TICKS = (10**9, 10**6, 10**3, 1)
 _INTERVAL = re.compile(r"\d+(\.\d+)? [a-z]+( \d+(\.\d+)? [a-z]+)*")
 
 
@@ -32,14 +34,16 @@ _INTERVAL = re.compile(r"\d+(\.\d+)? [a-z]+( \d+(\.\d+)? [a-z]+)*")
 class Axis:
     """What windows are measured along: a column of times or of numbers.
 
-    `tick` is the unit of a column of times in nanoseconds, None for numbers. `name` and `type` are
-    those of the column, for errors.
+    `tick` is the unit of a column of times in nanoseconds, None for numbers; these are instants if
+    they are `zoned`, else what a clock on the wall shows. `name` and `type` are those of the
+    column, for errors.
     """
 
     tick: int | None
     floating: bool = False
     name: str = ""
     type: str = ""
+    zoned: bool = False
 
     def units(self, size: int | float) -> tuple[int | float, int | float]:
         """A size, in nanoseconds for times, as whole units and what is left of it.
@@ -56,6 +60,19 @@ class Axis:
                 'range="unbounded" reaches back to the first row'
             )
         return int(whole), rest
+
+    def holding(self, sizes: Sequence[int | float]) -> Axis:
+        """This axis, or a finer one of which all sizes, as `units` takes them, are whole units.
+
+        >>> Axis(tick=10**9).holding([1_500_000_000]).tick, Axis(None).holding([2.5]).floating
+        (1000000, True)
+        """
+        if self.tick is None:
+            fractions = any(float(size) != int(size) for size in sizes)
+            return replace(self, floating=True, type="double") if fractions else self
+        limit = self.tick
+        tick = next(t for t in _TICKS if t <= limit and all(int(size) % t == 0 for size in sizes))
+        return replace(self, tick=tick, floating=False)
 
     def check(self, argument: str, size: Any) -> None:
         """Refuse a duration along numbers, a number along times, and what is beyond either."""
@@ -87,13 +104,16 @@ def is_number(value: Any) -> bool:
 
 
 def measure(name: str, value: Any) -> int | float:
-    """A size: a duration in nanoseconds, or the number that it is.
+    """A size: a duration in nanoseconds, of months on average, or the number that it is.
 
     >>> measure("range", "90s"), measure("delta", 2.5)
     (90000000000, 2.5)
     """
     if not is_number(value):
-        return nanoseconds(value, name)
+        length = interval(value, name).length
+        if length <= 0:
+            raise InvalidArgument(f"{name}={value!r}: a duration must be longer than nothing")
+        return length
     if not (value > 0 and math.isfinite(value)):
         raise InvalidArgument(f"{name}={value!r} must be larger than 0")
     return value  # type: ignore[no-any-return]
@@ -102,25 +122,33 @@ def measure(name: str, value: Any) -> int | float:
 def signed(name: str, value: Any) -> int | float:
     """A number, or a duration in nanoseconds; both may be negative, and None is 0.
 
+    Months are of the length that they have on average.
+
     >>> signed("offset", "-2 s"), signed("offset", None)
     (-2000000000, 0)
     """
-    if value is None:
-        return 0
     if is_number(value):
         return value  # type: ignore[no-any-return]
+    return signed_interval(name, value).length
+
+
+def signed_interval(name: str, value: Any) -> Interval:
+    """A duration as months, days and a time, all of which may be negative; None is nothing.
+
+    >>> signed_interval("range", "-1 month")
+    Interval(months=-1, days=0, nanoseconds=0)
+    """
+    if value is None or (is_number(value) and value == 0):
+        return Interval()
     if isinstance(value, str) and value.lstrip().startswith("-"):
-        return -nanoseconds(value.lstrip()[1:], name, least=0)
-    if isinstance(value, datetime.timedelta) and value < datetime.timedelta(0):
-        return -nanoseconds(-value, name)
-    if getattr(value, "dtype", None) is not None and value.dtype.kind == "m" and value < 0 * value:
-        return -nanoseconds(-value, name)
-    return nanoseconds(value, name, least=0)
+        return -interval(value.lstrip()[1:], name)
+    return interval(value, name)
 
 
 def in_cql(value: Any) -> str:
     """A size as CQL has it: a number, an interval in words where it reads them back, else quoted.
 
+    >>> import datetime
     >>> in_cql(2.5), in_cql("1 hour"), in_cql(datetime.timedelta(minutes=90)), in_cql("1h")
     ('2.5', '1 HOUR', '90 MINUTES', "'1h'")
     """
@@ -139,6 +167,9 @@ def quoted(text: str) -> str:
 def _in_words(value: Any) -> str:
     """A timedelta in the coarsest unit that holds it."""
     sign, value = ("-", -value) if value < type(value)(0) else ("", value)
+    months = interval(value, "size").months
+    if months:
+        return f"{sign}{months} month{'s' if months > 1 else ''}"
     size = nanoseconds(value, "size")
     unit, word = next((n, word) for word, n in _UNITS.items() if size % n == 0)
     return f"{sign}{size // unit} {word}{'s' if size > unit else ''}"

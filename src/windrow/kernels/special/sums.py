@@ -167,64 +167,102 @@ def _chunk_suffixes(totals: Array, suffix: Array, size: int) -> None:
 
 
 @inner
-def short_sums(values: Array, w: int, start: int, stop: int, scratch: Array, out: Array) -> None:
-    """Windows of at most 64 values: the sums of 2, 4, 8, … values, and those that make up w.
+def _values_from(values: Array, first: int, last: int, padded: Array) -> Array:
+    """The values of positions first … last-1, in `padded` behind zeros if some are negative."""
+    if first >= 0:
+        return values[first:last]
+    rest = padded[-first : last - first]
+    for i in range(-first):
+        padded[i] = 0.0
+    for i in range(rest.size):
+        rest[i] = values[i]
+    return padded[: last - first]
 
-    At most 2 log₂ w passes over a tile, each a vector operation; every window is a tree of its
-    own. `scratch` is two rows of STRIP + BLOCK numbers.
+
+@inner
+def _last_few(values: Array, count: int, row: Array) -> None:
+    """The sums of up to three values, which end at the row's own."""
+    a = values[values.size - row.size :]
+    if count == 0:
+        for i in range(row.size):
+            row[i] = 0.0
+    elif count == 1:
+        for i in range(row.size):
+            row[i] = a[i]
+    else:
+        b = values[values.size - row.size - 1 :]
+        for i in range(row.size):
+            row[i] = b[i] + a[i]
+    if count == 3:
+        c = values[values.size - row.size - 2 :]
+        for i in range(row.size):
+            row[i] += c[i]
+
+
+@inner
+def _pairs(power: Array, k: int, into: Array) -> None:
+    """The sums of 2k values from those of k that begin at the same place."""
+    b = power[k:]
+    for i in range(into.size):
+        into[i] = power[i] + b[i]
+
+
+@inner
+def _fours(power: Array, k: int, into: Array) -> None:
+    """The sums of 4k values from those of k: two doublings in one pass."""
+    b = power[k:]
+    c = power[2 * k :]
+    d = power[3 * k :]
+    for i in range(into.size):
+        into[i] = (power[i] + b[i]) + (c[i] + d[i])
+
+
+@inner
+def short_sums(values: Array, w: int, start: int, stop: int, scratch: Array, out: Array) -> None:
+    """Windows of at most 64 values: the sums of 4, 8, 16, … values, and those that make up w.
+
+    At most log₂ w passes over a strip, each a vector operation; every window is a tree of its
+    own. The largest sums are added to the rows without being kept. `scratch` is three rows of
+    STRIP + BLOCK numbers.
     """
-    power = scratch[0]
-    longer = scratch[1]
     for first in range(start, stop, STRIP):
         last = min(first + STRIP, stop)
-        size = last - first + w - 1
-        before = max(w - 1 - first, 0)
-        given = values[first - w + 1 + before : last]
-        loaded = power[before:size]  # by a loop: assigning slices took 1.3 times as long overall
-        for i in range(before):  # nothing lies before the first value, and nothing adds up to 0
-            power[i] = 0.0
-            longer[i] = 0.0
-        for i in range(loaded.size):
-            loaded[i] = given[i]
+        strip = _values_from(values, first - w + 1, last, scratch[2])
         row = out[first:last]
-        k = 1
-        end = size
-        taken = False
+        _last_few(strip, w & 3, row)
+        if w < 4:
+            continue
+        # power[i] is the sum of the k values from place i on; the window of row i begins there.
+        power = scratch[0]
+        longer = scratch[1]
+        _fours(strip, 1, power[: strip.size - 3])
+        k = 4
         while True:
-            # power[e] is the sum of the k values that end at entry e; `end` is where the part
-            # of the window that is still to be added ends, for the last row of the tile.
-            if w & k:
-                part = power[end - row.size : end]
-                if taken:
-                    for i in range(row.size):
-                        row[i] += part[i]
-                else:
-                    for i in range(row.size):
-                        row[i] = part[i]
-                taken = True
-                end -= k
-            if 2 * k > w:
+            if w & k and 2 * k <= w:  # a part of the window, behind larger ones
+                part = power[w // (2 * k) * (2 * k) :]
+                for i in range(row.size):
+                    row[i] += part[i]
+            pairs = w & 2 * k != 0
+            if 4 * k > w or (8 * k > w and not pairs):
                 break
-            if 4 * k <= w and not w & 2 * k:
-                # 2k is no part of w: two doublings in one pass, the additions being the same.
-                at = max(before, 3 * k)
-                a = power[at - 3 * k : size]
-                b = power[at - 2 * k : size]
-                c = power[at - k : size]
-                d = power[at:size]
-                into = longer[at:size]
-                for i in range(d.size):
-                    into[i] = (a[i] + b[i]) + (c[i] + d[i])
-                k *= 4
+            if pairs:
+                _pairs(power, k, longer[: strip.size - 2 * k + 1])
             else:
-                at = max(before, k)
-                a = power[at - k : size]
-                b = power[at:size]
-                into = longer[at:size]
-                for i in range(b.size):
-                    into[i] = a[i] + b[i]
-                k *= 2
+                _fours(power, k, longer[: strip.size - 4 * k + 1])
+            k *= 2 if pairs else 4
             power, longer = longer, power
+        b = power[k:]
+        c = power[2 * k :]
+        d = power[3 * k :]
+        if 2 * k > w:
+            for i in range(row.size):
+                row[i] += power[i]
+        elif 4 * k > w:
+            for i in range(row.size):
+                row[i] += power[i] + b[i]
+        else:
+            for i in range(row.size):
+                row[i] += (power[i] + b[i]) + (c[i] + d[i])
 
 
 @inner

@@ -4,7 +4,8 @@
       ROWS n | ROWS UNBOUNDED             CLOSED LEFT | RIGHT | BOTH | NEITHER
       RANGE size | RANGE UNBOUNDED        LATENESS interval    MIN_ROWS n
       DELTA number | UNBOUNDED | NOW      WITH GAPS      (a SLIDE larger than the window)
-                                          ON condition | UNTIL condition   (to the end)
+      TIME ZONE 'Europe/Berlin'           ON condition | UNTIL condition   (to the end)
+      SESSION interval                    SESSION GAP expression           (to the end)
       ROWS | RANGE | DELTA | GROUPS BETWEEN end AND end   EXCLUDE CURRENT ROW | GROUP | TIES
       end: size PRECEDING | size FOLLOWING | UNBOUNDED PRECEDING | UNBOUNDED FOLLOWING | CURRENT ROW
 
@@ -41,7 +42,11 @@ bracket: clause+
        | _CLOSED SIDE            -> closed
        | _LATENESS size          -> lateness
        | _WITH GAPS              -> gaps
+       | _TIME _ZONE STRING      -> timezone
+       | _TIMEZONE STRING        -> timezone
        | _MIN_ROWS size          -> min_rows
+       | _SESSION size           -> session
+       | _SESSION _GAP CONDITION -> gap
        | _ON CONDITION           -> on
        | _UNTIL CONDITION        -> until
 names: NAME ("," NAME)*
@@ -67,11 +72,12 @@ SIGN: "-"
 %ignore /--[^\n]*/
 %ignore /\/\*[\s\S]*?\*\//
 """
-CONDITIONS = ("on", "until")
-_SIZES = ("rows", "range", "delta", "groups", "unbounded", "now", *CONDITIONS)
+CONDITIONS = ("on", "until", "gap")
+_SIZES = ("rows", "range", "delta", "groups", "session", "unbounded", "now", *CONDITIONS)
 _WORDS = (
     *("PARTITION BY", "ORDER BY", "ROWS", "RANGE", "DELTA", "GROUPS", "UNBOUNDED", "NOW", "ON"),
-    *("UNTIL", "SLIDE", "OFFSET", "CLOSED", "LATENESS", "WITH GAPS", "EXCLUDE", "MIN_ROWS"),
+    *("UNTIL", "SESSION", "SLIDE", "OFFSET", "CLOSED", "LATENESS", "WITH GAPS", "EXCLUDE"),
+    *("MIN_ROWS", "TIME ZONE", "TIMEZONE"),
 )
 _KEPT = ("UNBOUNDED", "NOW", "GAPS")  # the words that are values
 # What is meant where a terminal of the grammar is expected.
@@ -124,7 +130,7 @@ def read(text: str, start: int, stop: int) -> dict[str, Clause]:
 def _parser() -> lark.Lark:
     keywords = "|".join(words.split()[0] for words in _WORDS)
     grammar = _GRAMMAR.replace("KEYWORDS", "|".join([keywords, *_IN_FRAMES, *_NO_UNITS]))
-    for word in (*keywords.split("|"), *_IN_FRAMES, "BY", "INTERVAL", "GAPS"):
+    for word in (*keywords.split("|"), *_IN_FRAMES, "BY", "INTERVAL", "GAP", "GAPS", "ZONE"):
         silent = "" if word in _KEPT else "_"  # lark leaves such words out
         grammar += f"{silent}{word}: /{word}\\b/i\n"
     return lark.Lark(grammar, start="bracket", parser="lalr", propagate_positions=True)
@@ -143,6 +149,8 @@ def _value(node: Any, text: str, at: tuple[int, int]) -> Any:
     (value,) = node.children
     if node.data == "gaps":
         return True
+    if node.data == "timezone":
+        return _string(value)
     if not isinstance(value, lark.Token) and value.data == "frame":
         first, last = (_end(end, text, at) for end in value.children)
         sides = [str(end.children[-1]).upper() for end in value.children]
