@@ -161,10 +161,6 @@ REFUSED = {
         "EXCLUDE TIES goes",
         "SUM",
     ),
-    "SELECT SUM(a) OVER (ORDER BY b RANGE INTERVAL 1 MONTH PRECEDING) AS r FROM t": (
-        "months",
-        "SUM",
-    ),
     "SELECT SUM(a) OVER (PARTITION BY b GROUPS 1 PRECEDING) AS r FROM t": ("needs ORDER BY", "SUM"),
     "SELECT NTH_VALUE(ts, 2) OVER (ORDER BY a) AS r FROM t": ("IGNORE NULLS OVER", "NTH_VALUE(ts"),
     "SELECT NTILE(0) OVER (ORDER BY a) AS r FROM t": ("of 1 or more", "NTILE"),

@@ -370,7 +370,7 @@ MADE: dict[str, Any] = {
 
 
 @given(st.lists(st.integers(-(2**61), 2**61), min_size=2, max_size=2, unique=True))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_number_of_a_time_found_quickly_is_that_found_slowly(times: list[int]) -> None:
     for make in MADE.values():
         first, second = map(make, sorted(times))
