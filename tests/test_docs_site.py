@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import inspect
 import pkgutil
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -105,9 +105,6 @@ def test_what_stands_beside_another_library_s_words_is_taken(page: str, code: st
         assert eval(code, names) is not None
         return
     given: dict[str, Any] = eval(f"dict({code})", names)
-    known = inspect.signature(windrow.sliding).parameters
-    if "gap" in given and "gap" not in known:
-        pytest.skip("session windows are not in this version")
     results = any(isinstance(value, Aggregation) for value in given.values())
     more = {"order_by": "ts"} | ({} if results else {"peak": windrow.Max("load")})
     assert windrow.sliding(**(more | given)).explain()
@@ -212,3 +209,26 @@ def test_a_bad_site_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_examples_of_the_release_are_those_without_spark() -> None:
     blocks = tool("release_check").examples((ROOT / "README.md").read_text("utf-8"))
     assert len(blocks) >= 4 and not any("spark" in block for block in blocks)
+
+
+# -- the package's papers --------------------------------------------------------------------
+
+
+def test_all_is_every_extra_of_a_user() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    (everything,) = extras["all"]
+    named = set(re.findall(r"[\w-]+", everything.partition("[")[2]))
+    assert named == set(extras) - {"all", "test", "bench"}
+    readme = (ROOT / "README.md").read_text("utf-8")
+    table = readme.partition("| you use | install |")[2].partition("\n\n")[0]
+    assert all(f"[{extra}]" in table for extra in (*named, "all"))
+
+
+def test_the_papers_are_cited_as_the_documents_name_them() -> None:
+    cited = (ROOT / "CITATION.cff").read_text("utf-8").partition("references:")[2]
+    titles = re.findall(r'^    title: "(.+)"$', cited, flags=re.MULTILINE)
+    names = re.findall(r"family-names: ([\w-]+)", cited)
+    papers = (DOCS / "papers.md").read_text("utf-8")
+    assert len(titles) == 5
+    assert [text for text in (*titles, *names) if text not in papers] == []
