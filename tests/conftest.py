@@ -39,6 +39,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let a property begin with its own settings.
+
+    Hypothesis wraps them once more for each case of a parametrized test, and asks all of the layers
+    for their database: after 900 cases in one process that is too deep.
+    """
+    function = getattr(item, "obj", None)
+    held = getattr(function, "_hypothesis_internal_use_settings", None)
+    if held is not None:
+        own = vars(function).setdefault("own_settings", held)
+        function._hypothesis_internal_use_settings = own
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Tests of a group run in one process, and those of a file, which load once what they share."""
