@@ -12,10 +12,10 @@ blocks are summed with compensation, as high + low, by the same scheme one level
 the chunk of blocks before a boundary, and the running sum after it. Which values are added to
 which depends on their positions only, so pieces of the output can be computed apart.
 
-Measured on 4·10⁶ normal values, ranges over runs on a busy machine: slower than bottleneck's moving
-sum, 0.5–1.1 of its speed for w = 8, 0.4–0.75 for 64, 0.25–0.55 for 1024, 0.2–0.3 for 2²⁰
-(it adds and subtracts once a row, and is 200 to 10⁴ times less exact on normal values); 3.5 to 1.1
-times as fast as numbagg's, at least 3 times as fast as pandas' compensated one. The error is at
+Measured on 2·10⁶ normal values against bottleneck's moving sum, which adds and subtracts once a row
+and is 200 to 10⁴ times less exact: 1.7 of its speed for w = 1 and 2, 1.1–1.3 for 8, 1.1 for 16, 0.9 for
+32 and 64 (0.5 for 31 and 63, which are made of most parts), 0.6 for 1024, 0.3–0.4 for 2²⁰. Faster than
+numbagg's for all of these, and at least 3 times as fast as pandas' compensated one. The error is at
 most that of pandas but for 64 values far from 0 (1.06 of its root mean square) and for constants,
 which pandas special-cases and which come out 1 ulp off at w = 1024.
 """
@@ -167,93 +167,76 @@ def _chunk_suffixes(totals: Array, suffix: Array, size: int) -> None:
 
 
 @inner
-def _values_from(values: Array, first: int, last: int, padded: Array) -> Array:
-    """The values of positions first … last-1, in `padded` behind zeros if some are negative."""
-    if first >= 0:
-        return values[first:last]
-    rest = padded[-first : last - first]
-    for i in range(-first):
-        padded[i] = 0.0
-    for i in range(rest.size):
-        rest[i] = values[i]
-    return padded[: last - first]
-
-
-@inner
-def _last_few(values: Array, count: int, row: Array) -> None:
-    """The sums of up to three values, which end at the row's own."""
-    a = values[values.size - row.size :]
-    if count == 0:
-        for i in range(row.size):
-            row[i] = 0.0
-    elif count == 1:
-        for i in range(row.size):
-            row[i] = a[i]
-    else:
-        b = values[values.size - row.size - 1 :]
-        for i in range(row.size):
-            row[i] = b[i] + a[i]
-    if count == 3:
-        c = values[values.size - row.size - 2 :]
-        for i in range(row.size):
-            row[i] += c[i]
-
-
-@inner
-def _pairs(power: Array, k: int, into: Array) -> None:
-    """The sums of 2k values from those of k that begin at the same place."""
-    b = power[k:]
-    for i in range(into.size):
-        into[i] = power[i] + b[i]
-
-
-@inner
-def _fours(power: Array, k: int, into: Array) -> None:
-    """The sums of 4k values from those of k: two doublings in one pass."""
-    b = power[k:]
-    c = power[2 * k :]
-    d = power[3 * k :]
-    for i in range(into.size):
-        into[i] = (power[i] + b[i]) + (c[i] + d[i])
-
-
-@inner
 def short_sums(values: Array, w: int, start: int, stop: int, scratch: Array, out: Array) -> None:
     """Windows of at most 64 values: the sums of 4, 8, 16, … values, and those that make up w.
 
     At most log₂ w passes over a strip, each a vector operation; every window is a tree of its
     own. The largest sums are added to the rows without being kept. `scratch` is three rows of
-    STRIP + BLOCK numbers.
+    STRIP + BLOCK numbers. (All in one function: every other one costs a first call 0.1 s.)
     """
     for first in range(start, stop, STRIP):
         last = min(first + STRIP, stop)
-        strip = _values_from(values, first - w + 1, last, scratch[2])
         row = out[first:last]
-        _last_few(strip, w & 3, row)
+        size = row.size + w - 1
+        before = max(w - 1 - first, 0)
+        given = values[first - w + 1 + before : last]
+        strip = given
+        if before:  # nothing lies before the first value, and nothing adds up to 0
+            strip = scratch[2, :size]
+            for i in range(before):
+                strip[i] = 0.0
+            for i in range(given.size):
+                strip[before + i] = given[i]
+
+        # Up to three values that end at the row's own, and the rest of w in fours.
+        newest = strip[w - 1 :]
+        if w & 3 == 0:
+            for i in range(row.size):
+                row[i] = 0.0
+        elif w & 3 == 1:
+            for i in range(row.size):
+                row[i] = newest[i]
+        else:
+            b = strip[w - 2 :]
+            for i in range(row.size):
+                row[i] = b[i] + newest[i]
+        if w & 3 == 3:
+            b = strip[w - 3 :]
+            for i in range(row.size):
+                row[i] += b[i]
         if w < 4:
             continue
+
         # power[i] is the sum of the k values from place i on; the window of row i begins there.
         power = scratch[0]
         longer = scratch[1]
-        _fours(strip, 1, power[: strip.size - 3])
+        b = strip[1:]
+        c = strip[2:]
+        d = strip[3:]
+        for i in range(d.size):
+            power[i] = (strip[i] + b[i]) + (c[i] + d[i])
         k = 4
         while True:
             if w & k and 2 * k <= w:  # a part of the window, behind larger ones
-                part = power[w // (2 * k) * (2 * k) :]
+                b = power[w // (2 * k) * (2 * k) :]
                 for i in range(row.size):
-                    row[i] += part[i]
+                    row[i] += b[i]
             pairs = w & 2 * k != 0
+            b = power[k:]
+            c = power[2 * k :]
+            d = power[3 * k :]
             if 4 * k > w or (8 * k > w and not pairs):
                 break
             if pairs:
-                _pairs(power, k, longer[: strip.size - 2 * k + 1])
-            else:
-                _fours(power, k, longer[: strip.size - 4 * k + 1])
+                into = longer[: size - 2 * k + 1]
+                for i in range(into.size):
+                    into[i] = power[i] + b[i]
+            else:  # two doublings in one pass, the additions being the same
+                into = longer[: size - 4 * k + 1]
+                for i in range(into.size):
+                    into[i] = (power[i] + b[i]) + (c[i] + d[i])
             k *= 2 if pairs else 4
             power, longer = longer, power
-        b = power[k:]
-        c = power[2 * k :]
-        d = power[3 * k :]
         if 2 * k > w:
             for i in range(row.size):
                 row[i] += power[i]
