@@ -95,6 +95,7 @@ EVERY: dict[str, Any] = {
     "exact": Median("v"),
     "shares": Quantile("v", q=(0.1, 0.9)),
     "names": Quantile("name", q=0.5, interpolation="inverted_cdf"),
+    "second": windrow.Nth("v", n=2),
     "top": TopK("v", k=2),
     "bottom": BottomK("name", k=2),
     "commonest": Mode("v"),

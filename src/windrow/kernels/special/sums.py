@@ -12,12 +12,12 @@ blocks are summed with compensation, as high + low, by the same scheme one level
 the chunk of blocks before a boundary, and the running sum after it. Which values are added to
 which depends on their positions only, so pieces of the output can be computed apart.
 
-Measured on 2·10⁶ normal values against bottleneck's moving sum, which adds and subtracts once a row
-and is 200 to 10⁴ times less exact: 1.7 of its speed for w = 1 and 2, 1.1–1.3 for 8, 1.1 for 16, 0.9 for
-32 and 64 (0.5 for 31 and 63, which are made of most parts), 0.6 for 1024, 0.3–0.4 for 2²⁰. Faster than
-numbagg's for all of these, and at least 3 times as fast as pandas' compensated one. The error is at
-most that of pandas but for 64 values far from 0 (1.06 of its root mean square) and for constants,
-which pandas special-cases and which come out 1 ulp off at w = 1024.
+Measured on 2·10⁶ normal values against bottleneck's moving sum, which adds and subtracts once a
+row and is 200 to 10⁴ times less exact: 1.7 of its speed for w = 1 and 2, 1.1–1.3 for 8, 1.1 for 16,
+0.9 for 32 and 64 (0.5 for 31 and 63, which are made of most parts), 0.6 for 1024, 0.3–0.4 for 2²⁰.
+Faster than numbagg's for all of these, and at least 3 times as fast as pandas' compensated one. The
+error is at most that of pandas but for 64 values far from 0 (1.06 of its root mean square) and for
+constants, which pandas special-cases and which come out 1 ulp off at w = 1024.
 """
 
 from __future__ import annotations
