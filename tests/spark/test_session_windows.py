@@ -108,6 +108,18 @@ def test_a_gap_of_each_row_s_own_is_sparks(rows: DataFrame, way: str, request: A
     alike(rows.transform(query).toArrow(), wanted, ["key", "session_start"])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("gap", ["1 month", "3 weeks"])
+def test_a_gap_of_the_calendar_is_sparks(rows: DataFrame, gap: str) -> None:
+    """The zone of the session is UTC."""
+    seconds = (sf.unix_seconds("ts") + 4500) * 100_000
+    far = rows.withColumn("ts", sf.timestamp_seconds(seconds)).where("id % 10 > 6")
+    query = sliding(PARTS, partition_by="key", order_by="ts", gap=gap)
+    wanted = spark_s_own(far, ["key"], gap)
+    assert 20 < wanted.num_rows < 0.9 * far.count()
+    alike(far.transform(query).toArrow(), wanted, ["key", "session_start"])
+
+
 @pytest.mark.usefixtures("uneven")
 def test_what_depends_on_the_order_of_rows_is_as_in_memory(rows: DataFrame) -> None:
     """Also `where`, `having`, conditions and expressions, in ranges that cut sessions."""

@@ -138,7 +138,8 @@ class Session(Window):
             return axis.units(measure("gap", self.gap))[0]
         from windrow.windows.calendar import moved
 
-        return moved(at, by, self.timezone, axis)[0] - at
+        ends: NDArray[np.int64] = moved(at, by, self.timezone, axis)[0]
+        return ends - at
 
     # -- how it prints ----------------------------------------------------------------------
 
