@@ -103,7 +103,8 @@ class WithinCalendar(WithinSpan):
             first, last = self._moves([block * _BLOCK, (block + 1) * _BLOCK - 1])
             self._block, self._move = (block, first) if first == last else (None, 0)
         move = self._moves([seconds])[0] if self._block is None else self._move
-        return (seconds + move) * _SECOND + rest - self._by.nanoseconds
+        start: int = (seconds + move) * _SECOND + rest - self._by.nanoseconds
+        return start
 
     def _moves(self, seconds: list[int]) -> list[int]:
         """By how much months and days move some times, in seconds."""
