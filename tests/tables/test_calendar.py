@@ -240,6 +240,10 @@ def test_cql_says_and_reads_the_calendar() -> None:
     assert made.to_pylist() == by_hand(rows(100, seed=3)).to_pylist()
     assert "a start every 1 month, on the first at midnight in Europe/Berlin" in query.explain()
     assert "[t − 1 year, t − 1 month] by the calendar of Europe/Berlin" in frame.explain()
+    assert "passes     one over the rows, and some more" in frame.explain()
+    assert "passes" not in query.explain()
+    with pytest.raises(Exception, match="write TIME ZONE 'Europe/Berlin'"):
+        sql("SELECT COUNT(*) AS n FROM rows [RANGE 1 MONTH TIME ZONE Berlin]")
 
 
 # -- piece by piece ------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from windrow import Collect, Count, Max, Sum, rolling, sliding, window
+from windrow import Collect, Count, Max, MemoryStore, Sum, rolling, sliding, window
+from windrow.cli.query import from_toml
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.kernels.rolling import RollingState
 from windrow.windows.calendar import Calendar, clock_of, moved
@@ -194,6 +195,37 @@ def test_late_values_and_time_that_goes_on() -> None:
     assert w.push("2026-03-20", at=dt.datetime(2026, 3, 20)) == ["2026-03-20", "2026-03-28"]
     assert w.query(at=dt.datetime(2026, 4, 28)) == ["2026-03-28"]
     assert len(w) == 1
+
+
+def test_a_store_and_a_key_for_each_window() -> None:
+    times = [dt.datetime(2026, 2, 28, 8), dt.datetime(2026, 3, 28, 20), dt.datetime(2026, 3, 31, 8)]
+    store = MemoryStore()
+    made = []
+    for value, at in zip((1, 2, 4), times, strict=True):
+        with window(Sum(), range="1 month", store=store, window="w") as w:  # opened again each time
+            made.append(w.push(value, at=at))
+    assert made == [1, 2, 7]
+    keyed = window(Sum(), range="1 month", partition_by=True, timezone="Europe/Berlin")
+    for key in ("a", "b"):
+        assert [keyed.push(v, key=key, at=t) for v, t in zip((1, 2, 4), times, strict=True)] == made
+    assert window(Sum(), range="1 month").push_many([1, 2, 4], at=times).tolist() == made
+    keyed.advance(dt.datetime(2027, 1, 1))
+    assert not len(keyed)
+
+
+def test_a_query_file_names_the_zone() -> None:
+    query = from_toml(
+        """
+        order_by = "t"
+        range = "1 month"
+        slide = "1 month"
+        timezone = "Europe/Berlin"
+        [results]
+        n = "COUNT(*)"
+        """
+    )
+    given: dict[str, Any] = {"range": "1 month", "slide": "1 month", "timezone": "Europe/Berlin"}
+    assert query == sliding(order_by="t", n=Count(), **given)
 
 
 # -- mistakes ------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from windrow.kernels.bulk import bulk_results
 from windrow.kernels.columns import Column, any_null, column, nanoseconds_of
 from windrow.kernels.interpreted import objects, over_windows, packed, without_columns
 from windrow.kernels.named import Common, Question, check_sums, counts
-from windrow.kernels.results import ResultArray, finished, woven
+from windrow.kernels.results import ResultArray, finished, in_place
 from windrow.kernels.routes import BULK, FLATFIT, Route, route_over, trace
 from windrow.kernels.window_loop import run_loop
 from windrow.windows.positions import Windows
@@ -92,7 +92,7 @@ def _in_layers(
         if common is not None:
             options["common"] = Common(common.what, common.found.setdefault(f"layer {i}", {}))
         made.append(aggregate(aggregation, columns, layer, **options))
-    return made[0] if len(made) == 1 else woven(made, [numbers for numbers, _ in windows.layers])
+    return made[0] if len(made) == 1 else in_place(made, [numbers for numbers, _ in windows.layers])
 
 
 def _results(

@@ -58,10 +58,10 @@ class ResultArray:
         return ResultArray(values, np.concatenate(missing))
 
 
-def woven(parts: Sequence[ResultArray], places: Sequence[NDArray[np.int64]]) -> ResultArray:
+def in_place(parts: Sequence[ResultArray], places: Sequence[NDArray[np.int64]]) -> ResultArray:
     """Results that come in parts, each at its places among all of them.
 
-    >>> woven([ResultArray(np.array([5, 7])), ResultArray(np.array([6]))], [[0, 2], [1]]).values
+    >>> in_place([ResultArray(np.array([5, 7])), ResultArray(np.array([6]))], [[0, 2], [1]]).values
     array([5, 6, 7])
     """
     size = sum(part.values.size for part in parts)

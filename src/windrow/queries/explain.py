@@ -66,6 +66,9 @@ def entries(plan: Plan) -> dict[str, list[str]]:
         "slices": [_slices(plan)],
         "on Spark": [_SPARK.get(plan.spark) or _RANGES[bool(query.partition_by)]],
     }
+    if query.window.go_back:
+        more = "some more for windows that begin before an earlier one, as on 31 March"
+        found["passes"] = [f"one over the rows, and {more}"]
     if plan.assumed and any(part.columns for part in query.parts.values()):
         found["columns"] = ["taken for floats; explain(frame) goes by the types that a frame has"]
     if plan.policy is not None:

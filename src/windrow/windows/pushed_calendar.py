@@ -21,6 +21,7 @@ from windrow.windows.sizes import Axis
 from windrow.windows.span import Span
 
 _SECOND = NANOSECONDS["s"]
+_BLOCK = 900  # seconds
 
 
 class WithinCalendar(WithinSpan):
@@ -33,7 +34,9 @@ class WithinCalendar(WithinSpan):
         self._by = by
         self._most = by.lengths(zoned=True)[1]
         self._end: Any = None  # where the window ends that is asked for
-        self._edge: tuple[Any, Any] = None, None  # of the last window that was: its end and start
+        # all times of a quarter of an hour move as far if its first and last do: which, and how far
+        self._block: int | None = None
+        self._move = 0
 
     def query(self, at: Any = None) -> Any:
         """Return the aggregate of the window; with `at`, when time has gone on to that."""
@@ -94,16 +97,23 @@ class WithinCalendar(WithinSpan):
 
     def _start(self, end: Any) -> int:
         """Where the window begins that ends at `end`, in nanoseconds."""
-        if self._edge[0] != end:
-            import numpy as np
-
-            from windrow.windows.calendar import moved
-
-            kind = self._coming if self._kind is None else self._kind
-            seconds, rest = divmod(end, _SECOND)  # of any size, as Python's numbers are
-            back = Interval(-self._by.months, -self._by.days)
-            axis = Axis(_SECOND, zoned=kind == WITH_ZONE)
-            found, _ = moved(np.array([seconds]), back, self.extent.timezone, axis)
-            self._edge = end, int(found[0]) * _SECOND + rest - self._by.nanoseconds
-        start: int = self._edge[1]
+        seconds, rest = divmod(end, _SECOND)  # of any size, as Python's numbers are
+        block = seconds // _BLOCK
+        if block != self._block:
+            first, last = self._moves([block * _BLOCK, (block + 1) * _BLOCK - 1])
+            self._block, self._move = (block, first) if first == last else (None, 0)
+        move = self._moves([seconds])[0] if self._block is None else self._move
+        start: int = (seconds + move) * _SECOND + rest - self._by.nanoseconds
         return start
+
+    def _moves(self, seconds: list[int]) -> list[int]:
+        """By how much months and days move some times, in seconds."""
+        import numpy as np
+
+        from windrow.windows.calendar import moved
+
+        kind = self._coming if self._kind is None else self._kind
+        back = Interval(-self._by.months, -self._by.days)
+        at, axis = np.array(seconds), Axis(_SECOND, zoned=kind == WITH_ZONE)
+        found: list[int] = (moved(at, back, self.extent.timezone, axis)[0] - at).tolist()
+        return found

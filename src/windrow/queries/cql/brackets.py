@@ -217,5 +217,6 @@ def _explained(error: Any, text: str, start: int, stop: int) -> QuerySyntaxError
     hint = did_you_mean(word.upper(), _WORDS)
     accepted = getattr(error, "accepts", None) or getattr(error, "allowed", None) or ()
     hint = next((words for terminal, words in _EXPECTED.items() if terminal in accepted), hint)
+    hint = "write TIME ZONE 'Europe/Berlin'" if set(accepted) == {"STRING"} else hint
     problem = f"{word!r} is not expected in a window"
     return wrong(text, (start + at, start + at + len(word)), problem, hint)
