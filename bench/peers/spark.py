@@ -43,6 +43,7 @@ class Case:
     make: Callable[[Any], Any]
     tree: bool = False
     rows: int = 1 << 62  # at most so many: what takes too long is asked about fewer
+    keys: int = KEYS
 
 
 class Rows:
@@ -50,19 +51,19 @@ class Rows:
 
     def __init__(self, spark: Any, settings: Settings, n: int) -> None:
         self.spark, self.settings, self.n = spark, settings, n
-        self._frames: dict[int, Any] = {}
+        self._frames: dict[tuple[int, int], Any] = {}
 
-    def __call__(self, n: int) -> Any:
-        """Return so many rows."""
-        n = min(n, self.n)
-        if n not in self._frames:
-            self._frames[n] = self._made(n).cache()
-            self._frames[n].count()
-        return self._frames[n]
+    def __call__(self, case: Case) -> Any:
+        """Return as many rows as a case asks for."""
+        known = min(case.rows, self.n), case.keys
+        if known not in self._frames:
+            self._frames[known] = self._made(*known).cache()
+            self._frames[known].count()
+        return self._frames[known]
 
-    def _made(self, n: int) -> Any:
+    def _made(self, n: int, keys: int) -> Any:
         if not self.settings.data:
-            return spark_rows(self.spark, n, KEYS)
+            return spark_rows(self.spark, n, keys)
         table = debs.readings(self.settings.data).slice(0, n).rename_columns(["key", "ts", "v"])
         return self.spark.createDataFrame(table)
 
@@ -78,7 +79,6 @@ def cases(windows: list[int], visits: int) -> Iterator[Case]:
     columns: list[tuple[Figure, Place, int, dict[str, Any], list[Any]]] = [
         *((ROWS, w, w, {"a": Max("v")}, [sf.max("v")]) for w in windows),
         (OTHERS, "stddev", width, {"a": StdDev("v")}, [sf.stddev("v")]),
-        (OTHERS, "median", width, {"a": Median("v")}, [sf.percentile("v", 0.5)]),
         (OTHERS, "argmax", width, {"c": ArgMax("v", "ts")}, [argmax]),
         (
             OTHERS,
@@ -93,10 +93,10 @@ def cases(windows: list[int], visits: int) -> Iterator[Case]:
         x = f"{name}, {w} rows" if isinstance(name, str) else name
         last = keyed.rowsBetween(1 - w, 0)
         yield Case(figure, x, OURS, sliding(partition_by="key", order_by="ts", rows=w, **parts))
-        # the tree knows neither max_by nor percentile
-        slow = {"rows": few} if "c" in parts or name == "median" else {}
+        slow = {"rows": few} if "c" in parts else {}  # the tree does not know max_by
         yield Case(figure, x, TREE, _over(last, own, list(parts)), True, **slow)
         yield Case(figure, x, DEFAULT, _over(last, own, list(parts)), rows=few)
+    yield from _medians(keyed.rowsBetween(1 - width, 0), width, max(5_000, visits // width))
     for name, seconds in RANGES.items():
         frame = Frame.orderBy(sf.col("ts").cast("double")).rangeBetween(-seconds, 0)
         x = f"max without a key, {name}"
@@ -110,6 +110,16 @@ def cases(windows: list[int], visits: int) -> Iterator[Case]:
         window = partial(sf.window, "ts", "1 hour", f"1 {name}")
         yield Case(OTHERS, x, OURS, query, rows=max(5_000, 6 * visits // hops))
         yield Case(OTHERS, x, WINDOW, partial(_hopping, window), rows=few)
+
+
+def _medians(last: Any, w: int, few: int) -> Iterator[Case]:
+    """Of so few keys that windows of the few rows are full."""
+    from pyspark.sql import functions as sf
+
+    x, keys = f"median, {w} rows", max(1, few // (4 * w))
+    query = sliding(partition_by="key", order_by="ts", rows=w, a=Median("v"))
+    yield Case(OTHERS, x, OURS, query, keys=keys)
+    yield Case(OTHERS, x, DEFAULT, _over(last, [sf.percentile("v", 0.5)], ["a"]), False, few, keys)
 
 
 def _sorted(frame: Any) -> Any:
@@ -155,14 +165,14 @@ def _measured(
     for name, runs in rounds(jobs, repeats).items():
         timings[name].runs = runs
     for case in here:
-        n = rows(case.rows).count()
+        n = rows(case).count()
         timings[case.name].more["rows"] = n
         yield timings[case.name].point(case.figure, case.name, case.x, n)
 
 
 def _run(spark: Any, case: Case, rows: Rows) -> None:
     spark.conf.set(SETTING, str(case.tree).lower())
-    to_nowhere(case.make(rows(case.rows)))
+    to_nowhere(case.make(rows(case)))
 
 
 def _total(spark: Any, case: Case, rows: Rows) -> float:
@@ -170,7 +180,7 @@ def _total(spark: Any, case: Case, rows: Rows) -> float:
     from pyspark.sql import functions as sf
 
     spark.conf.set(SETTING, str(case.tree).lower())
-    frame = case.make(rows(case.rows))
+    frame = case.make(rows(case))
     name = "a" if "a" in frame.columns else "c" if "c" in frame.columns else "key"
     return float(frame.agg(sf.sum(sf.col(name).cast("double"))).first()[0] or 0.0)
 

@@ -47,7 +47,7 @@ class _Sketch(Aggregation):
     exact = False
     exact_on_integers = False
     family = ""
-    of_values: Takes = "number"
+    takes: Takes = "number"
     block = 64
     # What Spark calls it, of values and of sketches, and the kinds of columns that it takes.
     spark: tuple[str, str] | None = None
@@ -68,7 +68,7 @@ class _Sketch(Aggregation):
     def _turn(self, merge: bool, sketch: bool) -> Self:
         """Take sketches for values, give them for results, or both."""
         self.merge, self.sketch = merge, sketch
-        self.takes = "sketch" if merge else self.of_values
+        self.takes = "sketch" if merge else type(self).takes
         self.result = "bytes" if sketch else self._kind
         self.empty = None if sketch else type(self).empty
         return self
@@ -107,7 +107,7 @@ class _Sketch(Aggregation):
             self._add(builder, self._read([value]))
         return self._bytes(self._done(builder))
 
-    def plus(self, a: bytes, b: bytes) -> bytes:
+    def plus(self, a: bytes, b: bytes) -> Any:
         return self.fold((a, b))
 
     def fold(self, states: Iterable[bytes | None]) -> Any:
@@ -314,7 +314,7 @@ class TDigest(_Quantiles):
 class _Distinct(_Sketch):
     """An estimate of how many distinct values there are, as an integer; 0 when there are none."""
 
-    of_values = "number or text"
+    takes = "number or text"
     block = 32
     empty = 0
     sizes = range(0)

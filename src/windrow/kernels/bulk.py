@@ -100,7 +100,7 @@ class _Blocks:
             self.front, self.back, self.since = [], [], None
             self.split = self.end = i
         for block in range(self.end, j):
-            made = self.sketch(*self.edges[block : block + 2], 0, 0)
+            made = self.sketch(self.edges[block], self.edges[block + 1], 0, 0)
             self.back.append(made)
             self.since = made if self.since is None else self._joined(self.since, made)
         self.end = max(self.end, j)
