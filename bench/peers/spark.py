@@ -19,7 +19,7 @@ from bench.points import Figure, Place, Point, Points
 from bench.results import OURS
 from bench.rules import TOO_FEW, ahead, at_most, scales, spread
 from bench.sessions import session, spark_rows, to_nowhere
-from windrow import ArgMax, Max, Mean, Median, StdDev, sliding
+from windrow import ArgMax, Max, Mean, Median, Min, StdDev, Sum, sliding
 
 # -- against Spark's own ---------------------------------------------------------------------------
 
@@ -31,6 +31,8 @@ KEYS = 1000
 SORT = "shuffle and sort"
 RANGES = {"1 minute": 60, "1 hour": 3600, "10 hours": 36_000}
 HOPS = {"minute": 60, "second": 3600}  # of the hops of an hour
+HORIZONS = ["1 hour", "1 day", "7 days", "30 days"]
+ONE_HORIZON, FOUR_HORIZONS = "five aggregations, an hour", "five aggregations, four horizons"
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,16 @@ def cases(windows: list[int], visits: int) -> Iterator[Case]:
         x = f"max without a key, {name}"
         yield Case(OTHERS, x, OURS, sliding(order_by="ts", range=name, a=Max("v")))
         yield Case(OTHERS, x, TREE, _over(frame, [sf.max("v")], ["a"]), True)
+    five: dict[str, Any] = {
+        "a": Max("v"),
+        "b": Min("v"),
+        "c": Mean("v"),
+        "d": Sum("v"),
+        "e": StdDev("v"),
+    }
+    for x, size in ((ONE_HORIZON, HORIZONS[0]), (FOUR_HORIZONS, HORIZONS)):
+        query = sliding(partition_by="key", order_by="ts", range=size, **five)
+        yield Case(OTHERS, x, OURS, partial(_over_two_months, query))
     for name, hops in HOPS.items():
         x, few = f"max, an hour every {name}", max(500, visits // hops**2)
         query = sliding(
@@ -124,6 +136,13 @@ def _medians(last: Any, w: int, few: int) -> Iterator[Case]:
 
 def _sorted(frame: Any) -> Any:
     return frame.repartition("key").sortWithinPartitions("key", "ts")
+
+
+def _over_two_months(query: Any, frame: Any) -> Any:
+    """The query over rows of sixty days, where there were ten hours."""
+    from pyspark.sql import functions as sf
+
+    return query(frame.withColumn("ts", sf.expr("timestamp_micros(144 * unix_micros(ts))")))
 
 
 def _over(window: Any, columns: list[Any], names: list[str]) -> Callable[[Any], Any]:
@@ -206,6 +225,13 @@ def _together(points: Points) -> Verdict:
     return Verdict(f"{several / one:.2f} times one", several < 1.5 * one)
 
 
+def _horizons(points: Points) -> Verdict:
+    one, four = _question(points, ONE_HORIZON), _question(points, FOUR_HORIZONS)
+    if one is None or four is None:
+        return TOO_FEW
+    return Verdict(f"{four / one:.2f} times one", four <= 1.5 * one)
+
+
 def _question_rule(begins: str, peer: str, by: float) -> Rule:
     def check(points: Points) -> Verdict:
         ratios = points.ratios(OTHERS, OURS, peer).items()
@@ -234,6 +260,7 @@ SPARK_OWN = Experiment(
         spread(ROWS, 1.5, OURS),
         Rule(f"{ROWS.name}: at most 2.2 times the cost of {SORT}", _against_sort),
         Rule(f"{OTHERS.name}: three aggregations cost less than 1.5 times one", _together),
+        Rule(f"{OTHERS.name}: four horizons cost at most 1.5 times one", _horizons),
         _question_rule("max, mean, argmax", TREE, 5),
         _question_rule("stddev", TREE, 2.5),
         _question_rule("argmax", TREE, 50),

@@ -54,11 +54,52 @@ def test_a_query_after_it_compiles_nothing(
     assert cold[0] == "0" and int(cold[1]) > 5
 
 
+# Pushes a number through a window, and tells how many functions were compiled for it.
+PUSH = """
+from datetime import datetime
+from numba.core import event
+from windrow import Max, window
+with event.install_recorder("numba:compile") as compiled:
+    for kind in (float, int):
+        by_rows, by_time = window(Max(), rows=9), window(Max(), range="1 hour")
+        by_rows.push_many([kind(3)])
+        by_rows.push(kind(4))
+        by_time.push_many([kind(3)], at=[datetime(2026, 1, 1)])
+        by_time.push(kind(4), at=datetime(2026, 1, 1))
+print(by_time.explain().count("compiled"), len(compiled.buffer))
+"""
+
+
+@pytest.mark.slow
+def test_a_push_after_it_compiles_nothing(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    process("-m", "windrow", "warm", "--function", "max", cache=cache)
+    assert process("-c", PUSH, cache=cache).split() == ["1", "0"]
+    cold = process("-c", PUSH, cache=tmp_path / "other").split()
+    assert cold[0] == "1" and int(cold[1]) > 5
+
+
+def test_an_aggregation_is_run_over_what_it_takes(
+    windrow: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bits of integers, booleans and texts: no column of another type is tried."""
+    seen: list[Any] = []
+    pushed: list[Any] = []
+    monkeypatch.setattr(warm, "_run", lambda query, columns: seen.append(query))
+    monkeypatch.setattr(warm, "_push", lambda part: pushed.append(part))
+    arguments = [word for name in ("bit_and", "any", "concat", "max") for word in ("-f", name)]
+    assert windrow("warm", *arguments).code == 0
+    columns = {repr(query.aggregations[0][1]) for query in seen}
+    wanted = {"BitAnd('count')", "Any('flag')", "Concat('name')", "Max('load')", "Max('count')"}
+    assert columns == wanted == {repr(part) for part in pushed}
+
+
 def test_it_runs_every_window_over_every_type(
     windrow: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Any] = []
     monkeypatch.setattr(warm, "_run", lambda query, columns: seen.append(query))
+    monkeypatch.setattr(warm, "_push", lambda part: None)
     done = windrow("warm", "-f", "median", "-f", "argmax")
     assert done.code == 0 and "compiling MEDIAN: 0 functions" in done.err
     assert "0 functions compiled in " in done.err

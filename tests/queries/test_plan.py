@@ -23,6 +23,7 @@ from windrow import (
     Max,
     Mean,
     Min,
+    Product,
     Query,
     Range,
     StdDev,
@@ -113,6 +114,25 @@ def test_values_that_are_no_numbers_run_as_the_plan_says(column: str) -> None:
     with traced() as ran:
         query(FRAME)
     assert set(ran) == routes(bind(query, FRAME.schema).plan, FRAME)
+
+
+@pytest.mark.parametrize("rows", [(-3, 3), (-5, -2), (1, 4)])
+@pytest.mark.parametrize("length", [2, 500])
+def test_frames_over_short_keys_run_as_the_plan_says(rows: tuple[int, int], length: int) -> None:
+    """Where most windows are cut off by the ends of keys, none is that of another row."""
+    n = 1000
+    frame = pa.table({"k": np.arange(n) // length, "i": np.arange(n), "y": np.arange(n) / 3})
+    parts = {"a": StdDev("y"), "b": Max("y"), "c": Count(), "d": Product("y")}
+    query = sliding(parts, partition_by="k", order_by="i", rows=rows)
+    with traced() as ran:
+        query(frame)
+    results = bind(query, frame.schema).plan.results
+    said = [r.route_at_ends() if length == 2 else None for r in results]
+    wanted = [(other or r.route()).name for r, other in zip(results, said, strict=True)]
+    assert [way for _, way in ran] == wanted
+    text = query.explain(frame)
+    assert text.count("by the bounds of each window") == 2
+    assert ("cuts off: two_stacks, by the bounds" in text) and ("cuts off: maxima" in text)
 
 
 def test_queries_that_share_slices_say_so() -> None:

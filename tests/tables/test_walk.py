@@ -16,7 +16,8 @@ from tests.tables.oracle import same
 from tests.tables.test_tables import ALL, ROWS, WINDOWS, label, table_of
 from windrow import Collect, Max, Sum, aggregation, sliding
 from windrow.tables.bind import bind
-from windrow.tables.walk import Walk
+from windrow.tables.sort import sorted_already
+from windrow.tables.walk import Walk, walk_together
 
 HOPS: list[dict[str, Any]] = [
     {"range": 6, "slide": 2}, {"range": 5, "slide": 3, "offset": 1}, {"range": 4, "slide": 4},
@@ -106,3 +107,52 @@ def test_a_tail_holds_no_more_than_the_window() -> None:
     for start in range(0, 10_000, 100):
         list(walk.feed(rows.slice(start, 100)))
         assert walk._tail is None or walk._tail.num_rows <= 52
+
+
+TOGETHER: list[dict[str, Any]] = [
+    {"range": 4}, {"rows": 3}, {"range": 9}, {"range": (-3, 4)}, {"rows": (-2, 2)},
+    {"groups": (-1, 1)}, {"range": "unbounded"}, {"rows": "unbounded"},
+]  # fmt: skip
+
+
+@settings(max_examples=30)
+@given(
+    rows=ROWS,
+    cuts=st.lists(st.integers(0, 40), max_size=8),
+    chosen=st.lists(st.sampled_from(range(len(TOGETHER))), min_size=2, max_size=4, unique=True),
+)
+def test_several_queries_walk_together(rows: Any, cuts: list[int], chosen: list[int]) -> None:
+    """Over rows that are read once, however far each of them reaches back and ahead."""
+    table = sorted_table(rows, pa.int64())
+    queries = [
+        sliding(
+            {f"total{i}": ALL["total"], f"all{i}": ALL["all"]},
+            partition_by="key", order_by="t", **TOGETHER[i],
+        )
+        for i in chosen
+    ]  # fmt: skip
+    edges = [0, *sorted(c % (table.num_rows + 1) for c in cuts), table.num_rows]
+    pieces = [table.slice(a, b - a) for a, b in itertools.pairwise(edges)]
+    bounds = [bind(query, table.schema) for query in queries]
+    made = [each for each in walk_together(bounds, iter(pieces), piece=3) if each.num_rows]
+    walked = pa.concat_tables(made).to_pylist() if made else []
+    for query in queries:
+        whole = query(table).to_pylist()
+        assert len(walked) == len(whole)
+        for got, want in zip(walked, whole, strict=True):
+            assert all(same(got[name], want[name]) for name in query.parts), (got, want)
+
+
+def test_several_sizes_look_at_rows_that_are_sorted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pa.table({"t": np.arange(100), "v": np.arange(100) % 7})
+    queries = [sliding(order_by="t", range=size, **{f"s{size}": Sum("v")}) for size in (3, 9, 27)]
+    bounds, found = [bind(query, rows.schema) for query in queries], []
+
+    def counted(*arguments: Any) -> Any:
+        found.append(sorted_already(*arguments))
+        return found[-1]
+
+    monkeypatch.setattr("windrow.tables.walk.sorted_already", counted)
+    made = pa.concat_tables(walk_together(bounds, iter([rows])))
+    assert len(found) == 1
+    assert made["s27"].to_pylist() == queries[-1](rows)["s27"].to_pylist()

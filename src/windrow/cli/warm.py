@@ -7,6 +7,7 @@ made here; on Spark, where that would take long, all aggregations of a window at
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import tempfile
 import time
@@ -28,11 +29,14 @@ from windrow.cli.query import read_query
 from windrow.cli.tables import schema_of
 from windrow.cli.terminal import Steps, json_option, say, show_json, verbose_option
 from windrow.compiled import cache_dir
-from windrow.errors import did_you_mean
+from windrow.errors import InvalidValue, did_you_mean
 from windrow.queries.cql.functions import FUNCTIONS
 from windrow.queries.expressions import columns_of
 from windrow.queries.query import Query, sliding
 from windrow.queries.select import Select
+from windrow.tables.types import result_type
+from windrow.windows.numbers import is_numeric
+from windrow.windows.push import window
 
 COMMON = ("COUNT", "SUM", "AVG", "MIN", "MAX", "STDDEV")
 _WINDOWS: tuple[dict[str, Any], ...] = (
@@ -41,6 +45,7 @@ _WINDOWS: tuple[dict[str, Any], ...] = (
     {"range": "1 minute", "slide": "10 seconds"},
 )
 _VALUES = {"load": pa.float64(), "count": pa.int64()}
+_OTHERS = {"flag": pa.bool_(), "name": pa.string()}  # for what takes no numbers
 _TIMES, _KEYS = pa.timestamp("us", "UTC"), pa.int64()
 _SIZES = (300, 200_000)  # large tables are sorted and cut in other ways
 _ON_SPARK = 2_000
@@ -56,8 +61,9 @@ Case = tuple[Query, pa.Schema]  # a query, and the columns that it is run over
     "functions",
     multiple=True,
     metavar="NAME",
-    help="An aggregation, over windows of rows, of time and hopping ones, of DOUBLE and BIGINT. "
-    f"May be given several times.  [default: {', '.join(COMMON)}, if no query is given]",
+    help="An aggregation, over windows of rows, of time and hopping ones, of DOUBLE and BIGINT, "
+    "and pushed through a window. May be given several times.  "
+    f"[default: {', '.join(COMMON)}, if no query is given]",
 )
 @click.option(
     "--schema",
@@ -104,6 +110,8 @@ def warm(
                 known = _kept(place)
                 for case in cases:
                     _run(*case)
+                for _, part in parts.get(name, ()):
+                    _push(part)
                 note(f"{_kept(place) - known} functions")
         if spark:
             from windrow.cli.session import spark_session
@@ -140,10 +148,22 @@ def _parts(name: str) -> list[tuple[str, Aggregation]]:
     if function.needed:
         wanted = ", ".join(sorted(function.needed))
         raise Usage(f"--function {name}: it needs {wanted}: give a query that has it")
-    return [
-        (f"{name}_{column}", function.make(*[column] * function.arity, **function.fixed))
-        for column in _VALUES
-    ]
+    made = {
+        column: function.make(*[column] * function.arity, **function.fixed)
+        for column in (*_VALUES, *_OTHERS)
+    }
+    fitting = [c for c in _VALUES if _fits(made[c], _VALUES[c])]
+    fitting = fitting or [c for c in _OTHERS if _fits(made[c], _OTHERS[c])][:1]
+    return [(f"{name}_{column}", made[column]) for column in fitting]
+
+
+def _fits(aggregation: Aggregation, kind: pa.DataType) -> bool:
+    """Return whether an aggregation takes columns of a type."""
+    try:
+        result_type("", aggregation, [kind] * len(aggregation.columns))
+    except InvalidValue:
+        return False
+    return True
 
 
 def _cases(parts: Sequence[tuple[str, Aggregation]], at_once: bool = False) -> Iterable[Case]:
@@ -151,12 +171,12 @@ def _cases(parts: Sequence[tuple[str, Aggregation]], at_once: bool = False) -> I
 
     On Spark rows without a key are cut into ranges, each of which is as a key.
     """
-    columns = pa.schema([("ts", _TIMES), ("key", _KEYS), *_VALUES.items()])
-    for window in _WINDOWS if parts else ():
+    columns = pa.schema([("ts", _TIMES), ("key", _KEYS), *_VALUES.items(), *_OTHERS.items()])
+    for extent in _WINDOWS if parts else ():
         for chosen in [parts] if at_once else [[part] for part in parts]:
             for key in ("key",) if at_once else ("key", None):
                 query = sliding(
-                    dict(chosen), partition_by=key, order_by="ts", lateness="1 minute", **window
+                    dict(chosen), partition_by=key, order_by="ts", lateness="1 minute", **extent
                 )
                 yield query, columns
 
@@ -187,6 +207,21 @@ def _run(query: Query, columns: pa.Schema) -> None:
     for size in _SIZES:
         for nulls in (False, True):
             query(_table(query, columns, size, nulls))
+
+
+def _push(part: Aggregation) -> None:
+    """Push numbers through windows of rows and of time, one by one and many, if that compiles."""
+    pushed = copy.copy(part)
+    pushed.columns = ()
+    kind = _VALUES.get(part.columns[0]) if len(part.columns) == 1 else None
+    if kind is None or not is_numeric(pushed):
+        return
+    numbers = _array(np.arange(8), kind).to_numpy()
+    times = _array(np.arange(8), _TIMES).to_numpy()
+    for extent, at in ({"rows": 100}, None), ({"range": "1 minute"}, times):
+        through: Any = window(pushed, **extent)
+        through.push_many(numbers, at=at)
+        through.push(numbers[-1].item(), at=None if at is None else at[-1])
 
 
 def _run_on_spark(session: Any, query: Query, columns: pa.Schema) -> None:

@@ -27,6 +27,7 @@ from windrow.kernels.named import Common, Question, check_sums, counts
 from windrow.kernels.results import ResultArray, finished, in_place
 from windrow.kernels.routes import BULK, FLATFIT, Route, route_over, trace
 from windrow.kernels.window_loop import run_loop
+from windrow.windows.arrays import widened
 from windrow.windows.positions import Windows
 
 Nulls = Sequence[NDArray[np.bool_] | None] | None
@@ -73,8 +74,7 @@ def aggregate(
 
         (results,) = aggregate_shared(aggregation, columns, [windows.bounds()], nulls=nulls)
         return results
-    trace(aggregation, way.name)
-    run = _shifted if windows.ahead else _results
+    run = _shifted if windows.ahead else _traced
     made = run(aggregation, given, windows, threads, way, common)
     return with_least(aggregation, made, given.absent(), windows, threads)
 
@@ -93,6 +93,19 @@ def _in_layers(
             options["common"] = Common(common.what, common.found.setdefault(f"layer {i}", {}))
         made.append(aggregate(aggregation, columns, layer, **options))
     return made[0] if len(made) == 1 else in_place(made, [numbers for numbers, _ in windows.layers])
+
+
+def _traced(
+    aggregation: Aggregation,
+    given: Inputs,
+    windows: Windows,
+    threads: int,
+    way: Route,
+    common: Common | None = None,
+) -> ResultArray:
+    """Do what `_results` does, and let be known by which way."""
+    trace(aggregation, way.name)
+    return _results(aggregation, given, windows, threads, way, common)
 
 
 def _results(
@@ -143,18 +156,18 @@ def _shifted(
     What it has in `common` with others is found in the windows of the other rows, by all of them.
     """
     if way.kernel is None:
-        return _results(aggregation, given, windows.chosen(), threads, way)
+        return _traced(aggregation, given, windows.chosen(), threads, way)
     starts, first, ahead, count = windows.starts, windows.first, windows.ahead, len(windows)
     alone = _apart(starts, ahead) - first
     alone = alone[(alone >= 0) & (alone < count)]
     by_bounds = route_over(aggregation, given.columns, by_rows=False)
     if alone.size * _FEW > count:
-        return _results(aggregation, given, windows.chosen(), threads, by_bounds, common)
+        return _traced(aggregation, given, windows.chosen(), threads, by_bounds, common)
     if not way.kernel.in_blocks and common is None:
-        return _results(aggregation, given, windows.chosen(), threads, by_bounds)
+        return _traced(aggregation, given, windows.chosen(), threads, by_bounds)
     begin = max(0, first + min(ahead, 0))
     others = Windows(starts, windows.rows, begin)
-    made = _results(aggregation, given, others, threads, way, common)
+    made = _traced(aggregation, given, others, threads, way, common)
     apart = _results(aggregation, given, windows.chosen(alone), threads, by_bounds)
     parts = [(made.values, apart.values)]
     if made.missing is not None or apart.missing is not None:
@@ -177,9 +190,13 @@ def _moved(
 ) -> NDArray[Any]:
     """So many values from the by-th on (before the first, if it is negative), some replaced.
 
-    They are moved in place if nobody else has them: fresh memory costs as much as a kernel.
+    They stay where they are if nobody else has them and their memory has room for more: to move
+    them costs half of what a kernel does, and fresh memory as much as a kernel.
     """
-    if own and by >= 0 and count <= values.size:
+    wide = widened(values, max(0, -by), max(0, by + count - values.size)) if own else None
+    if wide is not None:
+        made = wide[max(0, by) :][:count]
+    elif own and by >= 0 and count <= values.size:
         values[: max(0, values.size - by)] = values[by:]
         made = values[:count]
     else:

@@ -20,7 +20,7 @@ from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.special import bounded, integer_sums, places, segmented
 from windrow.kernels.special.distinct import number_values, window_distinct
 from windrow.kernels.special.places import bounded_first, bounded_last
-from windrow.windows.arrays import in_threads, ordinary
+from windrow.windows.arrays import in_threads, ordinary, roomy
 from windrow.windows.positions import LONGEST, Piece, Windows
 
 # What kernels find on their way, which several of them may want.
@@ -110,7 +110,7 @@ class Question:
         """
         windows = self.windows
         if windows.rows is not None:
-            first, out = windows.first, np.empty(windows.n, dtype)
+            first, out = windows.first, roomy(windows.n, dtype)
 
             def run(piece: Piece) -> None:
                 by_rows(first + piece.begin, first + piece.stop, out)

@@ -13,6 +13,7 @@ from windrow.aggregations.algebra import output_kinds
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidValue
 from windrow.kernels.columns import Column
+from windrow.windows.arrays import widened
 
 
 @dataclass(frozen=True)
@@ -32,19 +33,13 @@ class ResultArray:
 
     def moved(self, by: int, others: ResultArray) -> ResultArray:
         """The results from the by-th on and `others` behind them, in place: as many as before."""
-        size = self.values.size
-        for these, those in ((self.values, others.values), (self.missing, others.missing)):
-            if these is not None and those is not None:
-                these[: size - by] = these[by:]
-                these[size - by :] = those
-        if (self.missing is None) == (others.missing is None):
-            return self
-        missing = np.zeros(size, np.bool_)
-        if self.missing is None:
-            missing[size - by :] = others.missing
-        else:
-            missing[: size - by] = self.missing[by:]
-        return ResultArray(self.values, missing)
+        values = _moved(self.values, by, others.values)
+        if self.missing is None and others.missing is None:
+            return ResultArray(values)
+        nothing = np.zeros(values.size, np.bool_)
+        missing = nothing if self.missing is None else self.missing
+        behind = nothing[:by] if others.missing is None else others.missing
+        return ResultArray(values, _moved(missing, by, behind))
 
     def followed_by(self, other: ResultArray) -> ResultArray:
         """These results and others behind them."""
@@ -74,6 +69,17 @@ def in_place(parts: Sequence[ResultArray], places: Sequence[NDArray[np.int64]]) 
         if missing is not None and part.missing is not None:
             missing[place] = part.missing
     return ResultArray(values, missing)
+
+
+def _moved(values: NDArray[Any], by: int, others: NDArray[Any]) -> NDArray[Any]:
+    """The values from the by-th on and so many others; copied only if there is no room for them."""
+    wide = widened(values, 0, by)
+    if wide is None:
+        values[: values.size - by] = values[by:]
+        values[values.size - by :] = others
+        return values
+    wide[values.size :] = others
+    return wide[by:]
 
 
 def finished(

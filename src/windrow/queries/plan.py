@@ -49,6 +49,7 @@ class ResultPlan:
     kinds: tuple[Kind, ...]
     by_rows: bool  # whether windows are the last rows, one for each
     sliced: bool  # whether windows begin and end at the edges of slices only
+    moved: bool = False  # whether windows of so many rows do not end with their own row
     shared: bool = False  # whether several queries over the same rows share the slices …
     source: Aggregation | None = None  # … and what of: the states of this aggregation
     common: tuple[str, ...] = ()  # what kernels find once for it and for other results …
@@ -82,6 +83,15 @@ class ResultPlan:
             sliced=self.sliced,
             kernels=not (self.shared and shares(self.aggregation)),
         )
+
+    def route_at_ends(self, nulls: bool = False) -> Any:
+        """The way of all rows where many are near the ends of their keys; None if it is no other.
+
+        Their windows are cut off there, so they are not those of other rows.
+        """
+        way = self.route(nulls)
+        blocks = self.moved and way.kernel is not None and way.kernel.in_blocks
+        return replace(self, by_rows=False, moved=False).route(nulls) if blocks else None
 
 
 @dataclass(frozen=True)
@@ -125,6 +135,7 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
             tuple(_kind_of(part, text, kinds) for text in part.columns),
             by_rows=window.by_rows,
             sliced=not window.per_row and window.slicing() is not None,
+            moved=window.by_rows and not window.ends_now,
         )
         for name, part in query.aggregations
     )

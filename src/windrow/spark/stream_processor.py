@@ -31,8 +31,10 @@ _PACKET = 1 << 16
 # process had the last step, or none had it.
 _REMEMBERED: OrderedDict[tuple[bytes, int], Bucket] = OrderedDict()
 _MOST_REMEMBERED = 64
-# The partitions of a query's runs whose state this process has seen to be of that query.
-_CHECKED: set[tuple[str, int, bytes]] = set()
+# The partitions of a query's runs whose state this process has seen to be of that query, the last
+# so many: one more is looked at again.
+_CHECKED: OrderedDict[tuple[str, int, bytes], None] = OrderedDict()
+_MOST_CHECKED = 4096
 
 
 class WindowProcessor(StatefulProcessor):
@@ -122,7 +124,9 @@ class WindowProcessor(StatefulProcessor):
             if self._header() is not None:
                 break  # one query made all of them
         client.remove_implicit_key()
-        _CHECKED.add(run)
+        _CHECKED[run] = None
+        while len(_CHECKED) > _MOST_CHECKED:
+            _CHECKED.popitem(last=False)
 
     def _header(self) -> Header | None:
         """The header of the bucket whose turn it is; None if the store has none."""

@@ -30,7 +30,7 @@ from windrow.queries.query import Query
 from windrow.queries.select import Select
 from windrow.queries.shared import Shared
 from windrow.tables.bind import Bound, SchemaColumns, bind, warn_of_interpreted
-from windrow.tables.columns import from_numbers, nulls_of, numbers
+from windrow.tables.columns import from_numbers, null_places, nulls_of, numbers, with_nulls_at
 from windrow.tables.filters import columns_of, satisfies, wanted
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
 from windrow.tables.row_sizes import sized_rows
@@ -303,16 +303,18 @@ def _arranged(
 def _scattered(array: pa.Array, rows: TableRows) -> pa.Array:
     """Results of the sorted rows, back in the table's order."""
     assert rows.order is not None
-    values, nulls = numbers(array), nulls_of(array)
+    values = numbers(array)
     if values is None or pt.is_boolean(array.type):
         inverse = scatter(np.arange(rows.size, dtype=rows.order.dtype), rows.order)
         return array.take(pa.array(inverse))
-    if nulls is not None and array.null_count < rows.size // _MANY:
-        places, nulls = rows.order[np.flatnonzero(nulls)], np.zeros(rows.size, np.bool_)
-        nulls[places] = True
-    elif nulls is not None:
+    placed = scatter(values, rows.order, threads=rows.threads)
+    if 0 < array.null_count < rows.size // _MANY and not pt.is_decimal(array.type):
+        places = rows.order[null_places(array)]
+        return with_nulls_at(from_numbers(placed, None, array.type), places)
+    nulls = nulls_of(array)
+    if nulls is not None:
         nulls = scatter(nulls, rows.order, threads=rows.threads)
-    return from_numbers(scatter(values, rows.order, threads=rows.threads), nulls, array.type)
+    return from_numbers(placed, nulls, array.type)
 
 
 def _first_seen(rows: TableRows) -> NDArray[np.int64]:

@@ -14,11 +14,12 @@ long as the tail, so every row is looked at O(1) times, however short the batche
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of, wanted
@@ -34,167 +35,214 @@ MakeColumns = Callable[[Bound, SortedColumns, Bounds], dict[str, pa.Array]]
 PIECE = 1 << 15
 
 
+@dataclass
+class _Asked:
+    """How far a walk has come with one query, in the rows of its tail."""
+
+    answered: int = 0  # rows that have their results
+    # how many rows a policy left in their windows
+    lengths: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    last: dict[str, pa.Array] | None = None  # the last result of their key
+
+
 class Walk:
-    """Results over sorted rows: `feed` takes some and gives what is ready, `finish` the rest."""
+    """Results over sorted rows: `feed` takes some and gives what is ready, `finish` the rest.
+
+    Several queries, whose windows are measured along the same order or not at all, look at rows
+    that are read once; they come with a table for each of them.
+    """
 
     def __init__(
-        self, bound: Bound, piece: int = PIECE, results: MakeColumns = new_columns
+        self, *bounds: Bound, piece: int = PIECE, results: MakeColumns = new_columns
     ) -> None:
-        self.bound, self.piece, self._new_columns = bound, piece, results
+        self.bounds, self.piece, self._new_columns = bounds, piece, results
+        self._asked = [_Asked() for _ in bounds]
         self._waiting: list[pa.Table] = []
         self._tail: pa.Table | None = None
-        self._answered = 0  # rows of the tail that have their results
         self._before = 0  # rows of the tail's key that came before the tail
-        self._lengths = np.empty(0, np.int64)  # how many rows a policy left in the tail's windows
         self._done: Any = None  # windows of the tail's key that end by then are answered
-        self._last: dict[str, pa.Array] | None = None  # the last result of the tail's key
 
     def run(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        """The results of all tables, one after the other."""
+        """The results of the only query over all tables, one after the other."""
         for table in tables:
             yield from self.feed(table)
         yield from self.finish()
 
     def feed(self, table: pa.Table) -> Iterator[pa.Table]:
-        """Take rows, and give the results that are ready."""
-        table, _ = sized_rows(self.bound, table)
+        """Take rows, and give the results that are ready, a table for each query."""
+        table, _ = sized_rows(
+            self.bounds[0], table
+        )  # rows of their own sizes are one query's alone
         if table.num_rows:
             self._waiting.append(table)
         tail = 0 if self._tail is None else self._tail.num_rows
         if sum(t.num_rows for t in self._waiting) >= max(self.piece, tail):
-            yield self._advance(last=False)
+            yield from self._advance(last=False)
 
     def finish(self) -> Iterator[pa.Table]:
         """The results that waited for rows to come, which do not."""
         if self._waiting or self._tail is not None:
-            yield self._advance(last=True)
+            yield from self._advance(last=True)
 
-    def _advance(self, last: bool) -> pa.Table:
+    def _advance(self, last: bool) -> list[pa.Table]:
         pieces = [t for t in (self._tail, *self._waiting) if t is not None]
         table = pa.concat_tables(pieces).combine_chunks()
         self._waiting = []
         rows = self._sorted(table, last)
-        windows = self.bound.query.window.bounds(rows)
-        result = self._result(table, rows, windows)
-        self._keep(table, rows, windows, last)
-        return result
+        named = (*self.bounds[0].query.partition_by, *self.bounds[0].query.order_by)
+        identity = [name for name in named if name in table.column_names]
+        columns = SortedColumns(columns_of(table), rows, identity)
+        kept = rows.size - 1  # the last row at least tells which key goes on
+        results, every = [], []
+        for bound, asked in zip(self.bounds, self._asked, strict=True):
+            own = self._of_query(bound, asked, table, rows)
+            windows = bound.query.window.bounds(own)
+            results.append(self._result(bound, asked, columns, table, own, windows))
+            if not last:
+                answered = rows.size
+                if not bound.own_rows and isinstance(windows.beside, slice):
+                    answered = windows.beside.stop
+                first = int(bound.query.window.keeps(own, windows)[rows.last_stretch])
+                kept = min(kept, first, answered)
+                every.append((asked, answered, windows.left))
+        if last:
+            self._tail = None
+            return results
+        for asked, answered, left in every:
+            asked.answered = answered - kept
+            if left is not None:
+                asked.lengths = left[kept:].copy()
+        self._keep(table, rows, kept)
+        return results
 
     def _sorted(self, table: pa.Table, last: bool) -> TableRows:
         """The rows, of which the tail's were here before; only the last key goes on."""
-        column, n = columns_of(table), table.num_rows
-        rows = sorted_already(self.bound, column, n)
+        n = table.num_rows
+        rows = sorted_already(self.bounds[0], columns_of(table), n)
         before = np.zeros(rows.starts.size - 1, np.int64)
         before[: 1 if before.size else 0] = self._before
-        now = None if last or rows.at is None or not n else rows.at[-1]
-        lengths = None
-        if self.bound.query.window.kept == "window":
-            lengths = np.full(n, -1, np.int64)
-            lengths[: self._lengths.size] = self._lengths
         return replace(
             rows,
-            values=RowValues(self.bound.query, rows, column, table.column_names),
-            fresh=slice(self._answered, n),
-            now=now,
+            now=None if last or rows.at is None or not n else rows.at[-1],
             open=rows.last_stretch,
             over=None if last else np.arange(rows.starts.size - 1) < rows.last_stretch,
             done=self._done,
             told=rows.places,
             before=before,
-            lengths=lengths,
         )
 
-    def _keep(self, table: pa.Table, rows: TableRows, windows: Bounds, last: bool) -> None:
+    def _of_query(self, bound: Bound, asked: _Asked, table: pa.Table, rows: TableRows) -> TableRows:
+        """The rows with what one query knows of those that were here before."""
+        lengths = None
+        if bound.query.window.kept == "window":
+            lengths = np.full(rows.size, -1, np.int64)
+            lengths[: asked.lengths.size] = asked.lengths
+        values = RowValues(bound.query, rows, columns_of(table), table.column_names)
+        fresh = slice(asked.answered, rows.size)
+        return replace(rows, values=values, fresh=fresh, lengths=lengths)
+
+    def _keep(self, table: pa.Table, rows: TableRows, first: int) -> None:
         """Carry over the rows that windows of the last key may still hold, or that wait."""
-        if last:
-            self._tail = None
-            return
-        window, stretch = self.bound.query.window, rows.last_stretch
-        answered = rows.size
-        if not self.bound.own_rows and isinstance(windows.beside, slice):
-            answered = windows.beside.stop
-        # the last row at least tells which key goes on
-        keep = min(int(window.keeps(rows, windows)[stretch]), answered, rows.size - 1)
-        begin = int(rows.keys[rows.last_key])
-        self._before = keep - begin + (self._before if begin == 0 else 0)
-        self._answered = answered - keep
+        stretch, begin = rows.last_stretch, int(rows.keys[rows.last_key])
+        self._before = first - begin + (self._before if begin == 0 else 0)
         # rows without an order come before all windows of their key
         self._done = rows.now if rows.places == 1 or stretch % rows.places == PLACED else None
-        if windows.left is not None:
-            self._lengths = windows.left[keep:].copy()
         # a copy, as a slice would hold on to all of the batch
-        self._tail = table.take(pa.array(np.arange(keep, rows.size)))
+        self._tail = table.take(pa.array(np.arange(first, rows.size)))
 
     # -- the result -------------------------------------------------------------------------
 
-    def _result(self, table: pa.Table, rows: TableRows, windows: Bounds) -> pa.Table:
-        bound = self.bound
-        named = (*bound.query.partition_by, *bound.query.order_by)
-        identity = [name for name in named if name in table.column_names]
-        columns = SortedColumns(columns_of(table), rows, identity)
+    def _result(
+        self,
+        bound: Bound,
+        asked: _Asked,
+        columns: SortedColumns,
+        table: pa.Table,
+        rows: TableRows,
+        windows: Bounds,
+    ) -> pa.Table:
         try:
             made = self._new_columns(bound, columns, windows)
         except OverflowError as error:
-            place = self._overflowing(columns, windows)
+            place = self._overflowing(bound, columns, windows)
             error.add_note(f"at the row {columns.described(place)!r}")
             raise
         beside = windows.places(rows)
         names = list(bound.query.partition_by) if bound.own_rows else table.column_names
         kept = table.select(names)
         if bound.filters:
-            kept, made = self._filtered(kept, table, rows, beside, made)
+            kept, made = _filtered(bound, asked, kept, table, rows, beside, made)
         elif isinstance(windows.beside, slice) and not bound.own_rows:
             kept = kept.slice(int(beside[0]) if beside.size else 0, beside.size)
         else:
             kept = kept.take(pa.array(beside))
         return pa.table({**dict(zip(kept.column_names, kept.columns, strict=True)), **made})
 
-    def _overflowing(self, columns: SortedColumns, windows: Bounds) -> int:
+    def _overflowing(self, bound: Bound, columns: SortedColumns, windows: Bounds) -> int:
         """The last position of a window that cannot be answered: found by halves, O(n log n)."""
         low, high = 0, len(windows.windows)
         while high - low > 1:
             half = slice(low, (low + high) // 2)
             try:
-                self._new_columns(self.bound, columns, windows.chosen(half))
+                self._new_columns(bound, columns, windows.chosen(half))
             except OverflowError:
                 high = half.stop
             else:
                 low = half.stop
         return int(windows.windows.bounds_of(low, low + 1)[1][0]) - 1
 
-    def _filtered(
-        self, kept: pa.Table, table: pa.Table, rows: TableRows, beside: Any, made: Any
-    ) -> tuple[pa.Table, dict[str, pa.Array]]:
-        keys = np.searchsorted(rows.keys, beside, side="right") - 1
-        before = self._last if keys.size and keys[0] == 0 else None
-        chosen, passed = wanted(
-            self.bound.query, lambda: table.take(pa.array(beside)), keys, made, before
-        )
-        if keys.size and keys[-1] == rows.last_key:
-            newest = {n: made[n].slice(len(keys) - 1) for n in self.bound.query.parts}
-            self._last = newest if passed[-1] else None
-        elif rows.last_key:
-            self._last = None
-        place = np.flatnonzero(chosen)
-        taken = {name: array.take(pa.array(place)) for name, array in made.items()}
-        return kept.take(pa.array(beside[place])), taken
+
+def _filtered(
+    bound: Bound,
+    asked: _Asked,
+    kept: pa.Table,
+    table: pa.Table,
+    rows: TableRows,
+    beside: Any,
+    made: dict[str, pa.Array],
+) -> tuple[pa.Table, dict[str, pa.Array]]:
+    """The results that come out, and their rows."""
+    keys = np.searchsorted(rows.keys, beside, side="right") - 1
+    before = asked.last if keys.size and keys[0] == 0 else None
+    chosen, passed = wanted(bound.query, lambda: table.take(pa.array(beside)), keys, made, before)
+    if keys.size and keys[-1] == rows.last_key:
+        newest = {n: made[n].slice(len(keys) - 1) for n in bound.query.parts}
+        asked.last = newest if passed[-1] else None
+    elif rows.last_key:
+        asked.last = None
+    place = np.flatnonzero(chosen)
+    taken = {name: array.take(pa.array(place)) for name, array in made.items()}
+    return kept.take(pa.array(beside[place])), taken
 
 
-def walk_together(bounds: Sequence[Bound], tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def walk_together(
+    bounds: Sequence[Bound], tables: Iterator[pa.Table], piece: int = PIECE
+) -> Iterator[pa.Table]:
     """The sorted rows with the results of several queries beside them, as soon as all have theirs.
 
-    Every query has a result for every row.
+    Every query has a result for every row. Those that are measured along the order look at the same
+    sorted rows, and so do the others.
     """
     if len(bounds) == 1:
-        yield from Walk(bounds[0]).run(tables)
+        yield from Walk(bounds[0], piece=piece).run(tables)
         return
-    walks = [Walk(bound) for bound in bounds]
-    ready: list[list[pa.Table]] = [[] for _ in walks]
+    alike: dict[Any, list[int]] = {}
+    for i, bound in enumerate(bounds):
+        along = (bound.order, bound.at_type) if bound.query.window.measured else None
+        alike.setdefault(along, []).append(i)
+    walks = [(own, Walk(*(bounds[i] for i in own), piece=piece)) for own in alike.values()]
+    ready: list[list[pa.Table]] = [[] for _ in bounds]
+
+    def take(members: list[int], results: Iterator[pa.Table]) -> None:
+        for i, result in zip(members, list(results), strict=False):
+            ready[i].append(result)
+
     for table in tables:
-        for walk, results in zip(walks, ready, strict=True):
-            results.extend(walk.feed(table))
+        for members, walk in walks:
+            take(members, walk.feed(table))
         yield from _side_by_side(bounds, ready)
-    for walk, results in zip(walks, ready, strict=True):
-        results.extend(walk.finish())
+    for members, walk in walks:
+        take(members, walk.finish())
     yield from _side_by_side(bounds, ready)
 
 

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 Positions = NDArray[np.int64]
 
+# So many items lie before and behind results, so that they can be moved without a copy.
+_ROOM = 256
+
 # A thread is worth starting for this many rows; below, the call itself is faster.
 PIECE = 1 << 16
 
@@ -33,6 +36,30 @@ class _Lent:
         self.array = array
         address, _ = array.__array_interface__["data"]
         self.__array_interface__ = {**array.__array_interface__, "data": (address, False)}
+
+
+def roomy(n: int, dtype: Any) -> NDArray[Any]:
+    """An empty array in memory that has some room before it and behind it."""
+    return np.empty(n + 2 * _ROOM, dtype)[_ROOM : _ROOM + n]
+
+
+def widened(values: NDArray[Any], before: int, behind: int) -> NDArray[Any] | None:
+    """An array with so many items more at its ends, in its own memory; None if that has no room.
+
+    >>> wide = widened(roomy(3, np.int64), 2, 1)
+    >>> wide.size, widened(np.zeros(3), 2, 1)
+    (6, None)
+    """
+    base = values.base
+    if not isinstance(base, np.ndarray) or base.ndim != 1 or base.itemsize != values.itemsize:
+        return None
+    if not (base.flags.c_contiguous and values.flags.c_contiguous and base.flags.writeable):
+        return None
+    begin, first = (a.__array_interface__["data"][0] for a in (base, values))
+    at = (first - begin) // values.itemsize
+    if before > at or at + values.size + behind > base.size:
+        return None
+    return base.view(values.dtype)[at - before : at + values.size + behind]
 
 
 def stretches(n: int, threads: int) -> list[tuple[int, int]]:
