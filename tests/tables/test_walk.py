@@ -115,7 +115,7 @@ TOGETHER: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@settings(max_examples=30)
+@examples(90)
 @given(
     rows=ROWS,
     cuts=st.lists(st.integers(0, 40), max_size=8),

@@ -138,8 +138,8 @@ class Session(Window):
             return axis.units(measure("gap", self.gap))[0]
         from windrow.windows.calendar import moved
 
-        ends: NDArray[np.int64] = moved(at, by, self.timezone, axis)[0]
-        return ends - at
+        gaps: NDArray[np.int64] = moved(at, by, self.timezone, axis)[0] - at
+        return gaps
 
     # -- how it prints ----------------------------------------------------------------------
 
