@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 
 from bench.catalogue import PAPERS, PEERS, experiments
-from bench.report import about, as_markdown, caveats, markdown, place, tables
+from bench.report import about, as_markdown, caveats, html, markdown, place, tables
 from bench.results import Outcome, Ratio, Run, is_ours, ratios
 from bench.summaries import SUMMARIES
 
@@ -62,6 +62,8 @@ def write(root: Path) -> list[Path]:
     results = root / "docs" / "benchmarks"
     runs = read(results)
     texts = {results / f"{kind}.md": markdown(run) for kind, run in runs.items()}
+    if "papers" in runs:
+        texts[results / "papers.html"] = html(runs["papers"])
     for path in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
         texts[path] = filled(path.read_text("utf-8"), runs)
     changed = [p for p, text in texts.items() if not p.exists() or p.read_text("utf-8") != text]
