@@ -3,11 +3,13 @@
 # make lint    ruff and mypy
 # make bench   the benchmarks against other libraries; renews the figures in README.md and docs
 # make bench-papers  the papers' experiments
-# make test-all  the tests with the slow ones
+# make test-all  the tests with the slow ones, each property on all its examples
 # make faults    the fault suite, up to 15 minutes: kills, damage, full disks; writes docs/reliability.md
 # make explore   the tests on examples that no run has drawn before
 # make test-pandas  the tests of frames with pandas 3 (the others run with pandas 2, as Spark asks)
 # make test-extras  each extra by itself, in an environment of its own
+# make docs      the documentation site, every warning an error, into build/site
+# make release-check  what a release must pass: build, twine, the wheel in new environments
 
 PYTHON ?= python3
 VENV   := .venv
@@ -26,7 +28,7 @@ test: $(READY) java redis
 	@$(BIN)/python -m pytest -q -n auto -m "not slow"
 
 test-all: $(READY) java redis
-	@$(BIN)/python -m pytest -q -n auto
+	@HYPOTHESIS_PROFILE=all $(BIN)/python -m pytest -q -n auto
 
 # With another pandas before the locked one.
 PANDAS := tests/tables/test_frames.py tests/tables/test_bind.py tests/kernels/test_other_arrays.py \
@@ -75,19 +77,36 @@ clean:
 
 .PHONY: bench bench-papers
 bench: $(READY) java
-	@echo "windrow: against its peers, up to an hour (QUICK=--quick: five minutes); renews the figures"
+	@echo "windrow: against its peers, up to an hour (QUICK=--quick: five minutes; RESUME=--resume goes on with a run that was stopped); renews the figures"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/bench.txt
-	@$(BIN)/python -m bench peers $(QUICK) --output build/bench/peers
+	@$(BIN)/python -m bench peers $(QUICK) $(RESUME) --output build/bench/peers
 	@$(BIN)/python -m bench figures build/bench/peers
 
 bench-papers: $(READY) java
-	@echo "windrow: the papers' experiments, up to an hour (QUICK=--quick: five minutes)"
-	@$(BIN)/python -m bench papers $(QUICK) --output build/bench/papers
+	@echo "windrow: the papers' experiments, up to an hour (QUICK=--quick: five minutes; RESUME=--resume goes on with a run that was stopped)"
+	@$(BIN)/python -m bench papers $(QUICK) $(RESUME) --output build/bench/papers
 	@$(BIN)/python -m bench figures build/bench/papers
 
 .PHONY: lock
 lock:
 	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv"; exit 2; }
-	@for set in dev bench; do \
+	@for set in dev bench docs release; do \
 	  uv pip compile -q requirements/$$set.in -o requirements/$$set.txt --universal \
 	    --python-version 3.11 --no-header --upgrade; done
+
+# The site and a release need nothing of the tests', so each has an environment of its own.
+.PHONY: docs release-check
+docs: build/docs-env/.ready
+	@echo "windrow: building the site"
+	@NO_MKDOCS_2_WARNING=1 build/docs-env/bin/mkdocs build --quiet --strict
+	@build/docs-env/bin/python tools/site/check.py build/site
+	@echo "windrow: done, open build/site/index.html"
+
+release-check: build/release-env/.ready
+	@build/release-env/bin/python tools/release_check.py
+
+build/%-env/.ready: requirements/%.txt
+	@echo "windrow: setting up build/$*-env (once)"
+	@$(PYTHON) -m venv build/$*-env
+	@build/$*-env/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@

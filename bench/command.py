@@ -61,6 +61,8 @@ def _options(known: Sequence[str], output: str) -> Callable[[Any], Any]:
                      "or Parquet. May be given again."),
         click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=output,
                      show_default=True, help="Where the report and the results go."),
+        click.option("--resume", is_flag=True, help="Keep what an earlier run has left in the "
+                     "output directory, and measure the rest."),
         click.option("--redis", default="", metavar="URL", help="A server to measure as a store."),
         click.option("--seconds", type=float, hidden=True),
         _LARGEST,
@@ -169,6 +171,7 @@ def _measure(
     repeats: int,
     data: tuple[Path, ...],
     output: Path,
+    resume: bool,
     redis: str,
     seconds: float | None,
     largest: int,
@@ -187,8 +190,11 @@ def _measure(
     chosen = experiments(only)
     settings = Settings(quick, repeats, largest, data, redis)
     clock = Clock(seconds or (QUICK if quick else FULL))
-    with Steps() as steps:
-        run = run_all(title, chosen, settings, clock, output, steps)
+    try:
+        with Steps() as steps:
+            run = run_all(title, chosen, settings, clock, output, steps, resume=resume)
+    except WindrowError as error:
+        raise click.UsageError(str(error)) from None
     for line in _summary(run):
         click.echo(line)
     click.echo(str(output / "report.html"))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,12 @@ class Settings:
     largest: int = 1 << 30
     data: tuple[Path, ...] = ()
     redis: str = ""  # the address of a server to measure as well
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a reader must know of them, as it is kept."""
+        data = [str(path) for path in self.data]
+        return {"quick": self.quick, "repeats": self.repeats, "data": data}
 
     @property
     def run_seconds(self) -> float:

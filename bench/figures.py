@@ -4,6 +4,8 @@ A place for figures is a pair of comments with the name of an experiment:
 
     <!-- figures arrays: begin, written by `python -m bench figures` -->
     <!-- figures arrays: end -->
+
+`today` and `verdicts` are tables over whole runs, see `bench.summaries`.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from pathlib import Path
 from bench.catalogue import PAPERS, PEERS, experiments
 from bench.report import about, as_markdown, caveats, markdown, place, tables
 from bench.results import Outcome, Ratio, Run, is_ours, ratios
+from bench.summaries import SUMMARIES
 
 TITLES = {"papers": "The papers' experiments"} | {
     kind: f"windrow and its peers: {kind}" for kind in PEERS
@@ -72,8 +75,9 @@ def filled(text: str, runs: dict[str, Run]) -> str:
     outcomes = {o.experiment.name: (run, o) for run in runs.values() for o in run.outcomes}
 
     def figures(match: re.Match[str]) -> str:
-        found = outcomes.get(match["name"])
-        inside = fragment(*found) if found else NOT_YET
+        found, summary = outcomes.get(match["name"]), SUMMARIES.get(match["name"])
+        inside = fragment(*found) if found else summary(runs) if summary else ""
+        inside = inside or NOT_YET
         return f"{match[1]}{inside}{match[3]}"
 
     return MARKS.sub(figures, text)

@@ -62,7 +62,7 @@ def failure(error: Exception) -> str:
     if isinstance(error, Unsupported):
         return "not supported"
     first_line = str(error).partition("\n")[0]
-    if isinstance(error, TimeoutError):
+    if isinstance(error, (TimeoutError, ArithmeticError)):  # it says what came of it
         return first_line
     return f"failed: {type(error).__name__}: {first_line}"[:120]
 

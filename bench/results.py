@@ -60,17 +60,23 @@ class Run:
         return {
             "title": self.title,
             "machine": self.machine,
-            "settings": {
-                "quick": self.settings.quick,
-                "repeats": self.settings.repeats,
-                "data": [str(path) for path in self.settings.data],
-            },
+            "settings": self.settings.told,
             "finished": self.finished,
             "experiments": {o.experiment.name: o.to_dict() for o in self.outcomes},
         }
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        """Return the run as JSON, with a line for each point."""
+        kept = self.to_dict()
+        lines = {}
+        for i, each in enumerate(kept["experiments"].values()):
+            points = [json.dumps(p, ensure_ascii=False, allow_nan=False) for p in each["points"]]
+            each["points"] = f"points of {i}"
+            lines[json.dumps(each["points"])] = "[\n" + ",\n".join(points) + "\n]"
+        text = json.dumps(kept, indent=1, ensure_ascii=False, allow_nan=False)
+        for place, points_of_it in lines.items():
+            text = text.replace(place, points_of_it, 1)
+        return text + "\n"
 
     @classmethod
     def from_dict(cls, kept: dict[str, Any], experiments: Sequence[Experiment]) -> Run:

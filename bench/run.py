@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import platform
 import time
@@ -19,8 +20,9 @@ from bench.experiment import Clock, Experiment, Settings
 from bench.measure import failure
 from bench.results import COLUMNS, MORE, Outcome, Run, csv_row
 from windrow.cli.terminal import Steps
+from windrow.errors import InvalidArgument
 
-POINTS = "points.csv"
+POINTS, RESULTS = "points.csv", "results.json"
 PACKAGES = (
     "numpy", "numba", "llvmlite", "pyarrow", "pandas", "polars", "duckdb", "bottleneck", "numbagg",
     "scipy", "river", "pyspark", "rocksdict", "lmdb", "redis",
@@ -34,20 +36,28 @@ def run_all(
     clock: Clock,
     folder: Path,
     steps: Steps,
+    *,
+    resume: bool = False,
 ) -> Run:
     """Run the experiments; a point is in points.csv as soon as it is there.
 
     results.json and the reports are written after each experiment, and when the run is interrupted.
+    With `resume`, what an earlier run has finished there is kept, and costs none of the time.
     """
     folder.mkdir(parents=True, exist_ok=True)
     run = Run(title, settings, machine())
-    left = sum(experiment.weight for experiment in experiments)
+    kept = _finished(folder, experiments, settings) if resume else {}
+    every = sum(experiment.weight for experiment in experiments)
+    left = sum(e.weight for e in experiments if e.name not in kept)
+    clock = clock.share(left, of=every)
     with (folder / POINTS).open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerow((*COLUMNS, *MORE))
         with suppress(KeyboardInterrupt):
             for experiment in experiments:
-                outcome = Outcome(experiment)
+                outcome = kept.get(experiment.name) or Outcome(experiment)
                 run.outcomes.append(outcome)
+                if experiment.name in kept:
+                    continue
                 share = clock.share(experiment.weight, of=left)
                 left -= experiment.weight
                 try:
@@ -60,6 +70,22 @@ def run_all(
     _keep(run, folder)
     _write(folder / POINTS, run.to_csv())  # an interrupt may have cut a line short
     return run
+
+
+def _finished(
+    folder: Path, experiments: Sequence[Experiment], settings: Settings
+) -> dict[str, Outcome]:
+    """The outcomes without a problem of an earlier run with the same settings, by their names."""
+    try:
+        before = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    run = Run.from_dict(before, experiments)
+    if run.settings.told != settings.told:
+        raise InvalidArgument(
+            f"{folder / RESULTS} has other settings, {run.settings.told}: choose another directory"
+        )
+    return {o.experiment.name: o for o in run.outcomes if not o.problem}
 
 
 def _run_one(
@@ -83,7 +109,7 @@ def _run_one(
 
 
 def _keep(run: Run, folder: Path) -> None:
-    _write(folder / "results.json", run.to_json())
+    _write(folder / RESULTS, run.to_json())
     _write(folder / "report.html", report.html(run))
     _write(folder / "report.md", report.markdown(run))
 

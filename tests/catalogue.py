@@ -76,6 +76,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "measurable": st.one_of(_small, _numbers, st.just(math.nan)),
     "ordered": st.one_of(_small, _numbers, st.just(math.nan)),
     "text": st.text(max_size=3),
+    "number or text": st.one_of(_small, st.floats(-3, 3), st.text(max_size=2)),
     "timed": st.tuples(_integers, st.integers(0, 10**4)),
     "ordered pair": st.tuples(st.one_of(_small, st.floats(-3, 3)), _integers),
     "number pair": st.tuples(st.one_of(_small, _numbers), st.one_of(_small, _numbers)),
@@ -133,6 +134,8 @@ def same(a: Any, b: Any, close: Callable[[float, float], bool] | None = None) ->
             return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
         largest = float(np.max(np.abs(a), initial=1.0))  # power sums: the high ones cancel
         return bool(np.allclose(a, b, rtol=1e-9, atol=1e-9 * largest, equal_nan=True))
+    if close is not None and isinstance(a, bytes) and isinstance(b, bytes):
+        return a == b or same(_content(a), _content(b), close)
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(same(x, y, close) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict) and isinstance(b, dict):
@@ -142,6 +145,26 @@ def same(a: Any, b: Any, close: Callable[[float, float], bool] | None = None) ->
     if close is not None and isinstance(a, int | float) and isinstance(b, int | float):
         return a == b or close(float(a), float(b))
     return bool(a == b)
+
+
+# The classes of Apache DataSketches by the byte of a sketch that tells its family.
+_SKETCHES = {
+    3: "compact_theta_sketch",
+    7: "hll_sketch",
+    15: "kll_doubles_sketch",
+    20: "tdigest_double",
+}
+
+
+def _content(state: bytes) -> Any:
+    """What a sketch of Apache DataSketches says, in whatever order its values came."""
+    import datasketches
+
+    sketch = getattr(datasketches, _SKETCHES[state[2]]).deserialize(state)
+    if state[2] in (3, 7):
+        return sketch.get_estimate()
+    shares = np.arange(1, 100) / 100
+    return [] if sketch.is_empty() else [sketch.get_quantile(float(share)) for share in shares]
 
 
 # Sums of products and powers around the mean: what cancels in them is of that power.

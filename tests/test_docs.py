@@ -189,6 +189,7 @@ def test_what_it_takes_agrees_with_the_class(cls: type[Aggregation]) -> None:
         "measurable": "ordered values with a difference",
         "ordered": "ordered values",
         "text": "strings",
+        "number or text": "numbers or text",
         "timed": "pairs (",
         "ordered pair": "pairs (",
         "number pair": "pairs (",
@@ -198,7 +199,7 @@ def test_what_it_takes_agrees_with_the_class(cls: type[Aggregation]) -> None:
 
 # -- examples and links ----------------------------------------------------------------------
 
-DOCUMENTS = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md"]
+DOCUMENTS = [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md"))]
 every_document = pytest.mark.parametrize(
     "path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT))
 )

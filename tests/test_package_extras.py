@@ -208,6 +208,16 @@ def run_cli(environment: Environment) -> None:
     assert told, "the cards are in the wheel"
 
 
+def run_all(environment: Environment) -> None:
+    """What each of the other extras shows, those that need a server left out."""
+    run_arrays(environment)
+    run_sql(environment)
+    run_cli(environment)
+    environment.examples(*blocks("README.md", having="hourly(pl."))
+    environment.examples(*stores("RocksStore(folder)"), *stores("LmdbStore(folder)"))
+    environment.program("import prometheus_client, redis, pyspark.sql.connect.session")
+
+
 def run_test(environment: Environment) -> None:
     """Every test can be collected, and some of them run."""
     pytest_ = f"cd {ROOT} && {environment.python} -m pytest -q -p no:cacheprovider"
@@ -236,8 +246,12 @@ RUN = {
     "rocksdb": lambda environment: environment.examples(*stores("RocksStore(folder)")),
     "lmdb": lambda environment: environment.examples(*stores("LmdbStore(folder)")),
     "redis": run_redis,
+    "sketches": lambda environment: environment.examples(
+        *blocks("docs/aggregations.md", having="import KLL")
+    ),
     "metrics": run_metrics,
     "cli": run_cli,
+    "all": run_all,
     "test": run_test,
     "bench": run_bench,
 }

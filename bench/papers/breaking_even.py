@@ -22,12 +22,11 @@ def break_evens(
 ) -> Iterator[Point]:
     """Yield for each case and algorithm the window from which on it is ahead, by a table's factor.
 
-    A case has the makers of all algorithms and of recalculation. The first cases come first: what
-    has to compile is not cut short by those that may have no time left.
+    A case has the makers of all algorithms and of recalculation, and its share of the time.
     """
-    for case, makers in cases.items():
+    for share, (case, makers) in clock.shares(cases.items()):
         lines = Figure(case, "", "window", "ns a value")
-        points = Points(curve(lines, windows, makers, settings, clock))
+        points = Points(curve(lines, windows, makers, settings, share))
         for table, factor in tables.items():
             for name in algorithms:
                 yield _break_even(table, name, lines, points, factor)

@@ -100,7 +100,7 @@ BREAK_EVEN = Experiment(
             "recalculate adds up n ones here; the paper's baseline reads the size of the window"
         ),
     ),
-    weight=1.6,
+    weight=5.0,
 )
 
 

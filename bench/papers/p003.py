@@ -241,7 +241,7 @@ BREAK_EVEN = Experiment(
             "two halves copies them in C: most of the window then comes ready-made"
         ),
     ),
-    weight=1.5,
+    weight=4.0,
 )
 
 

@@ -34,7 +34,7 @@ from bench.measure import (
     timed,
     turns,
 )
-from bench.peers.libraries import COMPARISONS, PEERS, Data
+from bench.peers.libraries import COMPARISONS, PEERS, STATISTICS, Data
 from bench.points import Figure, Place, Point, Points
 from bench.results import OURS
 from bench.rules import ahead, at_most, grows
@@ -78,6 +78,69 @@ LIBRARIES = Experiment(
     tuple(FIGURES.values()),
     libraries,
     weight=6.0,
+)
+
+
+# -- order and pairs -------------------------------------------------------------------------------
+
+STATISTIC = Figure("statistics", "order statistics and pairs", "question and window", "ms")
+# How many times as fast as each of these is asked for.
+GAINS = {
+    "median": {"bottleneck": 2, "pandas": 2, "polars": 2},
+    "corr": {"pandas": 3},
+    "the 10 largest": {"duckdb": 10},
+}
+
+
+def statistic(question: str) -> str:
+    """Return the name of a question with its window.
+
+    >>> statistic("median")
+    'median, w = 10,000'
+    """
+    return f"{question}, w = {STATISTICS[question][0]:,}"
+
+
+def statistics_of(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """Each question at its window, everyone on one thread."""
+    values = settings.values(settings.size(1_000_000, 100_000))
+    for question, (w, part, calls) in STATISTICS.items():
+        x, data = statistic(question), Data(values[: max(1, values.size // part)])
+        if clock.over:
+            yield from (STATISTIC.missing(name, x) for name in calls)
+            continue
+        w = min(w, data.values.size)
+        bound = {name: partial(call, data, w) for name, call in calls.items()}
+        timings = checked(bound, lambda a, b: close(numbers(a), numbers(b), TOLERANCE))
+        ready = {name: bound[name] for name, timing in timings.items() if timing.ready}
+        for name, runs in rounds(ready, settings.repeats).items():
+            timings[name].runs = runs
+        for name, timing in timings.items():
+            timing.more["values"] = data.values.size
+            yield timing.point(STATISTIC, name, x)
+
+
+def numbers(found: Any) -> NDArray[np.float64]:
+    """Return the numbers of results, those of lists one after the other; NaN fills short rows."""
+    if hasattr(found, "combine_chunks"):
+        return np.asarray(found.combine_chunks().flatten())
+    made = np.asarray(found, np.float64)
+    return made[~np.isnan(made)]
+
+
+STATISTIC_PEERS = Experiment(
+    "arrays statistics",
+    "order statistics and pairs",
+    "Everyone on one thread over the same doubles, 1,000,000 of them (100,000 in a quick run), a "
+    "twentieth for the 10 largest, which DuckDB answers as lists by `max(v, 10)`. Results are "
+    "compared.",
+    (STATISTIC,),
+    statistics_of,
+    rules=tuple(
+        ahead(STATISTIC, OURS, peer, at=statistic(question), by=by)
+        for question, peers in GAINS.items()
+        for peer, by in peers.items()
+    ),
 )
 
 
@@ -458,4 +521,7 @@ FIRST_CALL = Experiment(
 )
 
 
-EXPERIMENTS = (LIBRARIES, ACCURACY, OWN_FUNCTIONS, LOOPS, LATE_VALUES, LATENCY, THREADS, FIRST_CALL)
+EXPERIMENTS = (
+    LIBRARIES, STATISTIC_PEERS, ACCURACY, OWN_FUNCTIONS, LOOPS, LATE_VALUES, LATENCY, THREADS,
+    FIRST_CALL,
+)  # fmt: skip

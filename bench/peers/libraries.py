@@ -13,7 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.results import OURS
-from windrow import Aggregation, ArgMax, Count, Max, Mean, Median, Min, StdDev, Sum, rolling
+from windrow import (
+    Aggregation,
+    ArgMax,
+    Corr,
+    Count,
+    Max,
+    Mean,
+    Median,
+    Min,
+    StdDev,
+    Sum,
+    TopK,
+    rolling,
+)
 
 Call = Callable[["Data", int], Any]
 RIVER_SHARE = 20  # of the values: river takes one at a time, microseconds each
@@ -45,6 +58,12 @@ class Data:
         return import_module("polars").Series(self.values)
 
     @cached_property
+    def beside(self) -> Data:
+        """Other values, which go with these in part."""
+        noise = np.random.default_rng(3).standard_normal(self.values.size)
+        return Data(self.values + noise * self.values.std())
+
+    @cached_property
     def connection(self) -> Any:
         """A DuckDB connection with the values in a table."""
         connection = import_module("duckdb").connect(config={"threads": 1})
@@ -64,12 +83,12 @@ class Data:
         """Rolling windows of pandas."""
         return self.series.rolling(w, min_periods=1)
 
-    def duckdb(self, call: str, w: int) -> Any:
+    def duckdb(self, call: str, w: int, fetch: str = "fetchnumpy") -> Any:
         """Return the results of a query of DuckDB."""
         frame = f"ORDER BY i ROWS BETWEEN {w - 1} PRECEDING AND CURRENT ROW"
         query = f"SELECT {call} OVER ({frame}) AS a FROM t"
         with interruptible():
-            return self.connection.execute(query).fetchnumpy()["a"]
+            return getattr(self.connection.execute(query), fetch)()["a"]
 
 
 def function(module: str, name: str) -> Any:
@@ -175,5 +194,25 @@ COMPARISONS: dict[str, dict[str, Call]] = {
         "pandas": lambda d, w: d.pandas(w).count().to_numpy(),
         "duckdb": lambda d, w: d.duckdb("count(v)", w),
     },
+}
+# Questions of one window each: how long it is, what part of the values is asked about, and how.
+STATISTICS: dict[str, tuple[int, int, dict[str, Call]]] = {
+    "median": (10_000, 1, {n: c for n, c in COMPARISONS["median"].items() if n != "duckdb"}),
+    "corr": (
+        1024,
+        1,
+        {
+            OURS: lambda d, w: rolling((d.values, d.beside.values), Corr(), rows=w),
+            "pandas": lambda d, w: d.pandas(w).corr(d.beside.series).to_numpy(),
+        },
+    ),
+    "the 10 largest": (
+        1024,
+        20,
+        {
+            OURS: ours(lambda: TopK(k=10)),
+            "duckdb": lambda d, w: d.duckdb("max(v, 10)", w, "to_arrow_table"),
+        },
+    ),
 }
 PEERS = ("bottleneck", "numbagg", "pandas", "polars", "scipy", "duckdb", "river")

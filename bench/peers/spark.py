@@ -19,7 +19,7 @@ from bench.points import Figure, Place, Point, Points
 from bench.results import OURS
 from bench.rules import TOO_FEW, ahead, at_most, scales, spread
 from bench.sessions import session, spark_rows, to_nowhere
-from windrow import ArgMax, Max, Mean, StdDev, sliding
+from windrow import ArgMax, Max, Mean, Median, StdDev, sliding
 
 # -- against Spark's own ---------------------------------------------------------------------------
 
@@ -78,6 +78,7 @@ def cases(windows: list[int], visits: int) -> Iterator[Case]:
     columns: list[tuple[Figure, Place, int, dict[str, Any], list[Any]]] = [
         *((ROWS, w, w, {"a": Max("v")}, [sf.max("v")]) for w in windows),
         (OTHERS, "stddev", width, {"a": StdDev("v")}, [sf.stddev("v")]),
+        (OTHERS, "median", width, {"a": Median("v")}, [sf.percentile("v", 0.5)]),
         (OTHERS, "argmax", width, {"c": ArgMax("v", "ts")}, [argmax]),
         (
             OTHERS,
@@ -92,7 +93,8 @@ def cases(windows: list[int], visits: int) -> Iterator[Case]:
         x = f"{name}, {w} rows" if isinstance(name, str) else name
         last = keyed.rowsBetween(1 - w, 0)
         yield Case(figure, x, OURS, sliding(partition_by="key", order_by="ts", rows=w, **parts))
-        slow = {"rows": few} if "c" in parts else {}  # the tree does not know max_by
+        # the tree knows neither max_by nor percentile
+        slow = {"rows": few} if "c" in parts or name == "median" else {}
         yield Case(figure, x, TREE, _over(last, own, list(parts)), True, **slow)
         yield Case(figure, x, DEFAULT, _over(last, own, list(parts)), rows=few)
     for name, seconds in RANGES.items():
@@ -225,6 +227,7 @@ SPARK_OWN = Experiment(
         _question_rule("max, mean, argmax", TREE, 5),
         _question_rule("stddev", TREE, 2.5),
         _question_rule("argmax", TREE, 50),
+        _question_rule("median", DEFAULT, 50),
         _question_rule("max without a key", TREE, 3),
         _question_rule("max, an hour every", WINDOW, 20),
     ),

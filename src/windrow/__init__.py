@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from windrow.aggregations import EWM as EWM
+    from windrow.aggregations import HLL as HLL
+    from windrow.aggregations import KLL as KLL
     from windrow.aggregations import R2 as R2
     from windrow.aggregations import Aggregation as Aggregation
     from windrow.aggregations import All as All
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from windrow.aggregations import MinCount as MinCount
     from windrow.aggregations import Mode as Mode
     from windrow.aggregations import MomentSketch as MomentSketch
+    from windrow.aggregations import Nth as Nth
     from windrow.aggregations import PercentRank as PercentRank
     from windrow.aggregations import PopulationStdDev as PopulationStdDev
     from windrow.aggregations import Product as Product
@@ -69,6 +72,8 @@ if TYPE_CHECKING:
     from windrow.aggregations import Slope as Slope
     from windrow.aggregations import StdDev as StdDev
     from windrow.aggregations import Sum as Sum
+    from windrow.aggregations import TDigest as TDigest
+    from windrow.aggregations import Theta as Theta
     from windrow.aggregations import Together as Together
     from windrow.aggregations import TopK as TopK
     from windrow.aggregations import Variance as Variance
@@ -118,10 +123,12 @@ _AGGREGATIONS = (
     "First",
     "FirstN",
     "GeometricMean",
+    "HLL",
     "Histogram",
     "HyperLogLog",
     "Increase",
     "Intercept",
+    "KLL",
     "Kurtosis",
     "Last",
     "LastN",
@@ -134,6 +141,7 @@ _AGGREGATIONS = (
     "MinCount",
     "Mode",
     "MomentSketch",
+    "Nth",
     "PercentRank",
     "PopulationStdDev",
     "Product",
@@ -147,6 +155,8 @@ _AGGREGATIONS = (
     "Slope",
     "StdDev",
     "Sum",
+    "TDigest",
+    "Theta",
     "Together",
     "TopK",
     "Variance",

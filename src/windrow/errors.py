@@ -16,6 +16,7 @@ from __future__ import annotations
 import difflib
 import operator
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 
@@ -59,6 +60,19 @@ class EmptyWindow(WindrowError, IndexError):
 
 class Unsupported(WindrowError, TypeError):
     """The algorithm cannot do what was asked of it."""
+
+
+def extra(asker: str, package: str, name: str) -> Any:
+    """Return a package that only `asker` needs; an error says how to install it.
+
+    >>> extra("this store", "rocksdb_of_old", "rocksdb")
+    Traceback (most recent call last):
+    windrow.errors.Unsupported: this store needs rocksdb_of_old: pip install 'windrow[rocksdb]'
+    """
+    try:
+        return import_module(package)
+    except ImportError as missing:
+        raise Unsupported(f"{asker} needs {package}: pip install 'windrow[{name}]'") from missing
 
 
 def whole_number(name: str, value: Any, least: int) -> int:

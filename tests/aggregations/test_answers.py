@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalogue import AGGREGATIONS, identified
+from tests.examples import examples
 from windrow import (
     ArgMax,
     ArgMin,
@@ -35,6 +36,7 @@ from windrow import (
     Mean,
     Min,
     MinCount,
+    Nth,
     Product,
     Range,
     StdDev,
@@ -68,6 +70,8 @@ ORACLES: list[tuple[Aggregation, Callable[[list[int]], Any]]] = [
     (Last(), lambda vs: vs[-1]),
     (FirstN(n=3), lambda vs: vs[:3]),
     (LastN(n=3), lambda vs: vs[-3:]),
+    (Nth(n=3), lambda vs: vs[2] if len(vs) > 2 else None),
+    (Nth(n=-2), lambda vs: vs[-2] if len(vs) > 1 else None),
     (Collect(), lambda vs: vs),
     (CollectDistinct(), lambda vs: list(Counter(vs))),
     (CountDistinct(), lambda vs: len(set(vs))),
@@ -76,7 +80,7 @@ ORACLES: list[tuple[Aggregation, Callable[[list[int]], Any]]] = [
 
 @pytest.mark.parametrize(("agg", "oracle"), ORACLES, ids=[identified(a) for a, _ in ORACLES])
 @given(values=integers)
-@settings(max_examples=50)
+@examples(50)
 def test_of_integers(
     agg: Aggregation, oracle: Callable[[list[int]], Any], values: list[int]
 ) -> None:
@@ -162,7 +166,7 @@ def test_a_product_may_pass_through_what_a_float_cannot_hold() -> None:
 
 # -- nulls, NaN, emptiness -------------------------------------------------------------------
 
-COUNTING = ("Count", "CountDistinct", "HyperLogLog")
+COUNTING = ("Count", "CountDistinct", "HyperLogLog", "HLL", "Theta")
 
 
 @pytest.mark.parametrize("agg", AGGREGATIONS, ids=identified)

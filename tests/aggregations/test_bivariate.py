@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from fractions import Fraction
 from typing import Any
@@ -47,13 +48,23 @@ def root(value: Fraction) -> Fraction:
     )
 
 
-def exact(agg: Aggregation, pairs: list[tuple[float, float]]) -> tuple[Fraction, Fraction] | None:
-    """The result by fractions, and the size that its error is measured against; None: null."""
+Pairs = tuple[tuple[float, float], ...]
+
+
+@functools.lru_cache(maxsize=2000)
+def moments(pairs: Pairs) -> tuple[Fraction, ...]:
+    """The means of y and x, and the sums of yy, xx and xy around them."""
     ys, xs = ([Fraction(pair[i]) for pair in pairs] for i in (0, 1))
     n = len(pairs)
     ym, xm = sum(ys) / n, sum(xs) / n
-    yy, xx = sum((y - ym) ** 2 for y in ys), sum((x - xm) ** 2 for x in xs)
-    xy = sum((y - ym) * (x - xm) for y, x in zip(ys, xs, strict=True))
+    yy, xx = sum(y * y for y in ys) - n * ym * ym, sum(x * x for x in xs) - n * xm * xm
+    return ym, xm, yy, xx, sum(y * x for y, x in zip(ys, xs, strict=True)) - n * ym * xm
+
+
+def exact(agg: Aggregation, pairs: Pairs) -> tuple[Fraction, Fraction] | None:
+    """The result by fractions, and the size that its error is measured against; None: null."""
+    n = len(pairs)
+    ym, xm, yy, xx, xy = moments(pairs)
     if isinstance(agg, Covariance):
         return None if n <= agg.ddof else (xy / (n - agg.ddof),) * 2
     if xx == 0 or (isinstance(agg, Corr) and yy == 0):
@@ -67,7 +78,7 @@ def exact(agg: Aggregation, pairs: list[tuple[float, float]]) -> tuple[Fraction,
     return ym - xy / xx * xm, abs(ym) + abs(xy / xx * xm)
 
 
-def check(agg: Aggregation, got: Any, windows: list[list[tuple[float, float]]]) -> None:
+def check(agg: Aggregation, got: Any, windows: list[Pairs]) -> None:
     for i, (each, pairs) in enumerate(zip(got, windows, strict=True)):
         wanted = exact(agg, pairs)
         if wanted is None:
@@ -83,8 +94,8 @@ def sample(offset: float, n: int = 300) -> tuple[Any, Any]:
     return offset + 2 * x + rng.normal(size=n), offset - 3 * x
 
 
-def last(y: Any, x: Any, w: int) -> list[list[tuple[float, float]]]:
-    pairs = list(zip(y.tolist(), x.tolist(), strict=True))
+def last(y: Any, x: Any, w: int) -> list[Pairs]:
+    pairs = tuple(zip(y.tolist(), x.tolist(), strict=True))
     return [pairs[max(0, i + 1 - w) : i + 1] for i in range(len(pairs))]
 
 

@@ -3,77 +3,84 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalogue import AGGREGATIONS, CLASSES, closeness, identified, same, values_for
+from tests.examples import examples
 from windrow import Count, Max, aggregation
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.custom import Custom
 
 every = pytest.mark.parametrize("agg", AGGREGATIONS, ids=identified)
-few = settings(max_examples=60)
+State = Any
 
 
-def states(agg: Aggregation) -> st.SearchStrategy[Any]:
+def states(agg: Aggregation) -> st.SearchStrategy[State]:
     """States of windows of up to four values."""
     return st.lists(values_for(agg), max_size=4).map(lambda vs: agg.fold(map(agg.lift, vs)))
 
 
-@every
-@given(data=st.data())
-@few
-def test_associative(agg: Aggregation, data: st.DataObject) -> None:
-    a, b, c = (data.draw(states(agg)) for _ in range(3))
+def associative(agg: Aggregation, a: State, b: State, c: State) -> None:
     left = agg.combine(agg.combine(a, b), c)
     right = agg.combine(a, agg.combine(b, c))
     assert same(left, right, closeness(agg)), (left, right)
 
 
-@every
-@given(data=st.data())
-@few
-def test_identity(agg: Aggregation, data: st.DataObject) -> None:
-    a = data.draw(states(agg))
+def identity(agg: Aggregation, a: State, b: State, c: State) -> None:
     assert same(agg.combine(agg.identity, a), a)
     assert same(agg.combine(a, agg.identity), a)
 
 
-@pytest.mark.parametrize("agg", [a for a in AGGREGATIONS if a.commutative], ids=identified)
-@given(data=st.data())
-@few
-def test_commutative(agg: Aggregation, data: st.DataObject) -> None:
-    a, b = data.draw(states(agg)), data.draw(states(agg))
+def commutative(agg: Aggregation, a: State, b: State, c: State) -> None:
     ab, ba = agg.combine(a, b), agg.combine(b, a)
     assert same(ab, ba, closeness(agg)), (ab, ba)
 
 
-@pytest.mark.parametrize("agg", [a for a in AGGREGATIONS if a.invertible], ids=identified)
-@given(data=st.data())
-@few
-def test_inverse(agg: Aggregation, data: st.DataObject) -> None:
-    a, b = data.draw(states(agg)), data.draw(states(agg))
+def inverse(agg: Aggregation, a: State, b: State, c: State) -> None:
     back = agg.inverse(agg.combine(a, b), a)
     # A variance is made of squares, so what subtraction loses is measured against their size.
     assert same(back, b, closeness(agg, scale=1e12)), (back, b)
 
 
-@pytest.mark.parametrize("agg", [a for a in AGGREGATIONS if a.selective], ids=identified)
+def selective(agg: Aggregation, a: State, b: State, c: State) -> None:
+    ab = agg.combine(a, b)
+    assert ab is a or ab is b
+
+
+def fold_is_combine_in_order(agg: Aggregation, a: State, b: State, c: State) -> None:
+    for parts in ([a], [a, b], [a, b, c], [c, b, a, b, c]):
+        total = functools.reduce(agg.combine, parts)
+        assert same(agg.fold(iter(parts)), total, closeness(agg))
+
+
+def laws(agg: Aggregation) -> list[Callable[[Aggregation, State, State, State], None]]:
+    """What an aggregation states of itself."""
+    stated = [(agg.commutative, commutative), (agg.invertible, inverse), (agg.selective, selective)]
+    return [associative, identity, fold_is_combine_in_order, *(law for is_, law in stated if is_)]
+
+
+@every
 @given(data=st.data())
-@few
-def test_selective(agg: Aggregation, data: st.DataObject) -> None:
-    a, b = data.draw(states(agg)), data.draw(states(agg))
-    c = agg.combine(a, b)
-    assert c is a or c is b
+@examples(120)
+def test_the_laws(agg: Aggregation, data: st.DataObject) -> None:
+    """Each over the same states, which no law may change."""
+    drawn = tuple(data.draw(states(agg)) for _ in range(3))
+    before = copy.deepcopy(drawn)
+    for law in laws(agg):
+        law(agg, *drawn)
+        assert same(drawn, before), f"{law.__name__} has changed its operands"
 
 
 @pytest.mark.parametrize("agg", [a for a in AGGREGATIONS if a != Count()], ids=identified)
 @given(data=st.data())
-@few
+@examples(60)
 def test_nulls_change_nothing(agg: Aggregation, data: st.DataObject) -> None:
     values = data.draw(st.lists(values_for(agg), max_size=6))
     without = [v for v in values if v is not None]
@@ -82,29 +89,6 @@ def test_nulls_change_nothing(agg: Aggregation, data: st.DataObject) -> None:
 
 
 @every
-@given(data=st.data())
-@few
-def test_combine_leaves_its_operands_alone(agg: Aggregation, data: st.DataObject) -> None:
-    a, b = data.draw(states(agg)), data.draw(states(agg))
-    before = copy.deepcopy((a, b))
-    agg.combine(a, b)
-    if agg.invertible:
-        agg.inverse(agg.combine(a, b), a)
-    assert same((a, b), before)
-
-
-@every
-@given(data=st.data())
-@few
-def test_fold_is_combine_in_order(agg: Aggregation, data: st.DataObject) -> None:
-    parts = data.draw(st.lists(states(agg), min_size=1, max_size=5))
-    total = parts[0]
-    for part in parts[1:]:
-        total = agg.combine(total, part)
-    assert same(agg.fold(iter(parts)), total, closeness(agg))
-
-
-@pytest.mark.parametrize("agg", AGGREGATIONS, ids=identified)
 def test_a_value_of_python(agg: Aggregation) -> None:
     assert agg == copy.copy(agg)
     assert hash(agg) == hash(copy.copy(agg))

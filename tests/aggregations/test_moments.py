@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 from typing import Any
@@ -22,11 +23,18 @@ SHAPES: list[Aggregation] = [
 NAN, INF = math.nan, math.inf
 
 
+@functools.lru_cache(maxsize=2000)
+def around_the_mean(values: tuple[float, ...]) -> tuple[Fraction, ...]:
+    """The sums of the second, third and fourth powers of what values are away from their mean."""
+    known = [Fraction(v) for v in values]
+    mean = sum(known) / len(known)
+    return tuple(sum((v - mean) ** k for v in known) for k in (2, 3, 4))
+
+
 def exact(agg: Any, values: list[float]) -> float:
     """The result by fractions, rounded once or twice at the end; NaN where there is none."""
-    known, n = [Fraction(v) for v in values], len(values)
-    mean = sum(known) / n
-    m2, m3, m4 = (sum((v - mean) ** k for v in known) for k in (2, 3, 4))
+    n = len(values)
+    m2, m3, m4 = around_the_mean(tuple(values))
     skewed = isinstance(agg, Skewness)
     if m2 == 0 or n < (2 if agg.bias else 3 if skewed else 4):
         return NAN

@@ -9,9 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from windrow.aggregations.momentsketch import Moments, MomentSketch
 from windrow.errors import InvalidArgument, InvalidValue, Unsupported
 
@@ -100,7 +101,7 @@ def test_the_density_has_the_moments_of_the_values():
         assert np.diff(below) @ (middles / size) ** order == pytest.approx(expected, rel=0.002)
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(st.lists(FINITE, min_size=1, max_size=20), st.lists(st.floats(0, 1), max_size=10))
 def test_quantiles_rise_with_the_share_and_stay_within_the_values(values, shares):
     moments = moments_of(values)

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.aggregations.test_answers import answer
+from tests.examples import examples
 from windrow import (
     BottomK,
     Histogram,
@@ -42,7 +43,7 @@ numbers = st.lists(st.one_of(st.integers(-9, 9), st.floats(-1e6, 1e6)), min_size
 
 @pytest.mark.parametrize("interpolation", INTERPOLATIONS)
 @given(values=numbers)
-@settings(max_examples=40)
+@examples(40)
 def test_quantiles_are_those_of_numpy(interpolation: str, values: list[float]) -> None:
     expected = np.quantile(np.array(values, float), SHARES, method=interpolation)
     got = answer(Quantile(q=SHARES, interpolation=interpolation), values)

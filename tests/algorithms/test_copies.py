@@ -24,7 +24,8 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 LINKED = ["pba", "foa", "ioa"]  # these have long chains of objects, or threads
 CASES = [
     *((algorithm, size) for algorithm in ALGORITHMS for size in (0, 1, 5, 1500)),
-    *((algorithm, 100_000) for algorithm in LINKED),
+    *((algorithm, 20_000) for algorithm in LINKED),
+    *(pytest.param(algorithm, 100_000, marks=pytest.mark.slow) for algorithm in LINKED),
 ]
 
 

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.algorithms.test_counts import Counting, _count_reads
+from tests.algorithms.counting import Counting, count_reads
+from tests.examples import examples
 from windrow import Collect, Count, Max, Sum, Together, aggregator
 from windrow.algorithms import ALGORITHMS, algorithm_class
 from windrow.errors import InvalidValue, Unsupported
@@ -46,7 +47,7 @@ def test_the_others_refuse_by_name(algorithm: str) -> None:
         max_size=30,
     )
 )
-@settings(max_examples=200)
+@examples(200)
 def test_the_longest_part_goes_and_in_the_order_of_the_window(
     algorithm: str, operations: list[tuple[str, Any]]
 ) -> None:
@@ -154,7 +155,7 @@ def test_a_search_costs_the_logarithm_of_what_it_finds(algorithm: str, n: int) -
         swag: Any = aggregator(c.sum, algorithm)
         swag.extend([1] * (n + head))
         swag.evict(head)
-        reads = _count_reads(swag) if algorithm != "flatfat" else lambda: 0
+        reads = count_reads(swag) if algorithm != "flatfat" else lambda: 0
         for k in {0, 1, 2, n // 3, n - 1, n, source.randint(0, n)}:
             goes, calls = counted(k)
             before = reads()
@@ -174,7 +175,7 @@ def test_a_bulk_of_any_size_goes_in_a_logarithm(algorithm: str, gone: int) -> No
     n = 1 << 14
     swag.extend([1] * n)
     swag.evict(5)
-    reads = _count_reads(swag)
+    reads = count_reads(swag)
     goes, calls = counted(gone)
     with c.spent() as spent:
         assert swag.evict_while(goes) == min(gone, n - 5)

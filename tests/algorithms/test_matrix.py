@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalogue import AGGREGATIONS, PAIRS, closeness, identified, same, values_for
+from tests.examples import examples
 from windrow import aggregator
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import ALGORITHMS, algorithm_class
@@ -38,7 +39,7 @@ def operations(agg: Aggregation) -> st.SearchStrategy[list[Any]]:
 
 @matrix
 @given(data=st.data())
-@settings(max_examples=15)
+@examples(15)
 def test_agrees_with_recalculation(algorithm: str, agg: Aggregation, data: st.DataObject) -> None:
     swag, oracle = aggregator(agg, algorithm), aggregator(agg, "recalculate")
     close = closeness(agg, scale=1e12)

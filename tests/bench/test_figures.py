@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from bench.command import bench
 from bench.experiment import Settings
 from bench.figures import MARKS, NOT_YET, TITLES, filled, fragment, groups_of, read, write
 from bench.results import Outcome, Run
+from bench.summaries import QUESTIONS, SUMMARIES
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "benchmarks"
@@ -50,7 +52,7 @@ def test_the_documents_are_up_to_date(tmp_path: Path) -> None:
 
 
 def test_every_mark_names_an_experiment() -> None:
-    names = {e.name for e in experiments([*PAPERS, *PEERS])}
+    names = {e.name for e in experiments([*PAPERS, *PEERS])} | set(SUMMARIES)
     for path in DOCUMENTS:
         text = path.read_text("utf-8")
         found = [match["name"] for match in MARKS.finditer(text)]
@@ -81,14 +83,61 @@ def test_figures_take_their_place(runs: dict[str, Run]) -> None:
     assert filled("no marks\n", runs) == "no marks\n"
 
 
+MACHINE = {"cpu": "a", "cores": 1, "system": "b", "python": "3", "windrow": "0",
+           "versions": {}, "when": "today"}  # fmt: skip
+
+
+def test_every_question_names_a_figure() -> None:
+    figures = {(e.name, f.name) for e in experiments(PEERS) for f in e.figures}
+    assert {(question.experiment, question.figure) for question in QUESTIONS} <= figures
+
+
+def test_today_s_ways_are_held_against_windrow() -> None:
+    """The fastest of those that a user of such data has, and speeds where there is none."""
+    arrays, streams = experiments(["arrays"])[0], experiments(["streaming"])[0]
+    by_array, by_stream = Outcome(arrays), Outcome(streams)
+    most = next(figure for figure in arrays.figures if figure.name == "max")
+    per_row = next(figure for figure in streams.figures if figure.name == "a result a row")
+    for name, cost in (("windrow", 2.0), ("pandas", 9.0), ("bottleneck", 5.0), ("duckdb", 1.0)):
+        status = {} if name != "duckdb" else {"status": "disagrees"}
+        by_array.points.add(replace(most.point(name, 1024, cost), **status))
+    by_stream.points.add(per_row.point("windrow", "range=10 minutes", 4.0))
+    runs = {
+        "arrays": Run("", Settings(), MACHINE, [by_array], True),
+        "streaming": Run("", Settings(True), MACHINE, [by_stream], True),
+    }
+    last, where, doubt = (
+        "the last 10 minutes before every row",
+        "a, 1 cores, today",
+        "with reservations",
+    )
+    assert SUMMARIES["today"](runs).splitlines() == [
+        "| your data | the question | today | windrow is |",
+        "| --- | --- | --- | --- |",
+        "| NumPy | maximum of the last 1,024 values | bottleneck | **2.5×** as fast |",
+        f"| Spark stream | {last} | not in Spark | 250,000 rows a second |",
+        "",
+        f"<sub>Medians of one run each. arrays: {where}; streaming: {where}, {doubt}.</sub>",
+    ]
+    assert SUMMARIES["today"]({}) == SUMMARIES["verdicts"](runs) == ""
+
+
+def test_verdicts_of_the_papers_count_rules_and_tell_what_differs() -> None:
+    chosen = experiments(["002"])
+    run = Run("", Settings(), MACHINE, [Outcome(experiment) for experiment in chosen], True)
+    text = SUMMARIES["verdicts"]({"papers": run})
+    rules = sum(len(experiment.rules) for experiment in chosen)
+    assert text.startswith(f"{rules} rules: {rules} not measured.")
+    assert all(f"| {experiment.name} |" in text for experiment in chosen)
+    assert "What differs" not in text
+
+
 def a_run(folder: Path, kind: str, finished: bool = True) -> None:
     chosen = experiments(groups_of(kind))
     figure = chosen[0].figures[0]
     outcome = Outcome(chosen[0])
     outcome.points.add(figure.point("windrow", 8, 1.0))
-    machine = {"cpu": "a", "cores": 1, "system": "b", "python": "3", "windrow": "0",
-               "versions": {}, "when": "today"}  # fmt: skip
-    run = Run("A run", Settings(True), machine, [outcome], finished)
+    run = Run("A run", Settings(True), MACHINE, [outcome], finished)
     folder.mkdir()
     (folder / "results.json").write_text(run.to_json(), encoding="utf-8")
 

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from bench.results import Outcome, Run, ratios
 from bench.rules import ahead, grows
 from bench.run import machine, run_all
 from windrow.cli.terminal import Steps
+from windrow.errors import InvalidArgument
 
 FIGURE = Figure("f", "a figure of <lines>", "window", "ns")
 MAX = Figure("max", "", "window", "ms")
@@ -48,6 +50,26 @@ def experiment(run: Any = None, **more: Any) -> Experiment:
 
 def a_run(folder: Path, *experiments: Experiment) -> Run:
     return run_all("A run", experiments, Settings(True), Clock(60), folder, Steps(quiet=True))
+
+
+def test_a_run_is_resumed(tmp_path: Path) -> None:
+    def broken(settings: Settings, clock: Clock) -> Iterator[Point]:
+        yield FIGURE.point("slow", 1, 2.0)
+        raise ValueError("a disk is full")
+
+    first = replace(experiment(), name="first")
+    a_run(tmp_path, first, experiment(broken))
+    left = {"first": replace(first, run=broken), "made up": experiment()}
+    run = run_all(
+        "A run", list(left.values()), Settings(True), Clock(60), tmp_path, Steps(quiet=True),
+        resume=True,
+    )  # fmt: skip
+    assert [outcome.problem for outcome in run.outcomes] == ["", ""]
+    assert [len(outcome.points) for outcome in run.outcomes] == [len(list(some_points()))] * 2
+    with pytest.raises(InvalidArgument, match="other settings"):
+        run_all(
+            "A run", [first], Settings(False), Clock(60), tmp_path, Steps(quiet=True), resume=True
+        )
 
 
 class Balanced(HTMLParser):

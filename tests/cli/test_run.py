@@ -217,3 +217,24 @@ def test_a_file_of_another_name_has_the_format_that_was_asked_for(
     given = ("run", PEAK, "-i", str(files / "plugs.csv"), "--local", "-o", str(out))
     assert windrow(*given, "--output-format", "json").code == 0
     assert json.loads(out.read_text().splitlines()[0])["peak"] > 0
+
+
+def test_standard_sql(windrow: Command, files: Path, plugs: pa.Table) -> None:
+    text = """
+        SELECT plug_id, ts, load - LAG(load) OVER (PARTITION BY plug_id ORDER BY ts) AS step
+        FROM plugs QUALIFY step > 0 ORDER BY step DESC LIMIT 5
+    """
+    done = windrow("run", text, "-i", files / "plugs.parquet", "--local")
+    assert (done.code, done.err) == (0, "")
+    found = csv.read_csv(io.BytesIO(done.out.encode()))
+    assert found["step"].to_pylist() == pytest.approx(sql(text, plugs=plugs)["step"].to_pylist())
+    wrong = windrow("run", text.replace("load -", "lod -"), "-i", files / "plugs.csv", "--local")
+    assert wrong.code == 2
+    assert "the frame has no column 'lod'" in wrong.err
+    assert "^^^" in wrong.err
+    told = windrow("explain", text)
+    assert "stage 1 of 1" in told.out
+    assert json.loads(windrow("explain", text, "--json").out)["stages"]
+    stream = windrow("run", text, "-i", files, "--stream", "--format", "csv")
+    assert stream.code == 2
+    assert "LATENESS" in stream.err

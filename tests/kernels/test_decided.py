@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.kernels.test_policies import Hidden
 from tests.streams.feeding import Stream, plan_of
 from windrow import ArgMax, Collect, Count, Last, Max, Mean, RollingState, Sum, rolling, sliding
@@ -37,7 +38,7 @@ def batches(values: list[Any], cuts: list[int]) -> list[Any]:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_policy_over_arrays_is_that_of_pushes(name: str) -> None:
-    @settings(max_examples=20, deadline=None)
+    @examples(20)
     @given(values=VALUES, cuts=CUTS)
     def check(values: list[int], cuts: list[int]) -> None:
         policy = POLICIES[name]
@@ -59,7 +60,7 @@ def plain(array: Any) -> list[Any]:
     return list(np.ma.MaskedArray(array).tolist())
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(values=VALUES, cuts=CUTS)
 def test_punctuation_over_arrays_is_that_of_pushes(values: list[int], cuts: list[int]) -> None:
     pushed = push_window(Sum(), on=lambda v: v > 3)
@@ -132,7 +133,7 @@ def slid(window: dict[str, Any], table: pa.Table, cuts: list[int]) -> list[pa.Ta
     ]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     rows=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 6)), min_size=1, max_size=40),
     slide=st.integers(1, 5),

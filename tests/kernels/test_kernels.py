@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from windrow.compiled import compiled
 from windrow.kernels.special import minmax, segmented, variance
 from windrow.kernels.special.sums import BLOCK, STRIP
@@ -133,7 +134,7 @@ def spark_min(window: Array) -> Any:
 
 
 @given(st.lists(awkward, max_size=300), small_windows)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_extrema_order_nan_above_all_numbers(data: list[float], w: int) -> None:
     values = np.array(data, float)
     for kernel, oracle in (
@@ -145,7 +146,7 @@ def test_extrema_order_nan_above_all_numbers(data: list[float], w: int) -> None:
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=300), small_windows)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_integer_extrema(data: list[int], w: int) -> None:
     values = np.array(data, np.int64)
     for kernel, oracle in ((rolling_max, np.max), (rolling_min, np.min)):
@@ -200,7 +201,7 @@ def test_zeros_of_both_signs_are_ordered() -> None:
 
 @every_kernel
 @given(data=st.data(), w=st.one_of(small_windows, st.sampled_from(WINDOWS)))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_pieces_are_bit_identical_to_the_whole(
     kernel: Callable[..., None], data: Any, w: int
 ) -> None:
@@ -250,7 +251,7 @@ def test_special_values_stay_in_their_windows(special: float, w: int) -> None:
 
 
 @given(st.lists(awkward, max_size=300), small_windows)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_sums_follow_ieee(data: list[float], w: int) -> None:
     values = np.array(data, float)
     got = whole(rolling_sum, values, w)
@@ -318,7 +319,7 @@ def test_sums_are_as_exact_as_compensated_ones(w: int, offset: float) -> None:
     small_windows,
     st.integers(0, 3),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_variances_are_close_to_exact_ones(data: list[float], w: int, ddof: int) -> None:
     values = np.array(data, float)
     got = whole(var_with(ddof), values, w)

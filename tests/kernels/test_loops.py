@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -109,9 +111,16 @@ def test_loops_on_max_by_rows_and_by_time(algorithm: str) -> None:
         assert (rolling(values, Max(), range=size, at=at, algorithm=algorithm) == expected).all()
 
 
-@pytest.mark.parametrize("agg", BUILT_IN, ids=repr)
-@pytest.mark.parametrize("algorithm", ["auto", "two_stacks"])
-@pytest.mark.parametrize("with_nulls", [False, True])
+def forms() -> Iterator[Any]:
+    """Yield each aggregation by both algorithms, with nulls and without; half of it is slow."""
+    cases = itertools.product(enumerate(BUILT_IN), enumerate(["auto", "two_stacks"]), [0, 1])
+    for (i, agg), (j, algorithm), with_nulls in cases:
+        marks = [] if (i + j + with_nulls) % 2 else [pytest.mark.slow]
+        id_ = f"{agg!r}-{algorithm}-{'nulls' if with_nulls else 'integers'}"
+        yield pytest.param(agg, algorithm, bool(with_nulls), id=id_, marks=marks)
+
+
+@pytest.mark.parametrize(("agg", "algorithm", "with_nulls"), list(forms()))
 def test_every_compiled_aggregation(agg: Aggregation, algorithm: str, with_nulls: bool) -> None:
     source = np.random.default_rng(1)
     # Floats with nulls, integers without: the types and the nulls do not meet in any function.

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalogue import CLASSES, arrays_for, identified
-from windrow import RollingState, aggregation, rolling
+from tests.examples import examples
+from windrow import KLL, RollingState, TDigest, aggregation, rolling
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.results import merged
@@ -28,8 +29,11 @@ OWN = [
 
 
 def small(cls: type[Aggregation]) -> list[Aggregation]:
-    """Examples with small sketches."""
+    """Examples with small sketches, or exact ones where an estimate depends on the grouping."""
     import inspect
+
+    if cls in (KLL, TDigest):
+        return [cls(q=0.5, k=4000)]  # type: ignore[call-arg]
 
     known = {k: v for k, v in SMALL.items() if k in inspect.signature(cls).parameters}
     return [cls(**known)] if known else cls.examples()
@@ -64,7 +68,7 @@ def joined(pieces: list[Any]) -> Any:
     nulls=st.booleans(),
     by_rows=st.booleans(),
 )
-@settings(max_examples=12)
+@examples(12)
 def test_rolling_is_the_table_s_driver_cut_anywhere(
     agg: Aggregation, n: int, size: int, seed: int, cuts: list[int], whole: bool, nulls: bool,
     by_rows: bool,

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from windrow import (
     ArgMax,
     ArgMin,
@@ -65,7 +66,7 @@ def test_against_pandas_by_rows(agg: Any, name: str, w: int, n: int) -> None:
     gaps=st.lists(st.integers(0, 3), min_size=1, max_size=40),
     size=st.integers(1, 8),
 )
-@settings(max_examples=40)
+@examples(40)
 def test_against_pandas_by_time(closed: str, gaps: list[int], size: int) -> None:
     """pandas' windows end at the row, ours at its time: rows of equal time get the last one's."""
     at = np.datetime64("2026-03-01", "s") + np.cumsum(gaps)
@@ -266,7 +267,7 @@ def bits(answers: list[Any]) -> list[Any]:
 @pytest.mark.parametrize("name", AGGREGATIONS)
 @pytest.mark.parametrize("w", [1, 3, 40, 100, 300])
 @given(cuts=st.lists(st.integers(0, 700), max_size=6), seed=st.integers(0, 3))
-@settings(max_examples=12)
+@examples(12)
 def test_batches_cut_anywhere_give_the_same_bits(
     name: str, w: int, cuts: list[int], seed: int
 ) -> None:
@@ -282,7 +283,7 @@ def test_batches_cut_anywhere_give_the_same_bits(
     "algorithm", ["two_stacks", "daba", "flatfit", "sba", "pba", "amta", "flatfat"]
 )
 @given(cuts=st.lists(st.integers(0, 300), max_size=6))
-@settings(max_examples=15)
+@examples(15)
 def test_named_algorithms_go_on_too(algorithm: str, cuts: list[int]) -> None:
     values = np.random.default_rng(9).normal(size=300)
     whole = rolling(values, Mean(), rows=17, algorithm=algorithm).tolist()
@@ -293,7 +294,7 @@ def test_named_algorithms_go_on_too(algorithm: str, cuts: list[int]) -> None:
 @pytest.mark.parametrize("closed", ["both", "left"])
 @pytest.mark.parametrize("name", ["sum", "arg", "own", "list"])
 @given(cuts=st.lists(st.integers(0, 200), max_size=6), size=st.integers(1, 60))
-@settings(max_examples=15)
+@examples(15)
 def test_batches_by_time_wait_for_rows_of_equal_time(
     closed: str, name: str, cuts: list[int], size: int
 ) -> None:

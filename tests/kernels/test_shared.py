@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from windrow import (
     ArgMax,
     ArgMin,
@@ -149,7 +150,7 @@ def test_each_query_is_as_alone(
         objects = list(zip(objects, range(N), strict=True))
 
     @given(queries=some_queries())
-    @settings(max_examples=15)
+    @examples(15)
     def check(queries: list[Bounds]) -> None:
         got = aggregate_shared(agg, [values], queries, nulls=[nulls])
         assert len(got) == len(queries)
@@ -170,7 +171,7 @@ def test_each_query_is_as_alone(
     ids=repr,
 )
 @given(queries=some_queries(), with_nulls=st.booleans(), at_once=st.sampled_from([1, 1 << 22]))
-@settings(max_examples=15)
+@examples(15)
 def test_sketches(agg: Aggregation, queries: list[Bounds], with_nulls: bool, at_once: int) -> None:
     nulls = NULLS if with_nulls else None
     values = np.where(NULLS, None, WHOLE).tolist() if with_nulls else WHOLE.tolist()
@@ -192,7 +193,7 @@ def test_sketches(agg: Aggregation, queries: list[Bounds], with_nulls: bool, at_
     ids=repr,
 )
 @given(queries=some_queries())
-@settings(max_examples=20)
+@examples(20)
 def test_strings_in_the_interpreter(agg: Aggregation, queries: list[Bounds]) -> None:
     values = np.array(
         [None if null else chr(97 + v % 26) for v, null in zip(WHOLE, NULLS, strict=True)]
@@ -205,7 +206,7 @@ def test_strings_in_the_interpreter(agg: Aggregation, queries: list[Bounds]) -> 
 
 
 @given(queries=some_queries())
-@settings(max_examples=20)
+@examples(20)
 def test_functions_of_several_columns(queries: list[Bounds]) -> None:
     weights = WHOLE + 1.0
     got = aggregate_shared(WEIGHTED, [FLOATS, weights], queries, nulls=[NULLS, None])

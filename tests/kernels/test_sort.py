@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from windrow.errors import InvalidArgument
 from windrow.kernels import sort as sorting
 from windrow.kernels.sort import gather, order_rows, scatter
@@ -57,7 +58,7 @@ both_ways = pytest.mark.parametrize("few", [0, sorting.FEW], ids=["compiled", "b
 
 @both_ways
 @given(table=tables(), threads=st.sampled_from([1, 2, 3]))
-@settings(max_examples=200)
+@examples(200)
 def test_order_against_pythons_sort(few: int, table: Any, threads: int) -> None:
     codes, n_codes, at, n = table
     with pytest.MonkeyPatch.context() as patch:
@@ -115,7 +116,7 @@ def test_codes_that_are_none_are_refused(
 
 @pytest.mark.parametrize("dtype", ["f8", "i8", "M8[ns]", "f4", "i2", "?", "U3", "O", "i8,f8"])
 @given(seed=st.integers(0, 9), n=st.integers(0, 60), threads=st.sampled_from([1, 2]))
-@settings(max_examples=15)
+@examples(15)
 def test_moving_there_and_back(dtype: str, seed: int, n: int, threads: int) -> None:
     source = np.random.default_rng(seed)
     values = source.integers(0, 2, n).astype(dtype)

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalogue import closeness, identified, same
+from tests.examples import examples
 from windrow import (
     ArgMax,
     ArgMin,
@@ -156,7 +157,7 @@ def assert_answers(agg: Aggregation, made: Any, expected: list[Any]) -> None:
 
 
 @every_case
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_merged_slices_answer_as_rows(agg: Aggregation, dtype: str, data: st.DataObject) -> None:
     values, nulls = data.draw(rows(dtype))
@@ -182,7 +183,7 @@ def test_merged_slices_answer_as_rows(agg: Aggregation, dtype: str, data: st.Dat
 
 @pytest.mark.parametrize("agg", [Mean(), AFFINE, Bloom(bits=128, hashes=3)], ids=identified)
 @given(data=st.data())
-@settings(max_examples=20)
+@examples(20)
 def test_rows_and_slices_go_together(agg: Aggregation, data: st.DataObject) -> None:
     """Suffix rows, whole slices, prefix rows: the boundaries of a window without a key."""
     values, nulls = data.draw(rows("int64"))

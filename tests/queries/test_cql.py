@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow.aggregations
 from tests.catalogue import CLASSES
+from tests.examples import examples
 from tests.queries.random_expressions import EXPRESSIONS
 from windrow.aggregations import (
+    KLL,
     ArgMax,
     ArgMin,
     Bloom,
@@ -49,6 +51,7 @@ from windrow.aggregations import (
     Slope,
     StdDev,
     Sum,
+    TDigest,
     TopK,
     Variance,
     WeightedMean,
@@ -248,12 +251,12 @@ def test_conditions() -> None:
             "HISTOGRAM(load, bins => 2, low => 0, high => 20)",
             Histogram("load", bins=2, low=0, high=20),
         ),
-        ("APPROX_PERCENTILE(load, ARRAY(0.5, 1))", MomentSketch("load", quantiles=(0.5, 1))),
+        ("APPROX_PERCENTILE(load, ARRAY(0.5, 1))", KLL("load", q=(0.5, 1))),
         ("QUANTILE_CONT(load, (0.5, 0.9))", Quantile("load", q=(0.5, 0.9))),
         ("QUANTILE_CONT(load, [0.5, 0.9])", Quantile("load", q=(0.5, 0.9))),
-        ("APPROX_QUANTILE(load, (0.5, 0.9))", MomentSketch("load", quantiles=(0.5, 0.9))),
+        ("APPROX_QUANTILE(load, (0.5, 0.9))", TDigest("load", q=(0.5, 0.9))),
         ("MEDIAN(load)", Median("load")),
-        ("APPROX_MEDIAN(load)", MomentSketch("load", quantiles=0.5)),
+        ("APPROX_MEDIAN(load)", KLL("load", q=0.5)),
         ("MOMENTSKETCH(load, order => 8)", MomentSketch("load", order=8)),
         ("BLOOM(load, 1024, 3)", Bloom("load", bits=1024, hashes=3)),
         ("COUNTMIN(load, delta => 0.1)", CountMin("load", delta=0.1)),
@@ -446,7 +449,7 @@ def queries(draw: st.DrawFn) -> Query:
     )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(queries())
 def test_a_text_is_read_back_as_the_query_that_it_was(query: Query) -> None:
     text = to_sql(query)

@@ -8,8 +8,9 @@ import sys
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.examples import examples
 from tests.queries.random_expressions import EXPRESSIONS, tables
 from windrow.errors import InvalidArgument, QuerySyntaxError
 from windrow.queries import expressions
@@ -18,7 +19,7 @@ from windrow.tables import arithmetic
 from windrow.tables.arithmetic import evaluate
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(EXPRESSIONS, tables)
 def test_the_canonical_text_is_its_own_and_means_the_same(text: str, table: pa.Table) -> None:
     once = normal(text, "where")

@@ -50,6 +50,7 @@ WINDOWS: dict[str, dict[str, Any]] = {
     "policy": {"until": lambda total, old: False},
     "policy, a slide": {"until": lambda window: window.result0 is None, "slide": 3},
     "punctuation": {"on": "id % 4 = 0"},
+    "sessions": {"gap": "2 s"},
 }
 # a sketch of moments without quantiles is no column
 ALONE = [each for each in AGGREGATIONS if each.parts is None and each.result != "moments"]

@@ -11,8 +11,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.examples import examples
 from tests.tables.oracle import same
 from windrow import (
     ArgMax,
@@ -142,7 +143,7 @@ def check(asked: list[Query], table: pa.Table) -> None:
 @pytest.mark.parametrize(
     "windows", [PER_ROW, SLIDING, PER_ROW + SLIDING], ids=["a row", "a slide", "mixed"]
 )
-@settings(max_examples=12)
+@examples(12)
 @given(data=st.data(), rows=ROWS)
 def test_each_is_answered_as_if_it_ran_alone(
     windows: list[dict[str, Any]], data: st.DataObject, rows: Any
@@ -151,7 +152,7 @@ def test_each_is_answered_as_if_it_ran_alone(
     check(asked, table)
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(asked=queries(PER_ROW + SLIDING), rows=ROWS)
 def test_pandas_and_polars_answer_as_arrow_does(asked: list[Query], rows: Any) -> None:
     table = table_of(rows)
@@ -166,7 +167,7 @@ def test_pandas_and_polars_answer_as_arrow_does(asked: list[Query], rows: Any) -
 
 
 @given(rows=ROWS, limits=st.lists(st.sampled_from([2, 3, 5]), min_size=2, max_size=3))
-@settings(max_examples=15)
+@examples(15)
 def test_policies_run_beside_other_windows(rows: Any, limits: list[int]) -> None:
     asked = [sliding(order_by="t", rows=w, high=Max("v"), n=Count()) for w in limits]
     asked.append(sliding(order_by="t", until=three_at_least, size=Count()))

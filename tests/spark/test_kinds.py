@@ -13,6 +13,8 @@ from tests.spark.frames import alike, frame_of
 from tests.tables.test_tables import ALL, label
 from windrow import (
     EWM,
+    HLL,
+    KLL,
     R2,
     Adwin,
     All,
@@ -47,6 +49,8 @@ from windrow import (
     Skewness,
     Slope,
     Sum,
+    TDigest,
+    Theta,
     TopK,
     WeightedMean,
     aggregation,
@@ -91,6 +95,7 @@ EVERY: dict[str, Any] = {
     "exact": Median("v"),
     "shares": Quantile("v", q=(0.1, 0.9)),
     "names": Quantile("name", q=0.5, interpolation="inverted_cdf"),
+    "second": windrow.Nth("v", n=2),
     "top": TopK("v", k=2),
     "bottom": BottomK("name", k=2),
     "commonest": Mode("v"),
@@ -99,6 +104,10 @@ EVERY: dict[str, Any] = {
     "bins": Histogram("v", edges=(-5, 0, 3)),
     "median": MomentSketch("w", quantiles=0.5),
     "quantiles": MomentSketch("w", quantiles=(0.25, 0.75)),
+    "kll": KLL("w", q=(0.25, 0.75)),
+    "digest": TDigest("v", q=0.5),
+    "hll": HLL("name"),
+    "theta": Theta("w"),
     "two_columns": aggregation(
         "v", "w", lift=lambda v, w: (v * w, w), combine=lambda a, b: (a[0] + b[0], a[1] + b[1]),
         lower=lambda s: s[0] / s[1],
@@ -116,7 +125,7 @@ EVERY: dict[str, Any] = {
 WINDOWS: list[dict[str, Any]] = [
     {"rows": 3}, {"rows": 5, "slide": 2}, {"range": 9, "closed": "left"}, {"range": "unbounded"},
     {"delta": 7.5}, {"on": "v = 3"}, {"on": lambda row: row["name"] == "x"},
-    {"range": 10, "slide": 4}, {"delta": 2.5, "slide": 1.25},
+    {"range": 10, "slide": 4}, {"delta": 2.5, "slide": 1.25}, {"gap": 3},
 ]  # fmt: skip
 MORE: list[dict[str, Any]] = [
     {"rows": "unbounded"}, {"rows": "unbounded", "slide": 3}, {"range": 9},
@@ -145,7 +154,8 @@ def frame(spark: SparkSession) -> DataFrame:
 
 
 def by(made: pa.Table) -> list[str]:
-    return ["key", "window_start" if "window_start" in made.column_names else "t"]
+    places = ("window_start", "session_start", "t")
+    return ["key", next(name for name in places if name in made.column_names)]
 
 
 def test_every_aggregation_is_here() -> None:

@@ -28,6 +28,8 @@ QUERIES: dict[str, dict[str, Any]] = {
     "hopping lists": {"range": "9 s", "slide": "3 s", "all": Collect("v")},
     "policy": {"partition_by": "key", "until": lambda total, old: False, **MANY},
     "punctuation": {"on": "v > 0.9", **MANY},
+    "sessions": {"partition_by": "key", "gap": "9 s", **MANY},
+    "sessions without a key": {"gap": "9 s", **MANY},
 }
 
 

@@ -14,11 +14,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from tests.catalogue import AGGREGATIONS, identified, same, values_for
+from tests.examples import examples
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.stores.encoding import check_storable, decode, encode, register, tables
@@ -78,7 +79,7 @@ def exactly(a: Any, b: Any) -> bool:
 
 
 @given(values)
-@settings(max_examples=80)
+@examples(80)
 def test_what_comes_out_is_what_went_in(value: Any) -> None:
     assert exactly(decode(encode(value)), value)
     check_storable(value)
@@ -121,7 +122,7 @@ def test_nan_stays_the_one_that_dicts_find() -> None:
 
 @pytest.mark.parametrize("agg", AGGREGATIONS, ids=identified)
 @given(data=st.data())
-@settings(max_examples=8)
+@examples(8)
 def test_states_of_every_aggregation(agg: Aggregation, data: st.DataObject) -> None:
     taken = data.draw(st.lists(values_for(agg), max_size=6))
     state = agg.fold(map(agg.lift, taken))
@@ -133,7 +134,7 @@ def test_states_of_every_aggregation(agg: Aggregation, data: st.DataObject) -> N
 
 
 @given(values, st.data())
-@settings(max_examples=50)
+@examples(50)
 def test_a_changed_byte_is_found(value: Any, data: st.DataObject) -> None:
     good = encode(value)
     place = data.draw(st.integers(0, len(good) - 1))
@@ -144,7 +145,7 @@ def test_a_changed_byte_is_found(value: Any, data: st.DataObject) -> None:
 
 
 @given(values, st.data())
-@settings(max_examples=50)
+@examples(50)
 def test_a_missing_end_is_found(value: Any, data: st.DataObject) -> None:
     good = encode(value)
     with pytest.raises(CorruptValue):

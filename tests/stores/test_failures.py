@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from windrow import Collect, Last, Sum, aggregation, aggregator
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.stores import CorruptValue, MemoryStore, StoreError, keys
@@ -52,7 +53,7 @@ class FailingStore(MemoryStore):
         max_size=40,
     )
 )
-@settings(max_examples=80)
+@examples(80)
 def test_what_fails_is_not_done_and_what_is_done_stays(algorithm: str, steps: list[Any]) -> None:
     store = FailingStore()
     swag = aggregator(Collect(), algorithm, store=store, buffer=3, cache=3)

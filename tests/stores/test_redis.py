@@ -139,7 +139,7 @@ def false_server(answer: bytes, every: float) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("answer", "every"), [(b"", 0.1), (b"a", 0.1), (b"+a", 0.4)], ids=["mute", "dribbling", "slow"]
 )
-@pytest.mark.parametrize("patience", [0.5, 1.5])
+@pytest.mark.parametrize("patience", [0.5, pytest.param(1.5, marks=pytest.mark.slow)])
 def test_patience_is_the_longest_wait(answer: bytes, every: float, patience: float) -> None:
     with false_server(answer, every) as url:
         begin = time.monotonic()

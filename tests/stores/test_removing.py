@@ -44,10 +44,10 @@ def test_removed_by_half(
     record_property: Callable[[str, object], None],
 ) -> None:
     """`remove` ends before each of its batches in turn; a new window has the name afterwards."""
-    monkeypatch.setattr(base, "_CHUNK", 400)
+    monkeypatch.setattr(base, "_CHUNK", 140)
     whole = MemoryStore()
     with aggregator(Sum(), algorithm, store=whole, window="w") as swag:
-        swag.extend(range(2000))
+        swag.extend(range(700))
     interruptions = 0
     while True:
         store = MortalStore()
@@ -66,10 +66,10 @@ def test_removed_by_half(
         options = {"store": store, "window": "w", "buffer": 64, "cache": 32}
         with aggregator(Sum(), algorithm, **options) as swag:
             oracle = aggregator(Sum(), algorithm)
-            for i in range(3000):
+            for i in range(1100):
                 swag.insert(7 * i)
                 oracle.insert(7 * i)
-                if i >= 1000:
+                if i >= 350:
                     swag.evict()
                     oracle.evict()
                 assert swag.query() == oracle.query(), (interruptions, i)

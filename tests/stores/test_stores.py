@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import share
 from windrow import Max, aggregator
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.stores import LmdbStore, MemoryStore, RedisStore, RocksStore, Store, StoreError
@@ -25,7 +26,7 @@ _batches = st.lists(
 
 
 @given(batches=_batches, prefix=st.binary(min_size=1, max_size=2), asked=st.lists(_keys))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=share(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_store_is_a_dict(
     make: Make, batches: list[Any], prefix: bytes, asked: list[bytes]
 ) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalogue import AGGREGATIONS, identified, same, values_for
+from tests.examples import examples
 from windrow import Max, Mean, Sum, aggregator
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms.base import Aggregator
@@ -66,7 +67,7 @@ def run(
 @every_algorithm
 @pytest.mark.parametrize("agg", AGGREGATIONS, ids=identified)
 @given(data=st.data())
-@settings(max_examples=8)
+@examples(8)
 def test_every_aggregation(algorithm: str, agg: Aggregation, data: st.DataObject) -> None:
     steps = data.draw(operations(values_for(agg)))
     run(agg, algorithm, steps, data.draw(st.integers(1, 8)), data.draw(st.integers(2, 8)))
@@ -86,7 +87,7 @@ def test_every_aggregation(algorithm: str, agg: Aggregation, data: st.DataObject
     buffer=st.sampled_from([1, 3, 16]),
     cache=st.sampled_from([2, 5, 16]),
 )
-@settings(max_examples=80)
+@examples(80)
 def test_many_at_once(algorithm: str, steps: list[Any], buffer: int, cache: int) -> None:
     store = MemoryStore()
     options: dict[str, Any] = {"store": store, "buffer": buffer, "cache": cache}

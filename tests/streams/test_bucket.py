@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow
+from tests.examples import examples
 from tests.streams.feeding import Stream, disordered, plan_of, readings
 from windrow import (
     EWM,
@@ -83,6 +84,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "hopping": {"range": "20 seconds", "slide": "6 seconds"},
     "hopping far": {"range": "5 minutes", "slide": "1 second"},
     "tumbling": {"range": "10 seconds", "slide": "10 seconds"},
+    "sessions": {"gap": "3 seconds"},
+    "enough in a session": {"gap": "9 seconds", "min_rows": 2},
 }
 
 
@@ -118,9 +121,8 @@ def _told(row: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("key", ["key", None])
-@given(seed=st.integers(0, 2**32), n=st.integers(1, 150))
-@settings(max_examples=8)
+@given(key=st.sampled_from(["key", None]), seed=st.integers(0, 2**32), n=st.integers(1, 150))
+@examples(16)
 def test_a_stream_answers_as_the_table(kind: str, key: str | None, seed: int, n: int) -> None:
     came = disordered(readings(n, 4, seed, spread=200), LATENESS, seed)
     for parts in (ORDERED, COMMUTATIVE):
@@ -133,7 +135,7 @@ def test_a_stream_answers_as_the_table(kind: str, key: str | None, seed: int, n:
 
 @pytest.mark.parametrize("kind", ["rows", "many rows", "range", "unbounded", "hopping", "policy"])
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=5)
+@examples(5)
 def test_every_day_s_aggregations(kind: str, seed: int) -> None:
     came = disordered(readings(120, 3, seed, spread=200), LATENESS, seed)
     came = came.append_column("up", pc.greater(came.column("x"), 10))
@@ -142,10 +144,10 @@ def test_every_day_s_aggregations(kind: str, seed: int) -> None:
     assert told(made) == told(query(came).select(made.column_names))
 
 
-@pytest.mark.parametrize("kind", ["rows", "range", "hopping", "punctuation"])
+@pytest.mark.parametrize("kind", ["rows", "range", "hopping", "punctuation", "sessions"])
 @pytest.mark.parametrize("emit", ["rstream", "istream"])
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=10)
+@examples(10)
 def test_having_and_istream(kind: str, emit: str, seed: int) -> None:
     came = disordered(readings(120, 3, seed, spread=200), LATENESS, seed)
     query = asked(kind, parts={"a": Max("x"), "e": Count()}).replace(emit=emit, having="a < 45")
@@ -154,7 +156,7 @@ def test_having_and_istream(kind: str, emit: str, seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=20)
+@examples(20)
 def test_queries_share_rows(seed: int) -> None:
     came = disordered(readings(120, 3, seed, spread=200), LATENESS, seed)
     queries = [
@@ -178,7 +180,7 @@ def test_queries_share_rows(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=20)
+@examples(20)
 def test_hopping_queries_share_slices(seed: int) -> None:
     came = disordered(readings(120, 3, seed, spread=200), LATENESS, seed)
     queries = [
@@ -200,7 +202,7 @@ def test_hopping_queries_share_slices(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=20)
+@examples(20)
 def test_queries_that_count_rows_share_them(seed: int) -> None:
     """The column `query` tells whose result a row is; kept are the rows of the longest window."""
     came = disordered(readings(120, 3, seed, spread=200), LATENESS, seed)
@@ -245,7 +247,7 @@ def with_late(seed: int) -> tuple[pa.Table, np.ndarray[Any, Any]]:
 
 @pytest.mark.parametrize("kind", ["rows", "range", "policy", "unbounded"])
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=10)
+@examples(10)
 def test_late_rows_are_counted_and_put_aside(kind: str, seed: int) -> None:
     rows, at = with_late(seed)
     query = asked(kind)
@@ -266,7 +268,7 @@ def test_late_rows_are_counted_and_put_aside(kind: str, seed: int) -> None:
 
 @pytest.mark.parametrize("late", [None, "late"])
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=15)
+@examples(15)
 def test_a_row_enters_the_hopping_windows_that_are_open(late: str | None, seed: int) -> None:
     """Row by row and window by window: what Spark's own windows do with late rows."""
     rows, at = with_late(seed)
@@ -323,7 +325,7 @@ def test_rows_without_a_time_are_late() -> None:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=15)
+@examples(15)
 def test_update_tells_windows_as_they_change(seed: int) -> None:
     came = disordered(readings(120, 3, seed, spread=200), LATENESS, seed)
     query = asked("hopping", parts=COMMUTATIVE)
@@ -333,7 +335,7 @@ def test_update_tells_windows_as_they_change(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 120))
-@settings(max_examples=15)
+@examples(15)
 def test_rows_as_they_come_need_no_times(seed: int, n: int) -> None:
     rows = readings(n, 3, seed)
     query = sliding(partition_by="key", rows=4, a=Max("x"), c=Collect("id"))
@@ -343,7 +345,7 @@ def test_rows_as_they_come_need_no_times(seed: int, n: int) -> None:
 
 @pytest.mark.parametrize("size", [{"rows": (-2, 2)}, {"groups": (-1, 1)}], ids=str)
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=15)
+@examples(15)
 def test_rows_wait_for_those_that_follow(size: dict[str, Any], seed: int) -> None:
     """The last rows of a key wait for ever, unless it is idle for so long that none will come."""
     came = disordered(readings(120, 4, seed, spread=200), LATENESS, seed)
@@ -394,6 +396,48 @@ def test_idle_keys_leave() -> None:
         assert stream.store.size == 0 or stream.bucket.due is not None
 
 
+IDLE = {
+    "rows of a range": [({"range": "3 hours"}, {"c": Collect("id")})],
+    "summaries of a range": [({"range": "3 hours"}, {"a": Max("x")})],
+    "rows and a range": [
+        ({"range": "3 hours"}, {"c": Collect("id")}), ({"rows": 9}, {"d": Collect("id")}),
+    ],
+    "a frame": [({"range": ("-3 hours", "-1 hour")}, {"c": Collect("id")})],
+    "hopping": [({"range": "4 hours", "slide": "1 hour"}, {"e": Count(), "c": Collect("id")})],
+    "hopping at once": [({"range": "4 hours", "slide": "1 hour"}, {"e": Count(), "a": Max("x")})],
+    "what is new": [({"range": "3 hours", "emit": "istream"}, {"a": Max("x")})],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("kind", IDLE)
+def test_a_range_holds_rows_of_keys_that_were_idle(kind: str, restarts: bool) -> None:
+    """What a window reaches is not forgotten, however soon a key counts as idle."""
+    minutes = [0, 5, 100, 150, 155, 400, 405, 900]
+    rows = pa.table({
+        "id": range(8), "key": list("abbabbba"), "x": [9, 1, 1, 1, 1, 1, 1, 1], "y": [0.0] * 8,
+        "ts": pa.array([10**15 + m * 60 * 10**6 for m in minutes], pa.timestamp("us", "UTC")),
+    }).select(["id", "key", "ts", "x", "y"])  # fmt: skip
+    queries = [
+        sliding(partition_by="key", order_by="ts", lateness="30 seconds", **window, **parts)
+        for window, parts in IDLE[kind]
+    ]
+    stream = Stream(plan_of(*queries, schema=rows.schema, idle=3600 * 10**6))
+    for i in range(rows.num_rows):
+        stream.push(rows.slice(i, 1))
+        if restarts:
+            stream.restart(cold=i % 2 == 0)
+    made = stream.finish()
+    wanted = queries[0](rows)
+    names = [name for name in wanted.column_names if name in made.column_names]
+    assert told(made.select(names)) == told(wanted.select(names))
+    if kind == "rows and a range":
+        last = dict(zip(made["id"].to_pylist(), made["d"].to_pylist(), strict=True))
+        assert last[3] == [3], "of a key that was idle, the rows are counted anew"
+    stream.restart()
+    assert stream.store.size == 0 or stream.bucket.due is not None
+
+
 @pytest.mark.parametrize("kind", ["many rows", "range", "all rows", "hopping"])
 def test_columns_that_are_never_null(kind: str) -> None:
     """What is computed of rows may be null, so it must fit what the store has of them."""
@@ -406,7 +450,7 @@ def test_columns_that_are_never_null(kind: str) -> None:
 
 
 @given(seed=st.integers(0, 2**32), late=st.sampled_from([None, "late"]))
-@settings(max_examples=15)
+@examples(15)
 def test_hopping_queries_that_do_not_profit_keep_slices_apart(seed: int, late: str | None) -> None:
     """Slices of a second over a day would be kept for nothing; the results are the same."""
     came = disordered(readings(120, 3, seed, spread=200), LATENESS, seed)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.streams.feeding import Stream, disordered, plan_of, readings
 from windrow import ArgMax, First, Max, Mean, Min, Query, StdDev, Sum, sliding
 from windrow.streams.chunks import ChunkedWindows
@@ -35,11 +36,10 @@ def told(table: pa.Table) -> list[Any]:
     "window", [{"rows": 700}, {"rows": 60}, {"range": "600 seconds"},
                {"range": "600 seconds", "closed": "left"}], ids=str,
 )  # fmt: skip
-@pytest.mark.parametrize("keys", [1, 3])
-@given(seed=st.integers(0, 2**32), batch=st.integers(10, 90))
-@settings(max_examples=6)
+@given(seed=st.integers(0, 2**32), batch=st.integers(20, 120), keys=st.sampled_from([1, 3]))
+@examples(12)
 def test_long_windows_answer_as_the_table(
-    window: dict[str, Any], keys: int, seed: int, batch: int
+    window: dict[str, Any], seed: int, batch: int, keys: int
 ) -> None:
     rows = disordered(readings(1500, keys, seed, spread=1500), 5_000_000, seed)
     query = asked(window)

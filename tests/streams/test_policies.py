@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.kernels.test_policies import Hidden
 from tests.streams.feeding import Stream, plan_of
 from windrow import Adwin, Collect, Count, Sum, sliding
@@ -67,7 +68,7 @@ def rows_of(keys: list[int], values: list[float]) -> pa.Table:
 def test_a_stream_cut_anywhere_is_the_whole(policy: str, slide: int | None) -> None:
     query = asked(POLICIES[policy], **({} if slide is None else {"slide": slide}))
 
-    @settings(max_examples=12, deadline=None)
+    @examples(12)
     @given(
         rows=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3)), min_size=1, max_size=50),
         levels=st.lists(st.integers(-6, 6), min_size=1, max_size=4),
@@ -131,3 +132,31 @@ def test_a_step_costs_its_own_rows(held: int, monkeypatch: pytest.MonkeyPatch) -
         stream.push(rows.slice(begin, 100))
     assert read[0] == 500
     assert asked_of[0] <= 5 * 500
+
+
+@pytest.mark.parametrize("cold", [True, False])
+def test_a_restart_reads_few_rows_of_the_window(
+    cold: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A policy in the interpreter: the tree lies in the store, and is read where it is needed."""
+    lifted, records = [0], RowValues.records
+
+    def counted(self: Any, begin: int, stop: int) -> Any:
+        lifted[0] += stop - begin
+        return records(self, begin, stop)
+
+    policy = Hidden(lambda total, old: bool(total.n - old.n >= 3000))
+    query = sliding(
+        partition_by="k", order_by="ts", until=policy, n=Count(), s=Sum("v"), all=Collect("i")
+    )
+    table = rows_of([0, 1] * 4000, [float(i % 13) for i in range(8000)])
+    stream = Stream(plan_of(query, schema=table.schema))
+    stream.push(table.slice(0, 7500))
+    stream.restart(cold)
+    monkeypatch.setattr(RowValues, "records", counted)
+    stream.push(table.slice(7500, 100))
+    assert lifted[0] < 2000, "of 6,000 rows"
+    monkeypatch.undo()
+    stream.push(table.slice(7600))
+    made = stream.finish().sort_by("i").column("all").to_pylist()
+    assert made[7400:] == query(table).column("all").to_pylist()[7400:]

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.queries.random_expressions import EXPRESSIONS, SCHEMA, tables
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.queries.expressions import parse
@@ -40,7 +41,7 @@ def same(ours: Any, theirs: Any) -> bool:
     return bool(ours == theirs) and (ours is None) == (theirs is None)
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(EXPRESSIONS, tables)
 def test_expressions_are_what_duckdb_says(connection: Any, text: str, table: pa.Table) -> None:
     connection.register("frame", table)
@@ -52,7 +53,7 @@ def test_expressions_are_what_duckdb_says(connection: Any, text: str, table: pa.
         assert same(a, b), (text, table.slice(row, 1).to_pylist(), a, b)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(EXPRESSIONS, tables, st.lists(st.integers(0, 12), max_size=3))
 def test_chunks_change_nothing(text: str, table: pa.Table, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(table)) for cut in cuts), len(table)]

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.examples import examples
 from tests.tables.oracle import same
 from tests.tables.test_tables import ALL, ROWS, table_of
 from windrow import (
@@ -36,7 +37,7 @@ WINDOWS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("size", WINDOWS, ids=str)
-@settings(max_examples=15)
+@examples(15)
 @given(rows=ROWS, least=st.integers(1, 5))
 def test_null_below(size: dict[str, Any], rows: Any, least: int) -> None:
     """The results are those without it, but for windows of too few values."""

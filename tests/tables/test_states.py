@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalogue import CLASSES, closeness, identified, same
+from tests.examples import examples
 from windrow import (
     EWM,
+    HLL,
+    KLL,
     R2,
     ArgMax,
     ArgMin,
@@ -54,6 +57,7 @@ from windrow import (
     MinCount,
     Mode,
     MomentSketch,
+    Nth,
     PercentRank,
     Product,
     Quantile,
@@ -64,6 +68,8 @@ from windrow import (
     Slope,
     StdDev,
     Sum,
+    TDigest,
+    Theta,
     Together,
     TopK,
     Variance,
@@ -141,12 +147,13 @@ CASES: list[Aggregation] = [
     *(EWMByTime("real", "at", halflife=3600), EWMByTime("short", "whole", halflife=2)),
     *(LongestRun("real", "at"), LongestRun("word", "whole")),
     *(Collect("word"), Collect("real"), Concat("word", separator="-")),
-    *(FirstN("word", n=2), LastN("real", n=3)),
+    *(FirstN("word", n=2), LastN("real", n=3), Nth("word", n=2), Nth("real", n=-3)),
     *(CollectDistinct("real"), CollectDistinct("word")),
     *(CountDistinct("real"), CountDistinct("word")),
     *(Bloom("whole", bits=128, hashes=3), Bloom("word", bits=128, hashes=3)),
     *(CountMin("at", epsilon=0.2, delta=0.1), HyperLogLog("word", precision=5)),
     *(HyperLogLog("real", precision=5), MomentSketch("real", order=3, quantiles=(0.0, 1.0))),
+    *(KLL("real", q=(0.1, 0.9)), TDigest("short", q=0.5), HLL("word"), Theta("whole")),
     *(Median("real"), Quantile("whole", q=(0.1, 0.9)), TopK("real", k=3), BottomK("word", k=2)),
     *(Quantile(c, q=0.3, interpolation="inverted_cdf") for c in ("mass", "at", "flag")),
     *(Mode("real"), Mode("word"), Rank("real"), Rank("date", method="average")),
@@ -157,7 +164,18 @@ CASES: list[Aggregation] = [
     ),
     *(AFFINE("whole"), SHARE("whole", "short"), WORDS("word")),
 ]
-every_case = pytest.mark.parametrize("agg", CASES, ids=identified)
+# The same states as those of other cases, of other types or lowered otherwise: compiled anew.
+REPEATED = [
+    *(Covariance("whole", "flag", ddof=0), Slope("real", "whole"), R2("real", "real")),
+    *(EWM("short", halflife=0.5), EWMByTime("short", "whole", halflife=2)),
+    *(Delta("short"), Delta("date"), Histogram("short", bins=3, low=-3, high=3)),
+    *(StdDev("whole", ddof=0), Range("short"), MinCount("word")),
+]
+every_case = pytest.mark.parametrize(
+    "agg",
+    [pytest.param(agg, marks=[pytest.mark.slow] * (agg in REPEATED)) for agg in CASES],
+    ids=identified,
+)
 
 
 def test_every_aggregation_is_among_the_cases() -> None:
@@ -236,7 +254,7 @@ def assert_same(agg: Aggregation, got: pa.Array, expected: pa.Array) -> None:
 
 
 @every_case
-@settings(max_examples=12)
+@examples(12)
 @given(data=st.data())
 def test_slices_merged_answer_as_rows(agg: Aggregation, data: st.DataObject) -> None:
     table = data.draw(tables(list(dict.fromkeys(agg.columns))))

@@ -9,8 +9,9 @@ import duckdb
 import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.examples import examples
 from tests.tables.oracle import hopping, per_row, same
 from windrow import (
     ArgMax,
@@ -128,9 +129,8 @@ def check(query: Query, table: pa.Table) -> None:
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=label)
-@pytest.mark.parametrize("keys", [None, "key", ["key", "name"]], ids=str)
-@settings(max_examples=12)
-@given(rows=ROWS)
+@examples(36)
+@given(keys=st.sampled_from([None, "key", ["key", "name"]]), rows=ROWS)
 def test_every_aggregation_over_every_window(window: dict[str, Any], keys: Any, rows: Any) -> None:
     check(sliding(ALL, partition_by=keys, order_by="t", **window), table_of(rows, pa.int64()))
 
@@ -169,9 +169,8 @@ def test_rows_without_a_time_come_first_and_nan_last(rows: Any, window: dict[str
 @pytest.mark.parametrize(
     ("size", "slide", "offset"), [(6, 2, 0), (5, 3, 1), (4, 4, 0), (7, 2, -3), (2, 5, 1)]
 )
-@pytest.mark.parametrize("keys", [None, "key"])
-@settings(max_examples=40)
-@given(rows=ROWS)
+@examples(60)
+@given(keys=st.sampled_from([None, "key"]), rows=ROWS)
 def test_hopping_windows(size: int, slide: int, offset: int, keys: Any, rows: Any) -> None:
     some = {
         n: ALL[n] for n in ("n", "total", "mean", "high", "where", "first_name", "all", "names")
@@ -227,7 +226,7 @@ SHARED = {
     ],
     ids=str,
 )
-@settings(max_examples=25)
+@examples(25)
 @given(rows=ROWS)
 def test_duckdb_agrees(window: dict[str, Any], frame: str, keys: Any, rows: Any) -> None:
     times = [EPOCH + datetime.timedelta(seconds=t) for _, t, _, _ in rows]

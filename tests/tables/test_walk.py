@@ -9,8 +9,9 @@ import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.examples import examples
 from tests.tables.oracle import same
 from tests.tables.test_tables import ALL, ROWS, WINDOWS, label, table_of
 from windrow import Collect, Max, Sum, aggregation, sliding
@@ -53,7 +54,7 @@ def check(query: Any, table: pa.Table, cuts: list[int], piece: int) -> None:
 
 
 @pytest.mark.parametrize("window", [*WINDOWS, *HOPS, *FRAMES], ids=label)
-@settings(max_examples=30)
+@examples(30)
 @given(rows=ROWS, cuts=st.lists(st.integers(0, 40), max_size=8), piece=st.sampled_from([1, 3, 9]))
 def test_cut_anywhere(window: dict[str, Any], rows: Any, cuts: list[int], piece: int) -> None:
     some = {n: ALL[n] for n in ("n", "total", "high", "where", "all", "names", "deviation")}
@@ -62,7 +63,7 @@ def test_cut_anywhere(window: dict[str, Any], rows: Any, cuts: list[int], piece:
 
 
 @pytest.mark.parametrize("window", FRAMES[5:16], ids=label)
-@settings(max_examples=20)
+@examples(20)
 @given(rows=ROWS, cuts=st.lists(st.integers(0, 40), max_size=8), piece=st.sampled_from([1, 3, 9]))
 def test_rows_without_an_order(window: dict[str, Any], rows: Any, cuts: Any, piece: int) -> None:
     ordered = sorted(rows, key=lambda r: (r[0] is not None, r[0] or "", r[1]))
@@ -75,7 +76,7 @@ def test_rows_without_an_order(window: dict[str, Any], rows: Any, cuts: Any, pie
     check(sliding(some, partition_by="key", order_by="t", **window), table, cuts, piece)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(rows=ROWS, cuts=st.lists(st.integers(0, 40), max_size=8), limit=st.integers(0, 12))
 def test_policies_go_on(rows: Any, cuts: list[int], limit: int) -> None:
     size = aggregation("v", lift=abs, combine=lambda a, b: a + b, lower=lambda s: s)
@@ -88,7 +89,7 @@ def test_policies_go_on(rows: Any, cuts: list[int], limit: int) -> None:
 
 @pytest.mark.parametrize("window", [{"rows": 3}, {"range": 4}, {"range": 4, "slide": 2}], ids=str)
 @pytest.mark.parametrize("having", [None, "high > 2"])
-@settings(max_examples=50)
+@examples(50)
 @given(rows=ROWS, cuts=st.lists(st.integers(0, 40), max_size=8))
 def test_istream_and_having_go_on(
     window: dict[str, Any], having: str | None, rows: Any, cuts: list[int]

@@ -12,8 +12,9 @@ import hypothesis.strategies as st
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.examples import examples
 from tests.tables.oracle import same
 from tests.tables.test_tables import ALL, ROWS, table_of
 from windrow import Collect, Count, Max, Sum, aggregation, aggregator, rolling, sliding, sql, window
@@ -25,7 +26,7 @@ CONDITIONS = ("name = 'x'", "v > 0 OR name IS NULL", "t % 2 = 0")
 @pytest.mark.parametrize(
     "size", [{"rows": 4}, {"range": (-3, 3)}, {"range": 6, "slide": 2}], ids=str
 )
-@settings(max_examples=15)
+@examples(15)
 @given(rows=ROWS, condition=st.sampled_from(CONDITIONS))
 def test_rows_that_do_not_satisfy_it_are_null(size: Any, rows: Any, condition: str) -> None:
     """Each aggregation gives what it gives over a column that has null in the other rows."""

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.streams.feeding import Stream, plan_of
 from windrow import Adwin, Collect, Count, Mean, RollingState, rolling, sliding, window
 from windrow.errors import InvalidArgument, InvalidValue
@@ -82,7 +83,7 @@ def series(levels: list[tuple[int, int]], noise: list[int | None]) -> list[float
     return [None if x is None else level + x / 8 for level, x in zip(at, added, strict=False)]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(levels=LEVELS, noise=NOISE, delta=DELTAS, most=st.sampled_from([2, 5]))
 def test_windows_are_those_of_the_paper(levels: Any, noise: Any, delta: float, most: int) -> None:
     values = series(levels, noise)
@@ -94,7 +95,7 @@ def test_windows_are_those_of_the_paper(levels: Any, noise: Any, delta: float, m
     assert [pushed.push(value).n for value in values] == wanted
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(
     levels=LEVELS, noise=NOISE, seed=st.integers(0, 99),
     cuts=st.lists(st.integers(0, 150), max_size=6),

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.kernels.test_aggregate import segments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows import arrays
@@ -22,7 +23,7 @@ NAN = math.nan
 
 @pytest.mark.parametrize("closed", ["both", "right", "left", "neither"])
 @given(starts=segments(), seed=st.integers(0, 99), size=st.sampled_from([1, 2, 7, 1000]))
-@settings(max_examples=30)
+@examples(30)
 def test_segment_bounds(closed: str, starts: Any, seed: int, size: int) -> None:
     source = np.random.default_rng(seed)
     sizes = np.diff(starts)
@@ -56,7 +57,7 @@ def test_bounds_at_the_ends_of_time() -> None:
     offset=st.integers(-12, 12),
     real=st.booleans(),
 )
-@settings(max_examples=150)
+@examples(150)
 def test_hopping_windows(
     starts: Any, seed: int, size: Any, slide: Any, offset: Any, real: bool
 ) -> None:
@@ -96,7 +97,7 @@ def test_hopping_windows(
     ),
     real=st.booleans(),
 )
-@settings(max_examples=100)
+@examples(100)
 def test_only_the_windows_that_are_asked_for_are_made(
     starts: Any, seed: int, size: Any, slide: Any, asked: Asked, real: bool
 ) -> None:

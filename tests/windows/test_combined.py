@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from windrow import (
+    Adwin,
     Count,
     Covariance,
     Max,
@@ -149,8 +150,41 @@ def test_a_window_with_a_slide_keys_and_a_store() -> None:
         assert kept.push(4) is None
     with window(Sum(), rows=3, min_rows=2, store=store) as again:
         assert again.push(2) == 6
-    with pytest.raises(InvalidArgument, match="min_rows=2 does not go with until="):
-        window(Sum(), until=lambda w: w > 3, min_rows=2)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        lambda window: window.s is not None and window.s > 90,
+        lambda total, old: total.c - old.c >= 4,
+        "s > 90",
+        Adwin("v", delta=0.3, buckets=2),
+    ],
+    ids=["of the window", "of a part", "text", "adwin"],
+)
+def test_a_policy_sees_windows_that_have_too_few_values(policy: Any) -> None:
+    parts = {"s": Sum("v"), "c": Count(), "peak": Max("v")}
+    query = sliding(parts, until=policy, min_rows=3)
+    wanted = query(TABLE).select(list(parts)).to_pylist()
+    assert {row["s"] is None for row in wanted} == {True, False}
+    until = query.window.until
+    pushed, kept = window(parts, until=until, min_rows=3), MemoryStore()
+    rows = TABLE.to_pylist()
+    assert [pushed.push(row) for row in rows] == wanted
+    assert pushed.query() == wanted[-1]
+    many = window(parts, until=until, min_rows=3).push_many(rows)
+    assert [v or None for v in many["c"].tolist()] == [row["c"] for row in wanted]
+    if not isinstance(policy, Adwin):
+        with window(parts, until=until, min_rows=3, store=kept) as stored:
+            first = [stored.push(row) for row in rows[:30]]
+        with window(parts, until=until, min_rows=3, store=kept) as stored:
+            assert [*first, *(stored.push(row) for row in rows[30:])] == wanted
+
+
+def test_one_aggregation_with_a_policy_needs_its_values() -> None:
+    w = window(Sum(), until=lambda window: window is not None and window > 9, min_rows=2)
+    assert w.query() is None
+    assert [w.push(v) for v in (4, None, 5, 1, 12, 3)] == [None, None, 9, 6, None, None]
 
 
 def test_policies_read_results_of_some_rows() -> None:

@@ -13,8 +13,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.examples import examples
 from tests.tables.oracle import same
 from windrow import (
     ArgMax,
@@ -126,7 +127,7 @@ PARTS = {name: part for name, (part, _) in SQL.items()}
 
 
 @pytest.mark.parametrize("kind", ["rows", "range", "groups"])
-@settings(max_examples=60)
+@examples(60)
 @given(rows=ROWS, ends=st.tuples(ENDS, ENDS).filter(ordered), exclude=EXCLUDED)
 def test_every_frame_of_sql(kind: str, rows: Any, ends: Any, exclude: str | None) -> None:
     if kind == "rows" and exclude in ("group", "ties"):
@@ -138,7 +139,7 @@ def test_every_frame_of_sql(kind: str, rows: Any, ends: Any, exclude: str | None
     assert sql(query.sql()) == query
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(rows=ROWS, ends=st.tuples(ENDS, ENDS).filter(ordered))
 def test_ranges_of_days(rows: Any, ends: Any) -> None:
     days = tuple(end if end in ("unbounded", 0) else f"{end} days" for end in ends)
@@ -146,7 +147,7 @@ def test_ranges_of_days(rows: Any, ends: Any) -> None:
     check(frame_of(rows, dates), query, in_sql("range", ends, None, "DAY"))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     sizes=st.lists(st.integers(0, 30), max_size=6),
     seed=st.integers(0, 99),
@@ -192,7 +193,7 @@ EVERY = {
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "two_stacks", "daba", "flatfit", "recalculate"])
-@settings(max_examples=20)
+@examples(20)
 @given(
     n=st.integers(0, 60),
     seed=st.integers(0, 99),

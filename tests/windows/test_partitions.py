@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from windrow import Collect, Concat, Count, Max, Sum, window
 from windrow.algorithms import ALGORITHMS, algorithm_class
 from windrow.errors import InvalidArgument, InvalidValue
@@ -36,7 +37,7 @@ def within(events: list[tuple[int, int]], t: int, size: int, closed: str) -> lis
 @every_closed
 @pytest.mark.parametrize("algorithm", ["auto", "fiba", "amta", "daba"])
 @given(steps=st.lists(st.tuples(st.sampled_from(["push", "ask"]), st.integers(0, 6)), max_size=30))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_a_window_by_time_is_asked_without_a_value(
     algorithm: str, closed: str, steps: list[tuple[str, int]]
 ) -> None:
@@ -101,7 +102,7 @@ def test_a_window_that_does_not_go_by_time_is_not_asked_for_one(extent: dict[str
 
 
 @given(pushes=st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), max_size=40))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_each_key_has_a_window_of_its_own(pushes: list[tuple[str, int]]) -> None:
     windows: Any = window(Collect(), rows=3, partition_by=True)
     columns: Any = window(Collect(), rows=3, partition_by="key")

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from windrow import ArgMax, Collect, Count, Last, LongestRun, Max, Mean, Sum, aggregator
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows.push import window
@@ -179,7 +180,7 @@ def means(values: list[int]) -> SimpleNamespace:
     levels=st.lists(st.tuples(st.integers(-10, 10), st.integers(1, 25)), max_size=5),
     noise=st.lists(st.integers(-1, 1), min_size=1, max_size=7),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_a_policy_on_the_difference_of_means(
     algorithm: str, levels: list[tuple[int, int]], noise: list[int]
 ) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from windrow import Collect, Concat, Count, Max, Mean, Sum, aggregation, rolling
 from windrow.algorithms import ALGORITHMS, algorithm_class
 from windrow.errors import InvalidValue
@@ -71,7 +72,7 @@ class Stream:
 
 @every_algorithm
 @given(values=st.lists(st.integers(-50, 50), max_size=50), rows=st.integers(1, 12))
-@settings(max_examples=30)
+@examples(30)
 def test_the_last_rows(algorithm: str, values: list[int], rows: int) -> None:
     agg, by_hand = probe(algorithm)
     w = window(agg, rows=rows, algorithm=algorithm)
@@ -90,7 +91,7 @@ def test_the_last_rows(algorithm: str, values: list[int], rows: int) -> None:
     size=st.integers(1, 9),
     unit=st.sampled_from(["time", "int", "float"]),
 )
-@settings(max_examples=20)
+@examples(20)
 def test_a_range_in_order_with_ties(
     algorithm: str, closed: str, steps: list[int], size: int, unit: str
 ) -> None:
@@ -111,7 +112,7 @@ def test_a_range_in_order_with_ties(
 
 @every_closed
 @given(gaps=st.lists(st.integers(1, 2000), min_size=1, max_size=40), size=st.integers(1, 3000))
-@settings(max_examples=40)
+@examples(40)
 def test_agrees_with_pandas(closed: Any, gaps: list[int], size: int) -> None:
     at = pd.Timestamp(START) + pd.to_timedelta(np.cumsum(gaps), unit="ms")
     values = pd.Series(np.arange(float(len(gaps))), index=at)
@@ -127,7 +128,7 @@ def test_agrees_with_pandas(closed: Any, gaps: list[int], size: int) -> None:
     gaps=st.lists(st.floats(0.01, 3.0), min_size=1, max_size=40),
     size=st.sampled_from([0.1, 0.3, 1.1, 3.3]),
 )
-@settings(max_examples=40)
+@examples(40)
 def test_agrees_with_rolling_on_floats_however_they_round(
     closed: str, gaps: list[float], size: float
 ) -> None:
@@ -184,7 +185,7 @@ disorder = st.lists(st.tuples(st.sampled_from([0, 0, 1, 2, 7]), st.integers(0, 1
 
 @every_closed
 @given(events=disorder, size=st.integers(1, 9), lateness=st.integers(1, 9))
-@settings(max_examples=150)
+@examples(150)
 def test_late_values_go_to_their_place_and_later_ones_are_counted(
     closed: str, events: list[tuple[int, int]], size: int, lateness: int
 ) -> None:
@@ -208,7 +209,7 @@ def test_late_values_go_to_their_place_and_later_ones_are_counted(
 @every_closed
 @pytest.mark.parametrize("algorithm", ["flatfat", "fiba"])
 @given(events=disorder, size=st.integers(1, 9))
-@settings(max_examples=40)
+@examples(40)
 def test_those_that_keep_times_take_any_lateness_by_name(
     algorithm: str, closed: str, events: list[tuple[int, int]], size: int
 ) -> None:
@@ -225,7 +226,7 @@ def test_those_that_keep_times_take_any_lateness_by_name(
 
 
 @given(events=disorder, rows=st.integers(1, 9), lateness=st.one_of(st.none(), st.integers(1, 9)))
-@settings(max_examples=150)
+@examples(150)
 def test_the_last_rows_by_time(
     events: list[tuple[int, int]], rows: int, lateness: int | None
 ) -> None:
@@ -277,7 +278,7 @@ def test_without_lateness_a_late_value_is_an_error(algorithm: str, extent: dict[
 
 @every_algorithm
 @given(values=st.lists(st.integers(0, 9), max_size=40))
-@settings(max_examples=20)
+@examples(20)
 def test_a_window_closes_at_each_punctuation(algorithm: str, values: list[int]) -> None:
     agg, by_hand = probe(algorithm)
     w = window(agg, on=lambda value: value == 0, algorithm=algorithm)

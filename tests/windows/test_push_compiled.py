@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
 import subprocess
 import sys
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow
 from tests.catalogue import AGGREGATIONS, identified
+from tests.examples import examples
 from windrow import Count, Max, Mean, Sum, Variance, rolling, window
 from windrow.algorithms import ALGORITHMS
 from windrow.kernels import push as compiled
-from windrow.windows import numbers
+from windrow.windows import numbers, pushed_rows
 from windrow.windows.base import written
+from windrow.windows.instants import instant, number_of_times_like
 from windrow.windows.numbers import is_numeric
 
 NUMERIC = [each for each in AGGREGATIONS if is_numeric(each)]
@@ -133,7 +139,7 @@ def test_floats_are_compiled_on_the_way_where_they_are_rounded_alike(
     closed=st.sampled_from(["both", "right"]),
     unit=st.sampled_from(["datetime", "datetime64", "int", "float"]),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_range_by_one_or_by_many(
     steps: list[tuple[int, int]], size: int, closed: str, unit: str
 ) -> None:
@@ -309,12 +315,85 @@ def test_what_is_interrupted_is_not_done(
     for each in (w, twin):
         each.push_many(FLOATS[:50], **at(TIMES[:50]))
     with monkeypatch.context() as patched:
-        patched.setattr(w._numbers.loop._parts[1], "run", interrupt)  # type: ignore[attr-defined]
+        last: Any = w._numbers.loop._parts[1]  # type: ignore[attr-defined]
+        patched.setattr(last, "enter", lambda _: interrupt)
         with pytest.raises(KeyboardInterrupt):
             act()
     assert (w.query(), len(w)) == (twin.query(), len(twin))
     for i in range(50, 90):
         assert w.push(FLOATS[i], **at(TIMES[i])) == twin.push(FLOATS[i], **at(TIMES[i]))
+
+
+def test_a_push_whose_result_is_lost_is_undone() -> None:
+    """Somebody interrupts it when the loop has taken the value."""
+
+    class Interrupted(dict[Any, Any]):
+        def get(self, key: Any, default: Any = None) -> Any:
+            entry = super().get(key, default)
+            if key is None:  # many values, as when it is undone
+                return entry
+
+            def run(*arguments: Any) -> None:
+                entry.run(*arguments)
+                raise KeyboardInterrupt
+
+            return SimpleNamespace(run=run)
+
+    w, twin = window(Sum(), range=6), window(Sum(), range=6)
+    for each in (w, twin):
+        each.push_many(FLOATS[:50], at=TIMES[:50])
+        each.push(FLOATS[50], at=TIMES[50])
+    (part,) = w._numbers.loop._parts  # type: ignore[attr-defined]
+    kernels, part._kernels = part._kernels, Interrupted(part._kernels)
+    with pytest.raises(KeyboardInterrupt):
+        w.push(1e9, at=TIMES[51] + 5)
+    part._kernels = kernels
+    assert (w.query(), len(w)) == (twin.query(), len(twin))
+    assert [w.push(FLOATS[i], at=TIMES[i]) for i in range(51, 90)] == [
+        twin.push(FLOATS[i], at=TIMES[i]) for i in range(51, 90)
+    ]
+
+
+MADE: dict[str, Any] = {
+    "datetime": lambda ns: datetime(1970, 1, 1) + timedelta(microseconds=ns // 1000),
+    "zoned": lambda ns: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ns // 1000),
+    "Berlin": lambda ns: MADE["zoned"](ns).astimezone(ZoneInfo("Europe/Berlin")),
+    "datetime64[ns]": lambda ns: np.datetime64(ns, "ns"),
+    "datetime64[s]": lambda ns: np.datetime64(ns // 10**9, "s"),
+    "Timestamp": pd.Timestamp,
+    "zoned Timestamp": lambda ns: pd.Timestamp(ns, tz="Asia/Tokyo"),
+    "Timestamp[s]": lambda ns: pd.Timestamp(ns // 10**9, unit="s").as_unit("s"),
+    "int": int,
+    "int64": np.int64,
+    "float": lambda ns: ns / 1e9,
+}
+
+
+@given(st.lists(st.integers(-(2**61), 2**61), min_size=2, max_size=2, unique=True))
+@examples(30)
+def test_the_number_of_a_time_found_quickly_is_that_found_slowly(times: list[int]) -> None:
+    for make in MADE.values():
+        first, second = map(make, sorted(times))
+        assert number_of_times_like(first)(second) == instant(second)[1]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_times_of_one_type_take_the_short_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One compiled call, and no look at what a time may be; another kind is refused as ever."""
+    number = name.startswith(("int", "float"))
+    w = window(Count(), range=10**10 if number else "10 s")
+    at = [MADE[name](10**18 + second * 10**9) for second in range(4)]
+    w.push_many([1.0], at=at[:1])
+    w.push(1.0, at=at[1])
+    with monkeypatch.context() as patched:
+        patched.setattr(pushed_rows, "instant", None)
+        assert w.push(1.0, at=at[2]) == 3
+    for other in (datetime(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC), 10**30):
+        with contextlib.suppress(windrow.errors.InvalidValue):
+            w.push(1.0, at=other)
+            assert instant(other)[0] == instant(at[0])[0]
+    with pytest.raises(windrow.errors.InvalidValue, match="is before the newest time"):
+        w.push(1.0, at=at[0])
 
 
 @pytest.mark.parametrize("closed", ["both", "right"])

@@ -237,7 +237,7 @@ def test_auto_says_what_runs_and_why() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "give one of rows=, range=, delta=, until= and on=; got none"),
+        ({}, "give one of rows=, range=, delta=, until=, on= and gap=; got none"),
         ({"rows": 3, "range": 5}, "got rows=3 and range=5"),
         ({"rows": 0}, "rows must be 1 or more, got 0"),
         ({"rows": 2.5}, "rows must be a whole number, got 2.5"),

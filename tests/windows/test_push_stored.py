@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.stores.test_counts import CountingStore
 from windrow import Collect, Count, Max, Mean, Sum, aggregator, window
 from windrow.errors import InvalidArgument, InvalidValue
@@ -111,7 +112,7 @@ def same_store(store: Store) -> Store:
 @every_extent
 @every_algorithm
 @given(steps=streams, buffer=st.integers(1, 8))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_it_is_the_window_in_memory(
     algorithm: str, extent: dict[str, Any], steps: list[Any], buffer: int
 ) -> None:

@@ -8,61 +8,32 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.algorithms.counting import Q1, Q2, STREAM, Counting
 from tests.catalogue import AGGREGATIONS, closeness, same, values_for
+from tests.examples import examples
+from tests.windows.test_edges import ends_of, every_strategy, some_windows
 from windrow import (
     ArgMax,
-    ArgMin,
     Collect,
-    CollectDistinct,
-    Concat,
     Count,
-    CountDistinct,
-    GeometricMean,
     Max,
-    MaxCount,
     Mean,
     Min,
-    MinCount,
-    MomentSketch,
-    Product,
-    Range,
     StdDev,
     Sum,
     Together,
     Variance,
     aggregation,
     aggregator,
-)
+)  # fmt: skip
 from windrow.aggregations.base import Aggregation
-from windrow.aggregations.custom import Custom
-from windrow.aggregations.shared_states import SharedStates, derivation
+from windrow.aggregations.shared_states import SharedStates
 from windrow.errors import InvalidArgument, InvalidValue
-from windrow.windows.edges import Due, SharedPlan
+from windrow.windows.edges import SharedPlan
 from windrow.windows.sharing import Answer, SharedWindows
-from windrow.windows.slicing import STRATEGIES
-
-every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
-some_windows = st.lists(
-    st.tuples(st.integers(1, 20), st.integers(1, 8), st.integers(-5, 25)), min_size=1, max_size=4
-)
-
-
-class Counting:
-    """A maximum that counts its combines."""
-
-    def __init__(self) -> None:
-        self.n = 0
-
-    def combine(self, a: float, b: float) -> float:
-        self.n += 1
-        return a if a >= b else b
-
-    @property
-    def max(self) -> Custom:
-        return aggregation(lift=float, combine=self.combine, lower=float, exact=True)
 
 
 def alone(agg: Aggregation, values: list[Any]) -> Any:
@@ -72,136 +43,12 @@ def alone(agg: Aggregation, values: list[Any]) -> Any:
     return swag.query()
 
 
-def ends_of(window: tuple[int, ...], begin: int, stop: int) -> list[int]:
-    """Where answers of a window lie in (begin, stop]."""
-    return [e for e in range(begin + 1, stop + 1) if (e - window[2]) % window[1] == 0]
-
-
-# -- the plan --------------------------------------------------------------------------------
-
-
-def test_example_1_of_section_2_3() -> None:
-    """Partials every 2 tuples; the first query over the last 3 of them, the second over 4."""
-    plan = SharedPlan([(6, 2), (8, 4)])
-    steps = list(plan.steps())
-    assert [(edge.at, edge.length) for edge in steps] == [(2, 2), (4, 2)]
-    assert [edge.due for edge in steps] == [(Due(0, 3),), (Due(1, 4), Due(0, 3))]
-
-
-@every_strategy
-@given(windows=some_windows, after=st.integers(-50, 50))
-@settings(max_examples=50)
-def test_edges_of_a_plan(strategy: str, windows: list[tuple[int, ...]], after: int) -> None:
-    plan = SharedPlan(windows, strategy)
-    longest = max(window[0] for window in windows)
-    cuts = {p for q in plan.queries for p in range(after - longest, after + 80) if cut(q, p)}
-    edges = list(itertools.takewhile(lambda edge: edge.at < after + 80, plan.edges(after)))
-    dues = {e for window in windows for e in ends_of(window, after, after + 79)}
-    assert [e.at for e in edges] == sorted({p for p in cuts if p > after} | dues)
-    for edge in edges:
-        assert edge.cut == (edge.at in cuts)
-        lengths = [windows[due.query][0] for due in edge.due]
-        assert lengths == sorted(lengths, reverse=True), "the longest is answered first"
-        assert {due.query for due in edge.due} == {
-            i for i, window in enumerate(windows) if (edge.at - window[2]) % window[1] == 0
-        }
-        for query, count in edge.due:
-            assert count == sum(edge.at - windows[query][0] < p <= edge.at for p in cuts)
-
-
-def cut(query: Any, position: int) -> bool:
-    return bool(query.next_cut(position - 1) == position)
-
-
-@given(windows=some_windows)
-@example(windows=[(1, 4, 2)])  # gaps between the windows: the last edge lies beyond the range
-@settings(max_examples=50)
-def test_steps_are_the_shared_edges_and_repeat(windows: list[tuple[int, ...]]) -> None:
-    plan = SharedPlan(windows, "pairs")
-    steps = list(plan.steps())
-    cuts = {p for q in plan.queries for p in range(1, plan.composite + 1) if cut(q, p)}
-    assert [edge.at for edge in steps] == sorted(cuts)
-    twice = itertools.islice(plan.edges(), 2 * len(steps))
-    assert [edge._replace(at=edge.at % plan.composite) for edge in twice] == [
-        edge._replace(at=edge.at % plan.composite) for edge in steps
-    ] * 2
-
-
-def test_a_plan_of_an_endless_composite_slide_is_made_as_it_goes() -> None:
-    plan = SharedPlan([(3600 * 10**9, 10**9 + 7), (60 * 10**9, 998244353)])
-    assert plan.composite > 10**17
-    assert next(plan.edges(17 * 10**17)).at > 17 * 10**17
-
-
-def test_no_plan_walks_over_its_composite_slide() -> None:
-    plan = SharedPlan([(97_000, 97), (89_000, 89), (83_001, 83), (79_000, 79)])
-    assert plan.composite == 97 * 89 * 83 * 79
-    shared = plan.composite - 96 * 88 * 82 * 78  # what no slide divides is no edge
-    assert f"share {shared} slices in each {plan.composite} positions" in plan.explain()
-    days = SharedPlan([(1000 * 86_400 * 10**9, 10**6), (7 * 10**9, 10**9 + 7)])
-    assert "at most 86486399914 slices are held" in days.explain()  # 864e8, and 864e5 of the other
-
-
-@given(windows=some_windows, strategy=st.sampled_from(STRATEGIES))
-@settings(max_examples=50)
-def test_what_a_plan_counts_is_what_its_edges_are(
-    windows: list[tuple[int, ...]], strategy: str
-) -> None:
-    plan = SharedPlan(windows, strategy)
-    steps = list(plan.steps())
-    assert plan.cuts.count(0, plan.composite) == sum(edge.cut for edge in steps)
-    held = [max(edge.held, *(due.slices for due in edge.due), 0) for edge in steps if edge.due]
-    assert max(held, default=0) <= plan.cuts.at_most(plan.longest)
-
-
-@given(windows=some_windows, after=st.integers(-50, 50))
-@settings(max_examples=50)
-def test_a_stream_that_begins_has_no_slices_before(
-    windows: list[tuple[int, ...]], after: int
-) -> None:
-    plan = SharedPlan(windows)
-    always = itertools.islice(plan.edges(after), 60)
-    cuts = 0
-    for edge, begun in zip(always, plan.edges(after, begun=True), strict=False):
-        assert (begun.at, begun.cut) == (edge.at, edge.cut)
-        cuts += edge.cut
-        assert [due.query for due in begun.due] == [due.query for due in edge.due]
-        for one, other in zip(begun.due, edge.due, strict=True):
-            reaches_back = edge.at - windows[one.query][0] <= after
-            assert one.slices == (cuts if reaches_back else other.slices)
-
-
-def test_a_stream_of_long_windows_and_short_slides_begins_at_once() -> None:
-    """Alone the slices of one window would be 8.6e10."""
-    shared = SharedWindows([(1000 * 86_400 * 10**9, 10**6)], Sum())
-    begin = 17 * 10**17
-    assert shared.push(1, at=begin) == []
-    assert [answer.value for answer in shared.push(2, at=begin + 3 * 10**6)] == [1, 1, 1]
-    shared._check()
-
-
-def test_more_results_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("windrow.windows.room.free_memory", lambda: 10**9)
-    shared = SharedWindows([(10**15, 1)], Sum())
-    shared.push(1, at=0)
-    with pytest.raises(InvalidArgument, match=r"moving from 0 to \d+ would make 10,000,000,000"):
-        shared.push(2, at=10**10)
-    assert [answer.end for answer in shared.push(2, at=3)] == [1, 2, 3], "it goes on"
-
-
-def test_a_plan_explains_itself() -> None:
-    text = SharedPlan([(6, 2), (7, 3)]).explain()
-    assert "2 windows share 4 slices in each 6 positions, where alone they have 5" in text
-    assert "range 7, slide 3: cutty" in text
-    assert "pairs, as it was asked for" in SharedPlan([(7, 3)], "pairs").explain()
-
-
 # -- answers ---------------------------------------------------------------------------------
 
 
 @every_strategy
 @given(data=st.data(), windows=some_windows)
-@settings(max_examples=60)
+@examples(60)
 def test_by_rows_each_query_is_as_alone(
     strategy: str, data: st.DataObject, windows: list[tuple[int, ...]]
 ) -> None:
@@ -225,7 +72,7 @@ def test_by_rows_each_query_is_as_alone(
     gaps=st.lists(st.sampled_from([0, 0, 1, 2, 5, 30, 100]), max_size=30),
     rest=st.integers(0, 60),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_by_time_each_query_is_as_alone(
     strategy: str, windows: list[tuple[int, ...]], start: int, gaps: list[int], rest: int
 ) -> None:
@@ -246,7 +93,7 @@ def test_by_time_each_query_is_as_alone(
 
 
 @given(data=st.data(), windows=some_windows)
-@settings(max_examples=60)
+@examples(60)
 def test_every_aggregation_is_as_alone(data: st.DataObject, windows: list[tuple[int, ...]]) -> None:
     agg = data.draw(st.sampled_from(AGGREGATIONS))
     kind = data.draw(st.sampled_from([values_for(agg)]))
@@ -285,10 +132,6 @@ def test_each_window_may_ask_something_else() -> None:
 
 
 # -- ⊕ ---------------------------------------------------------------------------------------
-
-STREAM = (2, 4, 0, 3, 7, 6, 1, 8, 9, 5)
-Q1 = [2, 4, 4, 4, 7, 7, 7, 8, 9, 9]
-Q2 = [2, 4, 4, 3, 7, 7, 6, 8, 9, 9]
 
 
 @pytest.mark.parametrize(
@@ -409,108 +252,14 @@ def test_a_slice_of_compatible_aggregations_is_combined_once() -> None:
     assert calls == [2, 2]
 
 
-# -- partials --------------------------------------------------------------------------------
-
-ON_X = [
-    *(Sum("x"), Mean("x"), GeometricMean("x"), Product("x"), Count("x"), Count()),
-    *(Variance("x"), Variance("x", ddof=0), StdDev("x"), StdDev("x", ddof=0)),
-    *(Max("x"), Min("x"), Range("x"), MaxCount("x"), MinCount("x")),
-    *(ArgMax("x", "y"), ArgMin("x", "y"), Max("y"), ArgMax("y", "x")),
-    *(CollectDistinct("x"), CountDistinct("x"), Collect("x")),
-    *(MomentSketch("x", order=3), MomentSketch("x", order=3, quantiles=0.5), MomentSketch("x")),
-]
-numbers = st.one_of(st.none(), st.integers(-3, 3), st.floats(-100, 100), st.just(math.nan))
-some_rows = st.lists(st.fixed_dictionaries({"x": numbers, "y": st.integers(0, 5)}), max_size=8)
-
-
-def folded(agg: Aggregation, rows: list[dict[str, Any]]) -> Any:
-    return agg.fold([agg.identity, *map(agg.lift, rows)])
-
-
-@given(rows=some_rows)
-@settings(max_examples=60)
-def test_what_a_state_tells_is_what_the_other_would_keep(rows: list[dict[str, Any]]) -> None:
-    for teller, asked in itertools.product(ON_X, ON_X):
-        tell = derivation(teller, asked)
-        if tell is not None:
-            assert same(tell(folded(teller, rows)), folded(asked, rows)), (teller, asked)
-
-
-@given(asked=st.lists(st.sampled_from(ON_X), min_size=1, max_size=6), rows=some_rows)
-@settings(max_examples=100)
-def test_partials_answer_as_each_alone(
-    asked: list[Aggregation], rows: list[dict[str, Any]]
-) -> None:
-    shared = SharedStates(*asked)
-    answers = shared.lower(folded(shared, rows))
-    for agg, answer in zip(asked, answers, strict=True):
-        assert same(answer, agg.lower(folded(agg, rows))), agg
-    kept = list(shared.parts.values())
-    assert all(derivation(a, b) is None for a, b in itertools.permutations(kept, 2)), (
-        "none is spare"
-    )
-
-
-def test_derivations_are_found() -> None:
-    found = {
-        (type(a), type(b))
-        for a, b in itertools.permutations([*ON_X, *TEXTS], 2)
-        if derivation(a, b)
-    }
-    assert found >= {
-        *((Sum, Mean), (Mean, Sum), (Sum, Count), (Mean, Count), (GeometricMean, Count)),
-        *((Variance, Variance), (Variance, StdDev), (StdDev, Variance), (Variance, Count)),
-        *((Range, Min), (Range, Max), (MaxCount, Max), (MinCount, Min), (ArgMax, Max)),
-        *((CollectDistinct, CountDistinct), (CountDistinct, CollectDistinct), (Concat, Collect)),
-        (MomentSketch, MomentSketch),
-    }
-    for a, b, c in itertools.permutations(ON_X, 3):
-        if derivation(a, b) and derivation(b, c):
-            assert derivation(a, c), (a, b, c)
-
-
-TEXTS = [Concat("x"), Concat("x", separator="-"), Collect("x")]
-
-
-def test_texts_are_kept_once() -> None:
-    shared = SharedStates(*TEXTS)
-    assert list(shared.parts.values()) == [Concat("x")]
-    state = folded(shared, [{"x": "a"}, {"x": None}, {"x": "b"}])
-    assert shared.lower(state) == ("ab", "a-b", ["a", "b"])
-
-
-def test_what_is_not_shared() -> None:
-    class Doubled(Sum):
-        def unit(self, value: Any) -> Any:
-            return super().unit(2 * value)
-
-    for teller, asked in [
-        (Sum(), Count()),  # Count() counts nulls
-        (Sum("x"), Count()),
-        (Sum("x"), Mean("y")),
-        (Sum("x"), Mean()),
-        (ArgMax(), Max()),  # ArgMax() takes pairs
-        (ArgMax("y", "x"), Max("x")),
-        (Variance("x"), Mean("x")),  # a mean of integers is exact, this one is not
-        (MomentSketch("x", order=3), MomentSketch("x")),
-        (Doubled("x"), Mean("x")),  # a subclass may keep anything
-        (Collect("x"), Concat("x")),  # Concat refuses what is no text
-    ]:
-        assert derivation(teller, asked) is None, (teller, asked)
-
-
 # -- refusals --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: SharedPlan([]), "windows: a shared plan needs at least one"),
-        (lambda: SharedPlan([(1,)]), r"windows: \(1,\) is not \(range, slide\)"),
-        (lambda: SharedPlan([(1, 0)]), "slide must be 1 or more, got 0"),
         (lambda: SharedWindows([(1, 1)], [Max(), Min()]), "2 for 1 windows; give one for each"),
         (lambda: SharedWindows([(1, 1)], [Max]), "is not an aggregation; write Max"),
-        (lambda: SharedStates(), "SharedStates needs at least one"),
     ],
 )
 def test_what_is_refused(make: Any, message: str) -> None:
@@ -558,6 +307,27 @@ def test_a_combine_that_raises_is_not_passed_over() -> None:
         shared.push(3)
 
 
+# -- long windows and short slides ---------------------------------------------------------------
+
+
+def test_a_stream_of_long_windows_and_short_slides_begins_at_once() -> None:
+    """Alone the slices of one window would be 8.6e10."""
+    shared = SharedWindows([(1000 * 86_400 * 10**9, 10**6)], Sum())
+    begin = 17 * 10**17
+    assert shared.push(1, at=begin) == []
+    assert [answer.value for answer in shared.push(2, at=begin + 3 * 10**6)] == [1, 1, 1]
+    shared._check()
+
+
+def test_more_results_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("windrow.windows.room.free_memory", lambda: 10**9)
+    shared = SharedWindows([(10**15, 1)], Sum())
+    shared.push(1, at=0)
+    with pytest.raises(InvalidArgument, match=r"moving from 0 to \d+ would make 10,000,000,000"):
+        shared.push(2, at=10**10)
+    assert [answer.end for answer in shared.push(2, at=3)] == [1, 2, 3], "it goes on"
+
+
 # -- windows that are planned apart ------------------------------------------------------------
 
 DAY = 86_400_000
@@ -589,7 +359,7 @@ def test_the_reason_to_plan_apart_is_told() -> None:
 
 
 @given(windows=long_and_short, gaps=st.lists(st.integers(0, 400), min_size=1, max_size=40))
-@settings(max_examples=30)
+@examples(30)
 def test_windows_in_several_plans_are_each_as_alone(
     windows: list[tuple[int, ...]], gaps: list[int]
 ) -> None:

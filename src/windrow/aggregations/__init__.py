@@ -29,10 +29,15 @@ if TYPE_CHECKING:
     from windrow.aggregations.counters import Rate as Rate
     from windrow.aggregations.countmin import CountMin as CountMin
     from windrow.aggregations.custom import aggregation as aggregation
+    from windrow.aggregations.datasketches import HLL as HLL
+    from windrow.aggregations.datasketches import KLL as KLL
+    from windrow.aggregations.datasketches import TDigest as TDigest
+    from windrow.aggregations.datasketches import Theta as Theta
     from windrow.aggregations.ends import First as First
     from windrow.aggregations.ends import FirstN as FirstN
     from windrow.aggregations.ends import Last as Last
     from windrow.aggregations.ends import LastN as LastN
+    from windrow.aggregations.ends import Nth as Nth
     from windrow.aggregations.ewm import EWM as EWM
     from windrow.aggregations.ewm import EWMByTime as EWMByTime
     from windrow.aggregations.extrema import ArgMax as ArgMax
@@ -79,7 +84,8 @@ MODULES = {
     "counters": ("Delta", "Increase", "Rate"),
     "countmin": ("CountMin",),
     "custom": ("aggregation",),
-    "ends": ("First", "FirstN", "Last", "LastN"),
+    "datasketches": ("HLL", "KLL", "TDigest", "Theta"),
+    "ends": ("First", "FirstN", "Last", "LastN", "Nth"),
     "ewm": ("EWM", "EWMByTime"),
     "extrema": ("ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount", "Range"),
     "frequencies": ("Histogram", "Mode"),

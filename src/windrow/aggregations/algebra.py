@@ -1,10 +1,11 @@
 """What an aggregation states about its states, so that every engine can make and merge them.
 
-A state has one of three forms, and an aggregation's class states which:
+A state has one of four forms, and an aggregation's class states which:
 
     Algebra        a tuple of numbers, with functions that run in the interpreter and compile
     RowAlgebra     a row of an array that is combined in place: the sketches
     Listing        a list of the values themselves
+    BulkAlgebra    bytes of another library, which takes many values at once
 
 A number in a state, or in a result, is of one of these kinds:
 
@@ -129,6 +130,31 @@ class Listing:
         if self.first is not None:
             return f"first{self.first}"
         return "list" if self.last is None else f"last{self.last}"
+
+
+@dataclass(frozen=True)
+class BulkAlgebra:
+    """A state that another library keeps, and its functions for many values at once.
+
+    `start()` makes a builder, which `add(builder, values)` and `join(builder, sketch)` change;
+    `done(builder)` makes a sketch of it that nothing changes any more, and `answer(sketch)` the
+    result. `read(array)` makes of an array without nulls what `add` takes slices of, and `block` is
+    how many values are worth a sketch of their own.
+
+    `field` names the state, and `variant(merge, sketch)` is the same aggregation with states for
+    values, for results, or for both. Spark makes such states of columns of the kinds `spark_kinds`.
+    """
+
+    field: str
+    block: int
+    read: Function
+    start: Function
+    add: Function
+    join: Function
+    done: Function
+    answer: Function
+    variant: Function
+    spark_kinds: tuple[str, ...] = ()
 
 
 class SqlName(NamedTuple):

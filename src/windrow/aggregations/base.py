@@ -41,6 +41,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from windrow.aggregations.algebra import (
     Algebra,
+    BulkAlgebra,
     Listing,
     Result,
     RowAlgebra,
@@ -61,6 +62,8 @@ Takes = Literal[
     "ordered",
     "measurable",  # what has an order and can be subtracted: numbers, decimals, times, durations
     "text",
+    "number or text",
+    "sketch",  # the bytes of a sketch of another library
     "timed",  # a number, and a second column of times or seconds: both are numbers in a state
     "ordered pair",  # a measure with an order, and an argument that rides along
     "number pair",  # two numbers
@@ -72,7 +75,7 @@ _FUNCTIONS = frozenset(
     {"lift", "checked", "unit", "plus", "minus", "answer", "defined", "combine", "lower", "skips"}
 )
 # What a class states about its states for engines other than the interpreter.
-_STATEMENTS = frozenset({"fields", "algebra", "rows", "listing", "kernel", "spark_fields"})
+_STATEMENTS = frozenset({"fields", "algebra", "rows", "listing", "bulk", "kernel", "spark_fields"})
 
 _HERE = "windrow.aggregations."
 _NULL_TYPES = frozenset({"NAType", "NaTType"})
@@ -129,7 +132,8 @@ class Aggregation:
       `answer` are static functions, `minus` if it is invertible, and `defined` if some states have
       no result: the window's is null then. A state whose form depends on the type of the values
       overrides `algebra` instead;
-    - `rows`, `listing`: for states that are rows of an array, or lists;
+    - `rows`, `listing`, `bulk`: for states that are rows of an array, lists, or bytes of another
+      library;
     - `kernel`: "module:function" that computes all windows at once, where speed pays for it;
     - `spark_fields`: an expression of Spark's SQL for each field, `{0}` being the column;
     - `functions`: plain functions of the user's, whose types are found by compiling them;
@@ -256,6 +260,10 @@ class Aggregation:
         first = next(rest, self.identity)
         return functools.reduce(self.combine, rest, first)
 
+    def turned(self) -> Aggregation | None:
+        """Return what has the same results over rows in the opposite order; None if nothing has."""
+        return self if self.commutative else None
+
     # -- states outside of the interpreter --------------------------------------------------
 
     @property
@@ -297,8 +305,20 @@ class Aggregation:
             type(self).defined,
         )
 
+    @property
+    def spark_result(self) -> str | None:
+        """Return Spark's SQL for the result; None unless one function of its makes exactly that."""
+        plain = self._is_built_in() and self.commutative and self.exact
+        if not plain or len(self.fields) != 1 or self.result not in ("value", "int64"):
+            return None
+        return next(iter(self.spark_fields.values()), None)
+
     def rows(self, dtype: str) -> RowAlgebra | None:
         """Return the states as rows of an array for values of a `dtype`; None if they are not."""
+        return None
+
+    def bulk(self) -> BulkAlgebra | None:
+        """Return the functions on states that another library keeps; None if none does."""
         return None
 
     def from_row(self, row: Any) -> State:

@@ -23,7 +23,7 @@ class Collect(Aggregation):
     bounded = False
     identity: Any = ()
     result = "list"
-    sql_names = dict.fromkeys(("COLLECT_LIST", "ARRAY_AGG"), SqlName())
+    sql_names = dict.fromkeys(("COLLECT_LIST", "ARRAY_AGG", "LIST"), SqlName())
     listing = Listing()
 
     def unit(self, value: Any) -> Any:
@@ -55,7 +55,10 @@ class Concat(Collect):
 
     takes = "text"
     result = "text"
-    sql_names = dict.fromkeys(("STRING_AGG", "LISTAGG"), SqlName())
+    sql_names = {
+        **dict.fromkeys(("STRING_AGG", "LISTAGG"), SqlName()),
+        "GROUP_CONCAT": SqlName({"separator": ","}),
+    }
 
     def __init__(self, *columns: str, separator: str = "") -> None:
         super().__init__(*columns)

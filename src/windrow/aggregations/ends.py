@@ -1,4 +1,4 @@
-"""First, Last, FirstN, LastN: what stands at the ends of the window."""
+"""First, Last, Nth, FirstN, LastN: what stands at the ends of the window."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class First(Aggregation):
 
     selective = True
     result = "value"
-    sql_names = {"FIRST_VALUE": SqlName()}
+    sql_names = dict.fromkeys(("FIRST_VALUE", "ANY_VALUE", "ARBITRARY"), SqlName())
     fields = {"first": "value"}
     kernel = "windrow.kernels.named:firsts"
 
@@ -30,6 +30,9 @@ class First(Aggregation):
     def answer(state: Any) -> Any:
         return state[0]
 
+    def turned(self) -> Aggregation | None:
+        return Last(*self.columns)
+
 
 class Last(First):
     """The newest value that is not null."""
@@ -41,6 +44,9 @@ class Last(First):
     @staticmethod
     def plus(a: Any, b: Any) -> Any:
         return b
+
+    def turned(self) -> Aggregation | None:
+        return First(*self.columns)
 
 
 class FirstN(Aggregation):
@@ -91,3 +97,48 @@ class LastN(FirstN):
     def combine(self, a: Any, b: Any) -> Any:
         missing = self.n - len(b)
         return b if missing <= 0 or not a else a[-missing:] + b
+
+
+class Nth(Aggregation):
+    """The n-th value that is not null, the oldest being the first; −1 is the newest.
+
+    Null if the window has fewer.
+
+    >>> from windrow import aggregator
+    >>> swag = aggregator(Nth(n=-2))
+    >>> for v in "abc": swag.insert(v)
+    >>> swag.query()
+    'b'
+    """
+
+    identity = ()
+    result = "value"
+    sql_names = {"NTH_VALUE": SqlName()}
+    kernel = "windrow.kernels.named:nths"
+
+    def __init__(self, *columns: str, n: int) -> None:
+        super().__init__(*columns)
+        if not isinstance(n, int) or isinstance(n, bool) or n == 0:
+            raise InvalidArgument(f"Nth: n must be a whole number other than 0, got {n!r}")
+        self.n = n
+
+    @classmethod
+    def examples(cls) -> list[Aggregation]:
+        return [cls(n=2), cls(n=-3)]
+
+    @property
+    def listing(self) -> Listing | None:  # type: ignore[override]
+        return Listing(first=self.n) if self.n > 0 else Listing(last=-self.n)
+
+    def unit(self, value: Any) -> Any:
+        return (value,)
+
+    def combine(self, a: Any, b: Any) -> Any:
+        return (a + b)[: self.n] if self.n > 0 else (a + b)[self.n :]
+
+    def lower(self, state: Any) -> Any:
+        place = self.n - 1 if self.n > 0 else 0
+        return state[place] if len(state) == abs(self.n) else None
+
+    def turned(self) -> Aggregation | None:
+        return Nth(*self.columns, n=-self.n)

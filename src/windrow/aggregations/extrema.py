@@ -121,7 +121,7 @@ class ArgMax(OrderedPairs):
 
     selective = True
     result = "argument"
-    sql_names = dict.fromkeys(("MAX_BY", "ARG_MAX"), SqlName(turned=True))
+    sql_names = dict.fromkeys(("MAX_BY", "ARG_MAX", "ARG_MAX_NULL"), SqlName(turned=True))
     fields = {"max": "value", "argmax": "argument"}
     kernel = "windrow.kernels.named:places_of_maxima"
 
@@ -139,7 +139,7 @@ class ArgMax(OrderedPairs):
 class ArgMin(ArgMax):
     """The argument that came with the smallest measure; the first of them on ties."""
 
-    sql_names = dict.fromkeys(("MIN_BY", "ARG_MIN"), SqlName(turned=True))
+    sql_names = dict.fromkeys(("MIN_BY", "ARG_MIN", "ARG_MIN_NULL"), SqlName(turned=True))
     fields = {"min": "value", "argmin": "argument"}
     kernel = "windrow.kernels.named:places_of_minima"
 

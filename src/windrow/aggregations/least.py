@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, NamedTuple
 
 from windrow.aggregations.base import Aggregation
-from windrow.aggregations.together import Together
+from windrow.aggregations.together import Record, Together
 
 
 class AtLeast(Aggregation):
@@ -49,10 +49,33 @@ class AtLeast(Aggregation):
         return self.aggregation.families(value)
 
 
-def at_least(aggregation: Aggregation, least: int | None) -> Aggregation:
+class BothResults(NamedTuple):
+    """The result of a window that a policy is asked of, and what is told of it."""
+
+    seen: Any
+    told: Any
+
+
+class AtLeastTold(AtLeast):
+    """The same for a policy, which is asked of every window: the result, and None or the result."""
+
+    def lower(self, state: Any) -> Any:
+        return BothResults(self.aggregation.lower(state[0]), super().lower(state))
+
+
+def at_least(
+    aggregation: Aggregation, least: int | None, kind: type[AtLeast] = AtLeast
+) -> Aggregation:
     """The same aggregation with null for windows of fewer values; of several, for each of them."""
     if least is None:
         return aggregation
     if aggregation.parts is not None:
-        return Together(**{n: AtLeast(part, least) for n, part in aggregation.parts.items()})
-    return AtLeast(aggregation, least)
+        return Together(**{n: kind(part, least) for n, part in aggregation.parts.items()})
+    return kind(aggregation, least)
+
+
+def one_of(result: Any, which: str) -> Any:
+    """The results that are `seen`, or `told`, of one aggregation or of several."""
+    if isinstance(result, BothResults):
+        return getattr(result, which)
+    return Record((name, getattr(each, which)) for name, each in result.items())

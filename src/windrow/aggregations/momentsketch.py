@@ -21,9 +21,10 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from windrow.aggregations.algebra import RowAlgebra, SqlName
+from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
-from windrow.aggregations.ordering import number, plain
+from windrow.aggregations.ordering import number
+from windrow.aggregations.quantiles import share_of
 from windrow.errors import InvalidArgument
 
 Floats = NDArray[np.float64]
@@ -82,13 +83,6 @@ class MomentSketch(Aggregation):
     commutative = True
     exact = False
     exact_on_integers = False
-    sql_names = {
-        **dict.fromkeys(
-            ("APPROX_PERCENTILE", "PERCENTILE_APPROX", "APPROX_QUANTILE"),
-            SqlName({}, ("quantiles",)),
-        ),
-        "APPROX_MEDIAN": SqlName({"quantiles": 0.5}, ()),
-    }
 
     def __init__(
         self,
@@ -106,9 +100,9 @@ class MomentSketch(Aggregation):
         if quantiles is None:
             self.quantiles = None
         elif isinstance(quantiles, tuple | list):
-            self.quantiles = tuple(_share(q, "MomentSketch: quantiles") for q in quantiles)
+            self.quantiles = tuple(share_of(q, "MomentSketch: quantiles") for q in quantiles)
         else:
-            self.quantiles = _share(quantiles, "MomentSketch: quantiles")
+            self.quantiles = share_of(quantiles, "MomentSketch: quantiles")
         many = isinstance(self.quantiles, tuple)
         one = "moments" if self.quantiles is None else "float64"
         self.result = "list of float64" if many else one
@@ -188,7 +182,7 @@ class Moments:
 
         The first call fits the density, in about a millisecond; more cost microseconds.
         """
-        q = _share(q, "Moments.quantile: q")
+        q = share_of(q, "Moments.quantile: q")
         nans, ups, downs = self.sums[:3]
         finite, low, high, *_ = self.finite
         if nans:
@@ -360,10 +354,3 @@ def _fit(moments: Floats) -> Floats | None:
             return None
         weights, height = trial, trial_height
     return None
-
-
-def _share(q: Any, what: str) -> float:
-    q = plain(q)
-    if not isinstance(q, int | float) or isinstance(q, bool) or not 0 <= q <= 1:
-        raise InvalidArgument(f"{what} must be from 0 to 1, got {q!r}")
-    return float(q)

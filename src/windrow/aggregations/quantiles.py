@@ -62,6 +62,27 @@ def between(a: float, b: float, share: float) -> float:
     return a * (1 - share) + b * share
 
 
+def share_of(q: Any, what: str) -> float:
+    """Return a share of 0 to 1 as a float; an error speaks of `what`."""
+    q = plain(q)
+    if isinstance(q, bool) or not isinstance(q, int | float) or not 0 <= q <= 1:
+        raise InvalidArgument(f"{what} must be from 0 to 1, got {q!r}")
+    return float(q)
+
+
+def shares_of(q: Any, what: str) -> float | tuple[float, ...]:
+    """Return a share, or a tuple of several, one at least.
+
+    >>> shares_of([0, 0.5], "q"), shares_of(1, "q")
+    ((0.0, 0.5), 1.0)
+    """
+    if isinstance(q, str) or not isinstance(q, Sequence):
+        return share_of(q, what)
+    if not q:
+        raise InvalidArgument(f"{what} must have a share at least, got {q!r}")
+    return tuple(share_of(each, what) for each in q)
+
+
 class OrderedValues(Ordered):
     """Base of what is told from all values in their order: they are the state."""
 
@@ -116,23 +137,13 @@ class Quantile(OrderedValues):
                 f"{type(self).__name__}: interpolation={interpolation!r} is unknown; "
                 f"{did_you_mean(str(interpolation), INTERPOLATIONS)}"
             )
-        several = not isinstance(q, str) and isinstance(q, Sequence)
-        self.q: float | tuple[float, ...]
-        self.q = tuple(map(self._share, q)) if several else self._share(q)  # type: ignore[arg-type]
-        if not self.shares:
-            raise InvalidArgument(f"{type(self).__name__}: q must have a share at least, got {q!r}")
+        self.q = shares_of(q, f"{type(self).__name__}: q")
         self.interpolation = interpolation
         self.how = INTERPOLATIONS.index(interpolation)
         self.takes = "number" if self.how in CONTINUOUS else "ordered"
         one = "float64" if self.how in CONTINUOUS else "value"
         lists = {"float64": "list of float64", "value": "list"}
-        self.result = lists[one] if several else one
-
-    def _share(self, q: Any) -> float:
-        q = plain(q)
-        if isinstance(q, bool) or not isinstance(q, int | float) or not 0 <= q <= 1:
-            raise InvalidArgument(f"{type(self).__name__}: q must be from 0 to 1, got {q!r}")
-        return float(q)
+        self.result = lists[one] if isinstance(self.q, tuple) else one
 
     @property
     def shares(self) -> tuple[float, ...]:

@@ -190,6 +190,7 @@ class Sum(_Summing):
     takes = "summable"
     result = "total"
     summed = True
+    sql_names = dict.fromkeys(("FSUM", "KAHAN_SUM", "SUMKAHAN"), SqlName())
     kernel = "windrow.kernels.named:sums"
     spark_fields = {
         "sum": "sum({0})",
@@ -215,7 +216,7 @@ class Mean(_Summing):
     takes = "summable"
     result = "mean"
     summed = True
-    sql_names = {"AVG": SqlName()}
+    sql_names = dict.fromkeys(("AVG", "FAVG"), SqlName())
     kernel = "windrow.kernels.named:means"
     spark_fields = Sum.spark_fields
 

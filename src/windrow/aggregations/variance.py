@@ -184,7 +184,10 @@ class Variance(Numeric):
 class StdDev(Variance):
     """The standard deviation: of a sample (`ddof=1`, the default) or of a population (`ddof=0`)."""
 
-    sql_names = {"STDDEV_SAMP": SqlName({}, ()), "STDDEV_POP": SqlName({"ddof": 0}, ())}
+    sql_names = {
+        **dict.fromkeys(("STD", "STDDEV_SAMP"), SqlName({}, ())),
+        "STDDEV_POP": SqlName({"ddof": 0}, ()),
+    }
     kernel = "windrow.kernels.named:deviations"
 
     answer = staticmethod(apart_deviation)

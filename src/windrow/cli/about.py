@@ -37,19 +37,25 @@ _SHELLS = {
 def explain(query: str, as_json: bool) -> None:
     """Tell what a query will run, and why.
 
-    QUERY is CQL, or a file with CQL (.cql, .sql) or with the arguments of a query (.toml) in it.
-    Nothing is read and nothing runs: windows, slices, the plan on Spark, and for each aggregation
-    its algorithm, the number of combines and the state.
+    QUERY is CQL or standard SQL, or a file with it (.cql, .sql) or with the arguments of a query
+    (.toml) in it. Nothing is read and nothing runs: windows, slices, the plan on Spark, and for
+    each aggregation its algorithm, the number of combines and the state.
 
     \b
     windrow explain 'SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug RANGE 1 HOUR]'
     """
     parsed = read_query(query)
-    if as_json:
-        plan = [{"name": name, "says": says} for name, says in entries(plan_of(parsed)).items()]
-        show_json({"query": repr(parsed), "sql": _sql(parsed), "plan": plan})
-    else:
+    if not as_json:
         click.echo(parsed.explain())
+    elif isinstance(parsed, Query):
+        show_json({"query": repr(parsed), "sql": _sql(parsed), "plan": _plan(parsed)})
+    else:
+        stages = [[_plan(each) for each in stage.queries] for stage in parsed.steps().stages]
+        show_json({"query": repr(parsed), "sql": parsed.text, "stages": stages})
+
+
+def _plan(query: Query) -> list[dict[str, Any]]:
+    return [{"name": name, "says": says} for name, says in entries(plan_of(query)).items()]
 
 
 def _sql(query: Query) -> str | None:

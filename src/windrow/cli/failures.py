@@ -40,6 +40,7 @@ EXTRAS: dict[str, tuple[Package, ...]] = {
     "rocksdb": (("rocksdict", "0.3.29", None),),
     "lmdb": (("lmdb", "1.6", None),),
     "redis": (("redis", "6", None),),
+    "sketches": (("datasketches", "5.2", None),),
 }
 
 # The line of a traceback of Python that says what was raised, as a worker sends it, and the first

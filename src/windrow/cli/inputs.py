@@ -14,6 +14,7 @@ from windrow.cli.failures import Failed, Usage
 from windrow.cli.times import TimeFormat
 from windrow.errors import InvalidArgument, did_you_mean
 from windrow.queries.query import Query
+from windrow.queries.select import Select
 
 FORMATS = ("csv", "json", "parquet")
 STDIN = "-"
@@ -75,7 +76,7 @@ class Input:
 
 
 def read_inputs(
-    options: tuple[str, ...], query: Query, kind: str | None = None, **more: Any
+    options: tuple[str, ...], query: Query | Select, kind: str | None = None, **more: Any
 ) -> Input:
     """Return the input of `query` from ``name=PATH`` options; all mistakes are wrong usage.
 

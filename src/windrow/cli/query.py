@@ -1,4 +1,4 @@
-"""A query as it is typed or kept in a file: CQL, or TOML with the arguments of `sliding`.
+"""A query as it is typed or kept in a file: SQL, or TOML with the arguments of `sliding`.
 
 from = "plugs"                       # the name of its input; may be left out
 partition_by = ["house_id"]
@@ -25,6 +25,7 @@ from windrow.cli.failures import Usage, usage
 from windrow.errors import InvalidArgument, did_you_mean
 from windrow.queries.cql import sql
 from windrow.queries.query import Query, sliding
+from windrow.queries.select import Select
 
 _SUFFIXES = (".toml", ".cql", ".sql")
 _ARGUMENTS = tuple(
@@ -35,15 +36,15 @@ _ARGUMENTS = tuple(
 KEYS = ("from", *_ARGUMENTS, "results")
 
 
-def read_query(text: str) -> Query:
+def read_query(text: str) -> Query | Select:
     """Return the query in `text`, or in the file of this name; mistakes are wrong usage."""
     path = _path(text)
     if path is None:
         with usage():
-            return _parse(text)
+            return sql(text)  # type: ignore[no-any-return]
     try:
         content = path.read_text("utf-8")
-        return from_toml(content) if path.suffix == ".toml" else _parse(content)
+        return from_toml(content) if path.suffix == ".toml" else sql(content)
     except UnicodeDecodeError:
         raise Usage(f"{path}: a query is text in UTF-8") from None
     except (InvalidArgument, tomllib.TOMLDecodeError) as error:
@@ -89,19 +90,15 @@ def _path(text: str) -> Path | None:
     return None
 
 
-def _parse(text: str) -> Query:
-    query: Query = sql(text)
-    return query
-
-
 def _aggregation(name: str, call: Any) -> Aggregation:
     """Return the aggregation that a call in CQL stands for."""
     if not isinstance(call, str):
         raise InvalidArgument(f'results.{name}={call!r} must be a call, as in "MAX(load)"')
     try:
-        query = _parse(f"SELECT {call} AS result FROM stream [ROWS 1]")
+        query = sql(f"SELECT {call} AS result FROM stream [ROWS 1]")
     except InvalidArgument as error:
         raise InvalidArgument(f"results.{name} = {call!r}: {error}") from None
     if len(query.aggregations) != 1:
         raise InvalidArgument(f'results.{name}={call!r} must be one call, as in "MAX(load)"')
-    return query.aggregations[0][1]
+    part: Aggregation = query.aggregations[0][1]
+    return part

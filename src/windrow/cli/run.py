@@ -32,13 +32,14 @@ from windrow.cli.session import LOCAL, check_master, read_settings, spark_sessio
 from windrow.cli.terminal import Steps, json_option, say, show_json, verbose_option
 from windrow.cli.times import EPOCHS, TimeFormat
 from windrow.queries.query import Query
+from windrow.queries.select import Select
 
 
 @dataclass(frozen=True)
 class Job:
     """What to run, checked."""
 
-    query: Query
+    query: Query | Select
     source: Input
     output: str
     format: str
@@ -130,12 +131,15 @@ class Job:
 def run(query: str, inputs: tuple[str, ...], **options: Any) -> None:
     """Run a query over files, on Spark or in this process.
 
-    QUERY is CQL, or a file with CQL (.cql, .sql) or with the arguments of a query (.toml) in it.
+    QUERY is CQL or standard SQL, or a file with it (.cql, .sql) or with the arguments of a query
+    (.toml) in it.
     The results go to stdout, or to --output, which is never there in half.
 
     \b
     windrow run 'SELECT MAX(load) AS peak FROM plugs [PARTITION BY plug RANGE 1 HOUR]' \\
         --input plugs=plugs.csv --output peaks.parquet
+    windrow run 'SELECT *, LAG(load) OVER (PARTITION BY plug ORDER BY ts) AS before FROM plugs' \\
+        --input plugs.csv --local
     windrow run hourly.toml -i plugs/ --stream --checkpoint state/ -o results/
     """
     _check_together(options)
@@ -169,10 +173,11 @@ def _job(query: str, inputs: tuple[str, ...], options: dict[str, Any]) -> Job:
     parsed = read_query(query)
     column = options["time_column"]
     form = options["timestamp_format"] and TimeFormat(options["timestamp_format"])
+    order = parsed.order_by if isinstance(parsed, Query) else ()
     if form and column is None:
-        if not parsed.order_by:
+        if not order:
             raise Usage(f"--timestamp-format {form.text}: of which column? Give --time-column")
-        column = parsed.order_by[0]
+        column = order[0]
     source = read_inputs(
         inputs,
         parsed,
@@ -185,7 +190,7 @@ def _job(query: str, inputs: tuple[str, ...], options: dict[str, Any]) -> Job:
     )
     if STDIN in source.paths and not options["local"]:
         raise Usage("--input -: Spark does not read stdin; add --local")
-    if column is not None and not parsed.order_by:
+    if column is not None and isinstance(parsed, Query) and not order:
         parsed = parsed.replace(order_by=(column,))
     output = options["output"]
     kind = output_format(output, options["output_format"], options["as_json"])
@@ -209,7 +214,10 @@ def _run_local(job: Job) -> int:
     with Steps(quiet=not sys.stderr.isatty()) as steps:
         with steps.step(f"reading {job.source.name}") as note, usage():
             table = read_table(job.source)
-            bind(job.query, table.schema)
+            if isinstance(job.query, Query):
+                bind(job.query, table.schema)
+            else:
+                job.query(table.schema.empty_table())
             note(f"{table.num_rows:,} rows")
         with steps.step("running the query"):
             results = job.query(table)

@@ -23,6 +23,7 @@ from windrow.cli.inputs import absolute, is_address
 from windrow.cli.outputs import STDOUT, Writer, is_directory
 from windrow.cli.session import spark_session
 from windrow.cli.terminal import Steps, say, show_json
+from windrow.queries.query import Query
 from windrow.queries.streaming import streaming
 from windrow.windows.durations import nanoseconds
 
@@ -80,6 +81,11 @@ def run_stream(
     job: Job, checkpoint: str | None, once: bool, every: str | None, future: str | None
 ) -> None:
     """Run until all is read (`once`), or until SIGINT or SIGTERM."""
+    if not isinstance(job.query, Query):
+        raise Usage(
+            "--stream: standard SQL does not say how late a row may come; write CQL, as in FROM "
+            "plugs [ORDER BY ts RANGE 1 HOUR LATENESS 10 MINUTES]"
+        )
     _check(job, checkpoint)
     trigger = _trigger(once, every)
     with usage():

@@ -32,6 +32,7 @@ from windrow.errors import did_you_mean
 from windrow.queries.cql.functions import FUNCTIONS
 from windrow.queries.expressions import columns_of
 from windrow.queries.query import Query, sliding
+from windrow.queries.select import Select
 
 COMMON = ("COUNT", "SUM", "AVG", "MIN", "MAX", "STDDEV")
 _WINDOWS: tuple[dict[str, Any], ...] = (
@@ -160,15 +161,21 @@ def _cases(parts: Sequence[tuple[str, Aggregation]], at_once: bool = False) -> I
                 yield query, columns
 
 
-def _of_query(query: Query, schema: str | None) -> Case:
+def _of_query(query: Query | Select, schema: str | None) -> Case:
     """Return a query with the columns that it is run over."""
+    if not isinstance(query, Query):
+        raise Usage(
+            "standard SQL is compiled as it runs: warm its aggregations, as in --function MAX"
+        )
     if schema is not None:
         return query, schema_of(schema)
     texts = [text for _, part in query.aggregations for text in part.columns]
-    texts += query.window.reads
+    texts += [*query.window.reads, *query.window.conditions().values()]
     names = {name for text in [*texts, *filter(None, [query.where])] for name in columns_of(text)}
     types = dict.fromkeys(sorted(names), pa.float64())
     types |= dict.fromkeys(query.partition_by, _KEYS) | dict.fromkeys(query.order_by, _TIMES)
+    if query.window.row_size in types:
+        types[query.window.row_size] = pa.duration("us")
     return query, pa.schema([*types.items()])
 
 

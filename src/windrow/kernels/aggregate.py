@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation, check_aggregation, is_null
 from windrow.aggregations.count import Count
 from windrow.errors import InvalidArgument, whole_number
+from windrow.kernels.bulk import bulk_results
 from windrow.kernels.columns import Column, any_null, column, nanoseconds_of
 from windrow.kernels.interpreted import objects, over_windows, packed, without_columns
 from windrow.kernels.named import Common, Question, check_sums, counts
 from windrow.kernels.results import ResultArray, finished, in_place
-from windrow.kernels.routes import FLATFIT, Route, route_over, trace
+from windrow.kernels.routes import BULK, FLATFIT, Route, route_over, trace
 from windrow.kernels.window_loop import run_loop
 from windrow.windows.positions import Windows
 
@@ -114,6 +115,10 @@ def _results(
         data = tuple(c.data for c in kept)
         out, valid = run_loop(aggregation, way.compiled, data, any_null(kept), windows, threads)
         return finished(aggregation, kept[0], out, valid)
+    if way == BULK:
+        known = given.columns[0]
+        values, nulls = given.arrays[0] if known is None else known.data, given.nulls()
+        return bulk_results(aggregation, values, nulls, *windows.bounds())
     answers = over_windows(without_columns(aggregation), given.values(), *windows.bounds())
     return packed(aggregation, answers)
 

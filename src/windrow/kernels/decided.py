@@ -97,7 +97,7 @@ class _Values:
     def numbers(self, column: str | None) -> NDArray[np.float64]:
         """The values of the first array, NaN for nulls."""
         found = self._columns[0]
-        if found is None or _kind_of(found) == "other":
+        if found is None or _kind_of(found) == "time":
             raise InvalidValue(f"until takes numbers, not {self._arrays[0].dtype}")
         values = found.data.astype(np.float64)
         if found.nulls is not None:
@@ -109,14 +109,18 @@ class _Values:
         nulls = [
             None if c is None or c.nulls is None else c.nulls[begin:stop] for c in self._columns
         ]
-        return objects([a[begin:stop] for a in self._arrays], nulls)
+        arrays = [a[begin:stop] for a in self._arrays]
+        if any(part.takes == "timed" for part in self._parts.values()):
+            arrays[1] = np.array([*arrays[1], None], object)[:-1]  # no type of Python has them
+        return objects(arrays, nulls)
 
     def policy_starts(self, progress: Progress) -> Positions | None:
         """Where the windows of a policy begin, by machine code; None if it is not compiled."""
         columns = {str(i): column for i, column in enumerate(self._columns)}
         kinds = {text: _kind_of(column) for text, column in columns.items()}
         plan = policy_plan(progress.policy, self._named(), kinds)
-        first = compiled_starts(plan, columns.__getitem__, progress)  # type: ignore[arg-type]
+        # times that an aggregation takes are in nanoseconds already
+        first = compiled_starts(plan, lambda text, _: columns[text], progress)  # type: ignore[arg-type, return-value]
         trace(named(progress.policy), way_of(first, progress))
         return first
 
@@ -152,6 +156,6 @@ class _Values:
 
 def _kind_of(column: Column | None) -> str:
     """The kind of an array, as plans know it."""
-    if column is None or column.dtype.kind in "mM":
+    if column is None:
         return "other"
-    return str(column.data.dtype)
+    return "time" if column.dtype.kind in "mM" else str(column.data.dtype)

@@ -23,6 +23,7 @@ from windrow.compiled import INNER, run_of
 from windrow.errors import Unsupported
 from windrow.kernels.compiled_states import Compiled, Monoid
 from windrow.kernels.functions import first_line
+from windrow.kernels.kept import FOLLOW, HEADER, HI, LO, OUT, PAST, ROOM, ROW, SIZE, VALID
 from windrow.kernels.loops import protocol
 
 CURSORS = 16
@@ -91,16 +92,23 @@ def loop_of(
 
 
 def push_loop_of(
-    algorithm: str, aggregation: Aggregation, monoid: Monoid, column: str, bounds: str
+    algorithm: str,
+    aggregation: Aggregation,
+    monoid: Monoid,
+    column: str,
+    bounds: str,
+    times: str | None = None,
 ) -> Kernel:
-    """The same loop for values that come one by one, whose cursors and buffers are one array.
+    """The same loop for values that are pushed, whose cursors and buffers are one array.
 
-    Its `run(row, stop, w, lo, hi, values, nulls, arena, out, valid)` returns the last result, None
-    for none. A call takes a microsecond, where one with an array for each field takes four.
+    For the values of an array its `run(row, stop, w, lo, hi, values, nulls, arena, out, valid)`
+    returns the last result, None for none. For one value, whose time is of the type `times`, its
+    `run(kept, arena, value, null, t, step)` does: the window slides in there, see `Kept`. Each
+    array that a call is given costs 70 ns.
     """
     nulls = not aggregation.counts_nulls
-    least = max(1, aggregation.least)
-    return _kernel_for(aggregation, algorithm, monoid, (column,), bounds, nulls, least)
+    pushed = max(1, aggregation.least), times
+    return _kernel_for(aggregation, algorithm, monoid, (column,), bounds, nulls, pushed)
 
 
 def _kernel_for(
@@ -110,12 +118,12 @@ def _kernel_for(
     columns: tuple[str, ...],
     bounds: str,
     nulls: bool,
-    least: int = 0,
+    pushed: Pushed | None = None,
 ) -> Kernel:
     """The loop, or an error that says that the aggregation does not compile."""
     try:
         commutative = aggregation.commutative
-        return kernel(algorithm, monoid, columns, bounds, nulls, commutative, least)
+        return kernel(algorithm, monoid, columns, bounds, nulls, commutative, pushed)
     except NumbaError as error:
         raise Unsupported(f"{aggregation!r} does not compile: {first_line(error)}") from error
 
@@ -129,12 +137,10 @@ def kernel(
     bounds: str,
     nulls: bool,
     commutative: bool,
-    least: int = 0,
+    pushed: Pushed | None = None,
 ) -> Kernel:
-    """The loop, compiled; with `least`, for values that come one by one.
-
-    `least` is how many values a window needs for a result, which it does not have otherwise.
-    """
+    """The loop, compiled; with `pushed`, for values that are pushed."""
+    least, times = pushed or (1, None)
     loop = importlib.import_module(f"windrow.kernels.loops.{algorithm}")
     body = inspect.getsource(loop).replace(_IMPORT, "")
     if isinstance(monoid, RowAlgebra):
@@ -145,7 +151,7 @@ def kernel(
             "numpy",
         )
     else:
-        functions = _tuple_functions(monoid, nulls, least or 1)
+        functions = _tuple_functions(monoid, nulls, least)
         state = _tuple_type(_fields(monoid, nulls))
         outputs, error_model = list(monoid.outputs), monoid.error_model
     arguments = [
@@ -158,12 +164,18 @@ def kernel(
         *(_tuple_type(outputs), "uint8[::1]"),
     ]
     entry, signature = [], f"void({', '.join(arguments)})"
-    if least and not isinstance(monoid, RowAlgebra):
-        entry = _one_array_entry(loop, _fields(monoid, nulls))
-        signature = (
-            f"Optional({outputs[0]})(int64, int64, int64, int64[::1], int64[::1], "
-            f"{columns[0]}[::1], uint8[::1], int64[::1], {outputs[0]}[::1], uint8[::1])"
-        )
+    if pushed and not isinstance(monoid, RowAlgebra):
+        held = _in_one_array(loop, _fields(monoid, nulls))
+        if times is None:
+            entry = _entry_of_many(*held)
+            taken = (
+                f"int64, int64, int64, int64[::1], int64[::1], {columns[0]}[::1], uint8[::1], "
+                f"int64[::1], {outputs[0]}[::1], uint8[::1]"
+            )
+        else:
+            entry = _entry_of_one(*held, columns[0], outputs[0], bounds, times)
+            taken = f"int64[::1], int64[::1], {columns[0]}, boolean, {times}, int64"
+        signature = f"Optional({outputs[0]})({taken})"
     text = "\n".join(
         [
             f'"""{algorithm}, generated for {monoid.plus}."""',
@@ -203,8 +215,14 @@ def _fields(monoid: Monoid, nulls: bool) -> tuple[str, ...]:
     return (*monoid.fields, "int64") if nulls else monoid.fields
 
 
-def _one_array_entry(loop: Any, fields: Sequence[str]) -> list[str]:
-    """The lines of a `run` that finds cursors and buffers in one array, and enters the loop."""
+# -- values that are pushed -----------------------------------------------------------------------
+
+# How many values a window needs for a result; and for one value at a time, the type of its time.
+Pushed = tuple[int, str | None]
+
+
+def _in_one_array(loop: Any, fields: Sequence[str]) -> tuple[list[str], str]:
+    """The lines that find cursors and buffers in the array `arena`, and what the buffers are."""
     lines = [f"cursors, capacity, at = arena[:{CURSORS}], arena[2], {CURSORS}"]
     buffers = []
     for name, (times, plus) in {**loop.STATES, **loop.INDICES}.items():
@@ -214,18 +232,57 @@ def _one_array_entry(loop: Any, fields: Sequence[str]) -> list[str]:
             lines.append(f"end = at + {times} * capacity + {plus}")
             lines.append(f"{parts[-1]}, at = arena[at:end].view(np.{field}), end")
         buffers.append(f"({', '.join(parts)},)" if name in loop.STATES else parts[0])
-    held = ", ".join(buffers)
-    lines += [
+    return lines, ", ".join(buffers)
+
+
+def _entry_of_many(lines: list[str], held: str) -> list[str]:
+    """The lines of a `run` that enters the loop for the values of an array."""
+    lines = [
+        *lines,
         "valid[:] = 1",
         f"loop(row, stop, row, w, lo, hi, (values,), nulls, cursors, {held}, (out,), valid)",
         "last = stop - row - 1",
         "return out[last] if valid[last] else None",
     ]
-    head = "def run(row, stop, w, lo, hi, values, nulls, arena, out, valid):"
+    return _entry("run(row, stop, w, lo, hi, values, nulls, arena, out, valid)", lines)
+
+
+def _entry_of_one(
+    lines: list[str], held: str, column: str, output: str, bounds: str, times: str
+) -> list[str]:
+    """The lines of a `run` that keeps one value, slides, and enters the loop for it."""
+    by, width = ("rows", "size") if bounds == "rows" else (times, "0")
+    own = "(values[at:past],), nulls[at:past]"
+    lines = [
+        f"room, past = kept[{ROOM}], kept[{PAST}]",
+        f"begin, half, end = {HEADER}, {HEADER} + room, {HEADER} + 2 * room",
+        f"values, nulls = kept[begin:half].view(np.{column}), kept[end:].view(np.uint8)",
+        f"size = kept[{SIZE} : {SIZE + 1}].view(np.{times})[0]",
+        f"if step != {FOLLOW}:",
+        f"    times = kept[half:end].view(np.{times})",
+        "    slide(kept, (values, nulls, times), size, value, null, t, step)",
+        f"    past = kept[{PAST}]",
+        *lines,
+        f"out = kept[{OUT} : {OUT + 1}].view(np.{output})",
+        f"valid = kept[{VALID} : {VALID + 1}].view(np.uint8)",
+        "valid[0] = 1",
+        "at = max(past - 1, 0)",
+        f"lo, hi, row = kept[{LO} : {LO + 1}], kept[{HI} : {HI + 1}], kept[{ROW}]",
+        f"loop(row, row + 1, row, {width}, lo, hi, {own}, cursors, {held}, (out,), valid)",
+        "return out[0] if valid[0] else None",
+    ]
+    return [
+        f"from windrow.kernels.kept import slide_by_{by} as slide",
+        *_entry("run(kept, arena, value, null, t, step)", lines),
+    ]
+
+
+def _entry(head: str, lines: list[str]) -> list[str]:
+    """The lines of a function around the loop."""
     return [
         "from numba.core.types import Optional",
         "loop = inner(run)",
-        "\n    ".join([head, *lines]),
+        "\n    ".join([f"def {head}:", *lines]),
     ]
 
 

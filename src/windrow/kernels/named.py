@@ -402,6 +402,25 @@ def _end(question: Question, last: bool) -> ResultArray:
     return ResultArray(results, found.missing)
 
 
+def _nth(question: Question) -> ResultArray:
+    """The n-th value of each window, by the positions of values. O(rows + windows)."""
+    aggregation: Any = question.aggregation
+    values = question.column.restore(question.data)
+    lo, hi = question.windows.bounds()
+    if question.nulls is not None:
+        there = question.nulls == 0
+        before = np.concatenate([[0], np.cumsum(there)])
+        lo, hi, values = before[lo], before[hi], values[there]
+    place = lo + aggregation.n - 1 if aggregation.n > 0 else hi + aggregation.n
+    missing = (place < lo) | (place >= hi)
+    if not values.size:
+        return ResultArray(np.zeros(place.size, values.dtype), missing)
+    results = values[np.where(missing, 0, place)]
+    if values.dtype == object:
+        results[missing] = None
+    return ResultArray(results, missing if missing.any() else None)
+
+
 def _distinct(question: Question) -> ResultArray:
     codes = np.empty(question.data.size, np.int64)
     nulls = NO_NULLS if question.nulls is None else question.nulls
@@ -442,3 +461,4 @@ firsts = Kernel(
     lambda question: _end(question, last=False), *_ENDS, positional=True, in_blocks=False
 )
 lasts = Kernel(lambda question: _end(question, last=True), *_ENDS, positional=True, in_blocks=False)
+nths = Kernel(_nth, *_ENDS, positional=True, in_blocks=False)

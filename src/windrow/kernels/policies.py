@@ -36,6 +36,7 @@ from windrow.windows.until import KNOWN, UNKNOWN, Policy, Progress, takes_window
 
 ONLY = ""  # the name of a result that is the only one, and that the policy sees without a name
 _NUMBERS = ("int64", "float64")
+_INSTANTS = (*_NUMBERS, "time")  # the kinds of columns that are nanoseconds in compiled code
 _NAMES = ("unit", "plus", "answer")
 _BUT = "; where a result that it reads is null, interpreted"
 
@@ -119,7 +120,10 @@ def _parts_of(
     for name, aggregation in results.items():
         if name != ONLY and name not in read:
             continue
-        dtypes = tuple(kinds[text] for text in aggregation.columns)
+        dtypes = tuple(
+            "int64" if takes == "instant" and kinds[text] in _INSTANTS else kinds[text]
+            for text, takes in columns_of(aggregation)
+        )
         state: Any = None
         if all(dtype in _NUMBERS for dtype in dtypes):
             state = compiled_state(aggregation, dtypes or ("int64",))
@@ -130,8 +134,6 @@ def _parts_of(
             raise NotCompilable(f"it reads {name}={aggregation!r}, which is not a number")
         if dtypes[:1] == ("int64",) and _rounds(aggregation, state):
             raise NotCompilable(f"it reads {name}={aggregation!r}, which compiled code rounds")
-        if aggregation.takes == "timed":
-            raise NotCompilable(f"it reads {name}={aggregation!r}, which goes by times")
         if state.defined:
             raise NotCompilable(f"it reads {name}={aggregation!r}, which may have no result")
         if name.startswith("_") or iskeyword(name):
@@ -140,6 +142,13 @@ def _parts_of(
     if not parts:
         raise NotCompilable("it reads none of the results by its name")
     return tuple(parts)
+
+
+def columns_of(aggregation: Aggregation) -> list[tuple[str, str]]:
+    """The columns of an aggregation, and as what each is read: an "instant" is in nanoseconds."""
+    texts = aggregation.columns
+    timed = aggregation.takes == "timed"
+    return [(text, "instant" if timed and i else "number") for i, text in enumerate(texts)]
 
 
 def _rounds(aggregation: Aggregation, state: Monoid) -> bool:
@@ -205,17 +214,18 @@ def _problem(text: str, seen: tuple[tuple[str, str], ...], of_window: bool) -> s
 
 
 def compiled_starts(
-    plan: PolicyPlan, column: Callable[[str], Column], progress: Progress, threads: int = 1
+    plan: PolicyPlan, column: Callable[[str, str], Column], progress: Progress, threads: int = 1
 ) -> Positions | None:
     """Where the windows begin of the rows that a policy is asked of; None if the interpreter must.
 
-    `column(text)` has the sorted values of a column that the parts read. Each thread has some of
-    the stretches.
+    `column(text, takes)` has the sorted values of a column that the parts read, numbers or in
+    nanoseconds. Each thread has some of the stretches.
     """
     if plan.why_not:
         return None
-    columns = {text: column(text) for part in plan.parts for text in part.aggregation.columns}
-    given = [[columns[text] for text in part.aggregation.columns] for part in plan.parts]
+    read = [columns_of(part.aggregation) for part in plan.parts]
+    columns = {each: column(*each) for own in read for each in own}
+    given = [[columns[each] for each in own] for own in read]
     nulls = [_nulls_of(own) for own in given]
     for part, own, mask in zip(plan.parts, given, nulls, strict=True):
         if mask is not None and (part.aggregation.functions is not None or part.monoid.positioned):

@@ -20,12 +20,14 @@ from windrow.kernels.compiled_states import Monoid, compiled_state
 from windrow.kernels.generate import CURSORS, Kernel, dtype_of, push_loop_of
 from windrow.kernels.growth import grown
 from windrow.kernels.interpreted import objects, packed
+from windrow.kernels.kept import ADVANCE, BEFORE, END, FIRST, FOLLOW, PAST, PAST_BEFORE, PUSH, Kept
 from windrow.kernels.results import finished, merged
 from windrow.kernels.stream_loop import NO_BOUNDS, loop_name
 from windrow.kernels.window_loop import capacity_for
+from windrow.windows.numbers import LARGEST
 
-_PRESENT, _NULL = np.zeros(1, np.uint8), np.ones(1, np.uint8)
 _DTYPES = {float: "float64", int: "int64"}
+_FOREVER = 2 * LARGEST + 1  # further than any time from another
 
 
 def has_loop(algorithm: str, aggregation: Aggregation) -> bool:
@@ -35,46 +37,60 @@ def has_loop(algorithm: str, aggregation: Aggregation) -> bool:
 
 
 class _Part:
-    """One aggregation of a window: its loop, and the array that this works in."""
+    """One aggregation of a window: its loop, and the array that this works in.
+
+    The loop has two entries, for one value and for those of an array; each is compiled when it is
+    first used, and works in the same array.
+    """
 
     def __init__(
         self, name: str, aggregation: Aggregation, algorithm: str, dtype: str, bounds: str
     ) -> None:
         self.name, self.aggregation = name, aggregation
         self._asked = loop_name(algorithm, aggregation), dtype, bounds
-        self._compile()
-        self.empty()
-        self.out = np.zeros(1, dtype_of(self._kernel.monoid.outputs[0]))
-        self.valid = np.ones(1, np.uint8)
+        self._kernels: dict[str | None, Kernel] = {}
+        self.arena = NO_BOUNDS
 
-    def _compile(self) -> None:
+    def enter(self, times: str | None) -> Any:
+        """The entry for one value whose time is of this type, or for many values."""
+        kernel = self._kernels.get(times)
+        return (self._compiled(times) if kernel is None else kernel).run
+
+    def _compiled(self, times: str | None) -> Kernel:
         algorithm, dtype, bounds = self._asked
         monoid = compiled_state(self.aggregation, [dtype], algorithm == "subtract_on_evict")
         assert isinstance(monoid, Monoid), "it is asked for where there is one"
-        self._kernel: Kernel = push_loop_of(algorithm, self.aggregation, monoid, dtype, bounds)
-        self.run = self._kernel.run
+        kernel = push_loop_of(algorithm, self.aggregation, monoid, dtype, bounds, times)
+        self._kernels[times] = kernel
+        return kernel
+
+    @property
+    def output(self) -> np.dtype[Any]:
+        """The type of results."""
+        return dtype_of(self.kernel.monoid.outputs[0])
+
+    @property
+    def kernel(self) -> Kernel:
+        """The loop, by whatever entry."""
+        return next(iter(self._kernels.values()), None) or self._compiled(None)
 
     def empty(self) -> None:
         """Begin with an empty window."""
-        self.arena = _joined(*self._kernel.start(capacity_for(1)))
+        self.arena = _joined(*self.kernel.start(capacity_for(1)))
 
     def make_room(self, longest: int, most: int) -> int:
         """Let there be room for windows of so many values; return how many there is room for."""
         old = int(self.arena[2])
         if longest <= old:
             return old
-        capacity = capacity_for(longest) if self._kernel.rounded else min(2 * longest, most)
-        cursors, buffers = _apart(self._kernel, self.arena)
-        grown(self._kernel, buffers, cursors, capacity)
+        capacity = capacity_for(longest) if self.kernel.rounded else min(2 * longest, most)
+        cursors, buffers = _apart(self.kernel, self.arena)
+        grown(self.kernel, buffers, cursors, capacity)
         self.arena = _joined(cursors, buffers)
         return capacity
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: it for name, it in vars(self).items() if name not in ("run", "_kernel")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._compile()
+        return {**vars(self), "_kernels": {}}
 
 
 def _arrays(buffers: list[Any]) -> list[NDArray[Any]]:
@@ -96,56 +112,11 @@ def _apart(kernel: Kernel, arena: NDArray[np.int64]) -> tuple[NDArray[np.int64],
     return arena[:CURSORS].copy(), buffers
 
 
-class _Kept:
-    """The values of a window and their times, which the interpreter could go on with.
-
-    ┌─────┬──────────────────────┬───────┐
-    │ old │        window        │ spare │      of each array
-    └─────┴──────────────────────┴───────┘
-          ↑ first                ↑ past
-    """
-
-    def __init__(self, dtype: str) -> None:
-        self.values = np.zeros(16, dtype)
-        self.nulls = np.zeros(16, np.uint8)
-        self.times: NDArray[Any] = np.zeros(16, np.int64)
-        self.first = self.past = 0
-
-    def __len__(self) -> int:
-        return self.past - self.first
-
-    def make_room(self, n: int) -> None:
-        """Let there be room for n values more, without the old ones. Amortised O(1) a value.
-
-        There is no null in what is spare.
-        """
-        size = len(self)
-        capacity = max(16, 2 * (size + n))
-        for name in ("values", "nulls", "times"):
-            old = getattr(self, name)
-            new = np.zeros(capacity, old.dtype)
-            new[:size] = old[self.first : self.past]
-            setattr(self, name, new)
-        self.first, self.past = 0, size
-
-    def extend(self, values: Any, nulls: Any, times: Any) -> None:
-        """Keep the values of arrays, for which there must be room."""
-        here = slice(self.past, self.past + values.size)
-        self.values[here], self.nulls[here] = values, nulls
-        if times is not None:
-            self.times[here] = times
-        self.past = here.stop
-
-    def window(self) -> tuple[NDArray[Any], NDArray[np.uint8], NDArray[Any]]:
-        """What is in the window: values, which of them are null, and times."""
-        here = slice(self.first, self.past)
-        return self.values[here], self.nulls[here], self.times[here]
-
-
 class PushLoop:
     """A window of numbers of one type: the last `rows`, or those within `size` of the newest time.
 
-    With `from_start`, one just so far away is among them.
+    With `from_start`, one just so far away is among them. Times are of the type `time_kind`. The
+    loops are entered for `many` values at first, or for one.
     """
 
     def __init__(
@@ -156,21 +127,25 @@ class PushLoop:
         rows: int = 0,
         size: Any = 0,
         from_start: bool = True,
+        *,
+        time_kind: type = int,
+        many: bool = True,
     ) -> None:
-        self.aggregation, self.kind = aggregation, kind
-        self._rows, self._size = rows, size
-        self._open = not from_start
-        self._side: Any = "right" if self._open else "left"  # of the oldest time that is in it
-        bounds = "rows" if rows else "range"
+        self.aggregation, self.kind, self._rows = aggregation, kind, rows
+        time_kind = int if rows else time_kind
+        self._size = size if time_kind is float else min(size, _FOREVER)
+        self._side: Any = "left" if from_start else "right"  # of the oldest time that is in it
+        dtype, self._times = _DTYPES[kind], _DTYPES[time_kind]
         parts = (aggregation.parts or {"": aggregation}).items()
-        self._parts = [_Part(*part, algorithm, _DTYPES[kind], bounds) for part in parts]
-        self._one = None if aggregation.parts else self._parts[0]
-        self._value = np.zeros(1, _DTYPES[kind])
-        self._lo = NO_BOUNDS if rows else np.zeros(1, np.int64)
-        self._hi = NO_BOUNDS if rows else np.zeros(1, np.int64)
-        self._end = 0  # how many values came
-        self._room = 0  # how many may have come before the loops must have more room
-        self._kept = _Kept(_DTYPES[kind])
+        bounds = "rows" if rows else "range"
+        self._parts = [_Part(*part, algorithm, dtype, bounds) for part in parts]
+        for part in self._parts:
+            part.enter(None if many else self._times)
+            part.empty()
+        self._kept = Kept(dtype, self._times, rows or self._size, not from_start)
+        self._came = 0  # how many values
+        self._left = 0  # how many may be pushed one by one before there must be more room
+        self._null, self._no_time = kind(), time_kind()
         self.result: Any = self._result([None] * len(self._parts))  # of the window as it is
 
     def __len__(self) -> int:
@@ -183,74 +158,54 @@ class PushLoop:
 
     def push(self, value: Any, t: Any = None) -> Any:
         """Insert a number or None, slide, and return the result."""
-        kept, row, one = self._kept, self._end, self._one
-        if row >= self._room:
-            self._make_room(len(kept) + 1)
-        if kept.past == kept.values.size:
-            kept.make_room(1)
-        first, past = kept.first, kept.past
+        if not self._left:
+            self._make_room_for_one()
+        self._left -= 1
+        null, came = value is None, self._came
+        if null:
+            value = self._null
+        if t is None or self._rows:
+            t = self._no_time
         try:
-            nulls = _PRESENT
-            if value is None:
-                nulls, kept.nulls[past] = _NULL, 1
-            else:
-                self._value[0] = kept.values[past] = value
-            kept.past, self._end = past + 1, row + 1
-            if not self._rows:
-                if not row:
-                    kept.times = kept.times.astype(_DTYPES[type(t)])
-                kept.times[past] = t
-                self._slide_to(t)
-            elif past - first == self._rows:
-                kept.first = first + 1
-            if one is None:
-                return self._entered(row, nulls)
-            # What `_entered` does, without what it takes for several: half of the time of a push.
-            result = one.run(
-                row, row + 1, self._rows, self._lo, self._hi, self._value, nulls,
-                one.arena, one.out, one.valid,
-            )  # fmt: skip
-            if result is None:
-                result = one.aggregation.empty
+            result = self._step(value, null, t, PUSH)
+            self._came = came + 1
             self.result = result
             return result
         except BaseException:
-            self._begin_again(first, past)
+            if self._kept.array[END] != came:
+                self._begin_again(*self._kept.array[[BEFORE, PAST_BEFORE]].tolist())
             raise
 
     def advance(self, t: Any) -> None:
         """Let time go on to t."""
-        first, past = self._kept.first, self._kept.past
+        before = self._kept.array[[FIRST, PAST]].tolist()
         try:
-            self._slide_to(t)
-            self._entered(self._end, _PRESENT)
+            self.result = self._step(self._null, True, t, ADVANCE)
         except BaseException:
-            self._begin_again(first, past)
+            self._begin_again(*before)
             raise
 
     def push_many(self, numbers: Column, times: NDArray[Any] | None) -> Any:
         """Push numbers; return an array of results, or a dict of them for several aggregations."""
         kept, n = self._kept, numbers.data.size
         nulls = np.zeros(n, np.uint8) if numbers.nulls is None else numbers.nulls
-        if not self._end and times is not None:
-            kept.times = kept.times.astype(times.dtype)
         lo, hi = (NO_BOUNDS, NO_BOUNDS) if times is None else self._bounds(times)
-        self._make_room(int((hi - lo).max(initial=1)) if lo.size else self._end + n)
+        self._make_room(int((hi - lo).max(initial=1)) if lo.size else self._came + n)
         size = len(kept) + n  # of the window then
         if self._rows:
             size = min(self._rows, size)
         elif n:
-            size = self._end + n - int(lo[-1])
+            size = self._came + n - int(lo[-1])
         new = slice(max(0, n - size), None)
-        if kept.past + n > kept.values.size:
+        if kept.spare < n:
             kept.make_room(min(n, size))
-        first, past = kept.first, kept.past
+        self._left, before = 0, kept.array[[FIRST, PAST]].tolist()
         try:
             outs = self._run(numbers.data, nulls, lo, hi)
             kept.extend(numbers.data[new], nulls[new], None if times is None else times[new])
-            kept.first = kept.past - size
+            kept.array[FIRST] = kept.array[PAST] - size
         except BaseException:
-            self._begin_again(first, past)
+            self._begin_again(*before)
             raise
         results = {
             part.name: merged(finished(part.aggregation, numbers, (out,), valid))
@@ -262,24 +217,28 @@ class PushLoop:
         """Enter the loops for the values of an array; return their results, and which are there."""
         n, last, outs = values.size, [], []
         for part in self._parts:
-            outs.append((np.zeros(n, part.out.dtype), np.ones(n, np.uint8)))
+            run = part.enter(None)
+            outs.append((np.zeros(n, part.output), np.ones(n, np.uint8)))
             if n:
-                rows = self._end, self._end + n, self._rows, lo, hi
-                last.append(part.run(*rows, values, nulls, part.arena, *outs[-1]))
-        self._end += n
+                rows = self._came, self._came + n, self._rows, lo, hi
+                last.append(run(*rows, values, nulls, part.arena, *outs[-1]))
+        self._came += n
+        self._kept.array[END] = self._came
         if n:
             self.result = self._result(last)
         return outs
 
-    def _entered(self, row: int, nulls: NDArray[np.uint8]) -> Any:
-        """Enter the loop of each aggregation for one row, and return the result."""
-        bounds = row, row + 1, self._rows, self._lo, self._hi
-        results = [
-            part.run(*bounds, self._value, nulls, part.arena, part.out, part.valid)
-            for part in self._parts
+    def _step(self, value: Any, null: bool, t: Any, step: int) -> Any:
+        """Enter the loop of each aggregation for one value or time, and return the result."""
+        kept, first = self._kept.array, self._parts[0]
+        result = first.enter(self._times)(kept, first.arena, value, null, t, step)
+        if self.aggregation.parts is None:
+            return first.aggregation.empty if result is None else result
+        rest = [
+            part.enter(self._times)(kept, part.arena, value, null, t, FOLLOW)
+            for part in self._parts[1:]
         ]
-        self.result = result = self._result(results)
-        return result
+        return self._result([result, *rest])
 
     def _result(self, results: list[Any]) -> Any:
         """The results of all aggregations together, and what an empty window has for None."""
@@ -293,45 +252,41 @@ class PushLoop:
     def _begin_again(self, first: int, past: int) -> None:
         """Make the window what it was, after somebody interrupted what was being done."""
         kept = self._kept
-        kept.first, kept.past = first, past
+        kept.array[[FIRST, PAST]] = first, past
         for part in self._parts:
             part.empty()
-        self._end = self._room = 0
+        self._came = self._left = 0
         self._make_room(len(kept))
         values, nulls, _ = kept.window()
         hi = np.arange(values.size) + 1
         lo, hi = (NO_BOUNDS, NO_BOUNDS) if self._rows else (np.zeros_like(hi), hi)
         self._run(values, nulls, lo, hi)
 
-    def _slide_to(self, t: Any) -> None:
-        """Drop what is before a window that ends at t: O(log k) for k values."""
-        kept, oldest = self._kept, t - self._size
-        first, past, times = kept.first, kept.past, kept.times
-        if first < past:
-            head = times.item(first)
-            if head < oldest or (head == oldest and self._open):
-                first += 1  # most often it is only one
-                if first < past and times.item(first) <= oldest:
-                    first += int(np.searchsorted(times[first:past], oldest, self._side))
-                kept.first = first
-        self._lo[0], self._hi[0] = self._end - (past - first), self._end
-
     def _bounds(self, times: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The windows that end at each of further values."""
         before = self._kept.window()[2]
-        end = self._end + np.arange(times.size) + 1
-        if self._size == np.inf:
-            return np.full(times.size, self._end - before.size), end
+        end = self._came + np.arange(times.size) + 1
+        newest = times
+        if times.dtype == np.int64:  # no time is before -LARGEST, and no difference overflows
+            newest = np.maximum(times, self._size - LARGEST - 1)
         every = np.concatenate([before, times])
-        lo = np.searchsorted(every, times - self._size, self._side)
-        return lo + (self._end - before.size), end
+        lo = np.searchsorted(every, newest - self._size, self._side)
+        return lo + (self._came - before.size), end
 
-    def _make_room(self, longest: int) -> None:
-        """Let the loops have room for windows of so many values."""
+    def _make_room(self, longest: int) -> int:
+        """Let the loops have room for windows of so many values; return for how many they have."""
         most = self._rows or sys.maxsize
         longest = min(longest, most)
         capacity = min(part.make_room(longest, most) for part in self._parts)
-        self._room = sys.maxsize if capacity >= most else self._end - len(self) + capacity
+        return sys.maxsize if capacity >= most else capacity
+
+    def _make_room_for_one(self) -> None:
+        """Let there be room for one value, and a quarter more than there are. Amortised O(1)."""
+        size = len(self)
+        if not self._kept.spare:
+            self._kept.make_room(1)
+        capacity = self._make_room(size + max(1, size // 4))
+        self._left = min(self._kept.spare, capacity - size)
 
 
 def numbers_in(values: Any) -> Column | None:

@@ -49,9 +49,9 @@ class LateWarning(UserWarning):
 class RollingState:
     """What one call of `rolling` leaves to the next, so that a stream can come in batches.
 
-    The results of the batches, one after the other, are those of one call, bit for bit. In a
-    window by time, rows of equal time see each other; so the rows of a batch's last time are
-    answered with the next batch, or by `finish`.
+    The results of the batches, one after the other, are those of one call, bit for bit; those of
+    KLL and TDigest are as near as their errors are. In a window by time, rows of equal time see
+    each other; so the rows of a batch's last time are answered with the next batch, or by `finish`.
 
     >>> import numpy as np
     >>> from windrow import Sum, rolling
@@ -88,6 +88,7 @@ def rolling(
     range: Any = None,
     until: Any = None,
     on: Any = None,
+    gap: Any = None,
     at: Any = None,
     closed: str = "both",
     slide: int | None = None,
@@ -144,6 +145,11 @@ def rolling(
     >>> rolling(np.array([2, 2, 3, 3, 4]), {"s": Sum()}, until=lambda window: window.s > 10)["s"]
     array([ 2,  4,  7, 10, 10])
     """
+    if gap is not None:
+        raise Unsupported(
+            f"rolling: gap={gap!r}: a session has one result for many values; ask "
+            f"sliding(gap=…) of a table, or push values through window(…, gap=…)"
+        )
     arrays = list(values) if isinstance(values, tuple) else [values]
     asked = nulls is not None
     sizes = {"rows": rows, "range": range, "until": until, "on": on, "slide": slide}

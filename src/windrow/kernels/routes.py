@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
@@ -31,7 +32,7 @@ class NotCompiledWarning(UserWarning):
 class Route:
     """How results are made: by a `kernel`, by a loop over `compiled` states, or by neither.
 
-    `name` is that of the kernel or of the loop's algorithm, "list" or "interpreted".
+    `name` is that of the kernel or of the loop's algorithm, "list", "bulk" or "interpreted".
     """
 
     name: str
@@ -42,7 +43,7 @@ class Route:
         if self.kernel is not None:
             return f"{self.name}, compiled: {self.kernel.how}"
         if self.compiled is None:
-            return _PLAIN[self.name]
+            return f"{self.name}: {_PLAIN[self.name].how}"
         sketch = isinstance(self.compiled, RowAlgebra)
         return f"{self.name}, compiled: {_WHY[self.name, sketch]}"
 
@@ -52,7 +53,7 @@ class Route:
         if self.kernel is not None:
             return self.kernel.combines
         if self.compiled is None:
-            return "none" if self == LISTED else "one a row of the window"
+            return _PLAIN[self.name].combines
         return _COMBINES[self.name]
 
     @property
@@ -61,7 +62,7 @@ class Route:
         if self.kernel is not None:
             return self.kernel.state
         if self.compiled is None:
-            return "the rows of the window" if self == LISTED else "the values of the window"
+            return _PLAIN[self.name].state
         held = "slice" if self.name == FLATFIT else "row"
         if isinstance(self.compiled, RowAlgebra):
             return f"1 sketch for each {held} of the window"
@@ -69,12 +70,31 @@ class Route:
         return f"{count} number{'s' * (count > 1)} for each {held} of the window"
 
 
-INTERPRETED, LISTED = Route("interpreted"), Route("list")
+class _Words(NamedTuple):
+    """What is said of a way on which nothing of ours is compiled."""
+
+    how: str
+    combines: str
+    state: str
+
+
+INTERPRETED, LISTED, BULK = Route("interpreted"), Route("list"), Route("bulk")
 TWO_STACKS, SUBTRACT, FLATFIT = "two_stacks", "subtract_on_evict", "flatfit"
 
 _PLAIN = {
-    "interpreted": "interpreted: values of Python, which do not compile",
-    "list": "list: a stretch of the sorted rows, nothing is computed",
+    "interpreted": _Words(
+        "values of Python, which do not compile",
+        "one a row of the window",
+        "the values of the window",
+    ),
+    "list": _Words(
+        "a stretch of the sorted rows, nothing is computed", "none", "the rows of the window"
+    ),
+    "bulk": _Words(
+        "blocks of rows go to a library's sketches, which Two-Stacks merges",
+        "3 or fewer a block, 2 or fewer a result",
+        "1 sketch for each block of the window",
+    ),
 }
 _WHY = {
     (TWO_STACKS, False): "no subtraction, whatever leaves the window",
@@ -115,6 +135,8 @@ def route(
         fits = (by_rows or not kernel.rows_only) and (kernel.nulls or not nulls)
         if fits or kernel.positional:
             return Route(aggregation.kernel.partition(":")[2], kernel)
+    if aggregation.bulk() is not None:
+        return BULK
     compiled = compiled_or_warned(aggregation, dtypes)
     if compiled is None:
         return INTERPRETED
@@ -122,6 +144,11 @@ def route(
         return Route(FLATFIT, None, compiled)
     subtracts = isinstance(compiled, RowAlgebra) and compiled.minus
     return Route(SUBTRACT if subtracts else TWO_STACKS, None, compiled)
+
+
+def route_of_objects(aggregation: Aggregation) -> Route:
+    """The way for values that are no machine numbers."""
+    return INTERPRETED if aggregation.bulk() is None else BULK
 
 
 def shares(aggregation: Aggregation) -> bool:
@@ -133,7 +160,7 @@ def shares(aggregation: Aggregation) -> bool:
     """
     kernel = kernel_of(aggregation)
     if kernel is None:
-        return True
+        return aggregation.bulk() is None
     return not kernel.positional and aggregation.algebra("float64") is not None
 
 
@@ -154,7 +181,7 @@ def route_over(
     known = [c for c in columns if c is not None]
     positional = kernel is not None and kernel.positional
     if not positional and numbers_of(aggregation, columns) is None:
-        return INTERPRETED
+        return route_of_objects(aggregation)
     nulls = nulls or any(c.nulls is not None for c in known)
     dtypes = ["float64" if c.data.dtype.kind == "f" else "int64" for c in known]
     return route(aggregation, dtypes, nulls=nulls, by_rows=by_rows, sliced=sliced, kernels=kernels)
@@ -168,6 +195,8 @@ _REFUSED = {
     "timed": ("numbers", "mM"),
     "integer": ("integers", "bfmM"),
     "boolean": ("booleans", "iufmM"),
+    "number or text": ("numbers and text", "mM"),
+    "sketch": ("sketches as bytes", "biufmM"),
 }
 
 

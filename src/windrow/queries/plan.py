@@ -34,7 +34,7 @@ Kind = str
 # whole numbers of their last digit, and so durations for an exact mean; or as values of Python, for
 # the interpreter.
 Form = Literal["numbers", "ranks", "positions", "list", "decimals", "objects"]
-SparkPlan = Literal["slices", "ranges", "keys", "one task"]
+SparkPlan = Literal["slices", "ranges", "frames", "keys", "one task"]
 
 _NUMBERS = ("float64", "int64")
 _AS_NUMBERS = (*_NUMBERS, "time", "decimal")
@@ -68,12 +68,12 @@ class ResultPlan:
 
     def route(self, nulls: bool = False) -> Any:
         """The kernel or loop, a `Route` of `windrow.kernels`; nulls may need another."""
-        from windrow.kernels.routes import INTERPRETED, LISTED, route, shares
+        from windrow.kernels.routes import LISTED, route, route_of_objects, shares
 
         if self.form == "list":
             return LISTED
         if self.form == "objects":
-            return INTERPRETED
+            return route_of_objects(self.aggregation)
         return route(
             self.aggregation,
             self.dtypes,
@@ -89,8 +89,8 @@ class Plan:
     """What will run for a query: on a table, on Spark, and on a stream.
 
     On Spark, "slices": Spark aggregates slices, which are merged into windows. "ranges": rows are
-    cut along the order into ranges that run in parallel. "keys": a pass over the rows of each key.
-    "one task": one pass over all rows.
+    cut along the order into ranges that run in parallel. "frames": Spark's own window functions,
+    for a few rows. "keys": a pass over the rows of each key. "one task": one pass over all rows.
     """
 
     query: Query
@@ -204,7 +204,9 @@ def groups_of(queries: Sequence[Query]) -> list[Group]:
 
 def rows_of(query: Query) -> tuple[Any, ...]:
     """What two queries must have in common to look at the same sorted rows."""
-    return query.where, query.partition_by, query.order_by, bool(query.window.measured)
+    window = query.window
+    order = query.order_by, bool(window.measured), window.row_size
+    return query.where, query.partition_by, *order
 
 
 def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
@@ -228,9 +230,11 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
         return "objects"  # a hash is that of the value itself
     if all(kind in _AS_NUMBERS for kind in kinds[: aggregation.inputs]):
         return "numbers"
+    if takes == "any":
+        return "positions"
     if listing is not None or (takes in ("ordered", "ordered pair") and first != "other"):
         return "ranks"
-    return "positions" if takes == "any" else "objects"
+    return "objects"
 
 
 def _with_common(results: Sequence[ResultPlan]) -> tuple[ResultPlan, ...]:
@@ -268,7 +272,7 @@ def _compiles(aggregation: Aggregation, kinds: Sequence[Kind]) -> bool:
 
 
 # The kind of a column of which only the aggregation is known, where it does not take floats.
-_ASSUMED = {"text": "text", "integer": "int64", "boolean": "int64"}
+_ASSUMED = {"text": "text", "integer": "int64", "boolean": "int64", "sketch": "binary"}
 
 
 def _kind_of(part: Aggregation, text: str, kinds: Mapping[str, Kind] | None) -> Kind:

@@ -83,7 +83,7 @@ class Query:
             raise InvalidArgument(
                 f"emit={self.emit!r} is unknown; {did_you_mean(str(self.emit), EMIT)}"
             )
-        if self.window.measured and len(self.order_by) > 1:
+        if self.window.measured and len(self.order_by) > 1 and not self.window.by_peers:
             raise InvalidArgument(
                 f"{self.window.measured}= measures along one column, and order_by names "
                 f"{len(self.order_by)}: {', '.join(self.order_by)}"
@@ -203,6 +203,7 @@ def sliding(
     groups: int | str | tuple[Any, Any] | list[Any] | None = None,
     until: Any = None,
     on: Any = None,
+    gap: Any = None,
     slide: Any = None,
     closed: str = "both",
     exclude: str | None = None,
@@ -217,7 +218,7 @@ def sliding(
     names: Sequence[str] | None = None,
     **aggregations: Aggregation,
 ) -> Query:
-    """A query over sliding windows: give one of `rows`, `range`, `delta`, `groups`, `until`, `on`.
+    """A query over windows: `rows`, `range`, `delta`, `groups`, `until`, `on` or `gap` gives them.
 
     - `rows=w`: the last w rows; with `slide=s`, a result after every s rows.
     - `range=r`: rows whose `order_by` lies in [t − r, t], t being the current row's; rows of equal
@@ -238,6 +239,10 @@ def sliding(
       `slide=s`, a result after every s rows.
     - `on=condition`: a window closes at each row that satisfies it; with `slide=s`, there is a
       result after every s rows of the window, too.
+    - `gap=g`: sessions, the rows that follow each other within g, as Spark's `session_window`: a
+      row for each with `session_start` and `session_end`, the last row's `order_by` + g. An
+      expression such as ``"CASE WHEN kind = 'a' THEN '5 minutes' ELSE '1 hour' END"`` gives each
+      row its own gap.
 
     A list of sizes, `range=["1 hour", "7 days"]`, asks for windows of each of them at once, with
     results such as `peak_1h` and `peak_7d`, or `peak_short` with `names=["short", …]`.
@@ -266,9 +271,10 @@ def sliding(
             from windrow.queries.horizons import horizons
 
             given: dict[str, Any] = dict(
-                partition_by=partition_by, order_by=order_by, until=until, on=on, slide=slide,
-                closed=closed, exclude=exclude, offset=offset, gaps=gaps, min_rows=min_rows,
-                timezone=timezone, lateness=lateness, where=where, having=having, emit=emit,
+                partition_by=partition_by, order_by=order_by, until=until, on=on, gap=gap,
+                slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps,
+                min_rows=min_rows, timezone=timezone, lateness=lateness, where=where,
+                having=having, emit=emit,
                 **aggregations,
             )  # fmt: skip
             queries = [sliding(also, **{**sizes, name: each}, **given) for each in several]
@@ -278,10 +284,12 @@ def sliding(
     if isinstance(until, str):
         until = text_policy(until, {**(also or {}), **aggregations})
     window = window_of(
-        "sliding", **sizes, until=until, on=on,
+        "sliding", **sizes, until=until, on=on, gap=gap,
         slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps or None,
         timezone=timezone,
     )  # fmt: skip
+    if window.row_size is not None:
+        window = window.with_row_size(normal(window.row_size, window.measured))
     order = _names("order_by", order_by)
     if window.measured and not order:
         size = window.arguments()[window.measured]

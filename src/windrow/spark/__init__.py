@@ -3,13 +3,14 @@
 One file a plan:
 
     slices     hopping windows: slices that Spark aggregates, merged into windows
+    sessions   sessions without a key, or with a hot one: parts of them, merged
     ranges     no key, or a hot one: rows cut along the order, whole pieces enter as one state
     keys       shuffle by key, sort, and one pass over each partition with carried state
     stream     streaming DataFrames: buckets of keys, their state in Spark's store
 
-`dataframe` chooses among them. `groups` and `cuts` find where ranges begin, `schema` says what
-a query reads and gives, `workers` takes rows to Python and results back, and `interpreter` looks
-whether their Python has what it needs.
+`dataframe` chooses among them, and `select` puts them together for a statement of SQL. `groups` and
+`cuts` find where ranges begin, `schema` says what a query reads and gives, `workers` takes rows to
+Python and results back, and `interpreter` looks whether their Python has what it needs.
 """
 
 from __future__ import annotations
@@ -19,12 +20,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from windrow.spark.dataframe import plan, run, run_shared, run_stream, run_together
+    from windrow.spark.select import columns_of_frame, run_select
 
-__all__ = ["plan", "run", "run_shared", "run_stream", "run_together"]
+_SELECT = ("columns_of_frame", "run_select")
+__all__ = [
+    "columns_of_frame",
+    "plan",
+    "run",
+    "run_select",
+    "run_shared",
+    "run_stream",
+    "run_together",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Load the plans when they are asked for: a worker that makes events needs none of them."""
     if name in __all__:
-        return getattr(import_module("windrow.spark.dataframe"), name)
+        home = "select" if name in _SELECT else "dataframe"
+        return getattr(import_module(f"windrow.spark.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

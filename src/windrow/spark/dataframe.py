@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import functions as sf
-
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.kernels.routes import trace
@@ -17,11 +15,14 @@ from windrow.queries.query import Query
 from windrow.queries.shared import Shared
 from windrow.queries.streaming import Streaming
 from windrow.spark.columns import along_decimals, unused
+from windrow.spark.expressions import spark_column
+from windrow.spark.frames import framed, in_frames
 from windrow.spark.groups import Ranges
 from windrow.spark.interpreter import check_workers
 from windrow.spark.keys import keyed
-from windrow.spark.ranges import ranged, ranges_of
+from windrow.spark.ranges import is_uneven, ranged, ranges_of
 from windrow.spark.schema import analysed, bound_to, check_together, result_schema
+from windrow.spark.sessions import in_parts
 from windrow.spark.slices import hopping, slices_natively
 from windrow.spark.stream import stream
 from windrow.tables.bind import Bound, warn_of_interpreted
@@ -50,6 +51,10 @@ def run(asked: Query | Shared, frame: Any) -> Any:
             return hopping(bounds, frame, schema)
         if ranges is not None:
             return ranged(bounds, frame, schema, ranges)
+        if way == "frames":
+            return framed(bounds, frame, schema)
+        if way == "ranges":
+            return in_parts(bounds[0], frame, schema)
         return keyed(bounds, frame, schema)
 
 
@@ -80,9 +85,13 @@ def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Ranges | No
     if ways == {"slices"}:
         return "slices", None
     if ways == {"ranges"} and not frame.isStreaming and not told_apart(bounds):
-        ranges = ranges_of(bounds, frame, _tasks(frame))
-        if ranges is not None:
+        if bounds[0].query.window.kept == "sessions":  # which Spark's own ranges do for
+            if is_uneven(frame, bounds[0].query.partition_by, _tasks(frame)):
+                return "ranges", None
+        elif (ranges := ranges_of(bounds, frame, _tasks(frame))) is not None:
             return "ranges", ranges
+    if in_frames(bounds):
+        return "frames", None
     return "keys" if bounds[0].query.partition_by else "one task", None
 
 
@@ -128,27 +137,24 @@ def _tasks(frame: Any) -> int:
 def _computed(bound: Bound, frame: Any) -> tuple[Any, Query]:
     """The frame with `where` applied and expressions as columns of their own: Spark's own work."""
     query = bound.query
-    ansi = frame.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
-
-    def expression(text: str) -> Any:
-        from windrow.spark.expressions import spark_sql
-
-        return sf.expr(spark_sql(text, bound.schema, ansi=ansi))
-
     if query.where is not None:
-        frame = frame.filter(expression(query.where))
+        frame = frame.filter(spark_column(query.where, frame, bound.schema))
         query = query.replace(where=None)
     names: dict[str, str] = {}
-    for _, part in query.aggregations:
-        for text in part.columns:
-            if text not in frame.columns and text not in names:
-                taken = (*frame.columns, *names.values())
-                names[text] = unused(f"__windrow_{len(taken)}", taken)
+    texts = [text for _, part in query.aggregations for text in part.columns]
+    size = query.window.row_size
+    for text in texts if size is None else [*texts, size]:
+        if text not in frame.columns and text not in names:
+            taken = (*frame.columns, *names.values())
+            names[text] = unused(f"__windrow_{len(taken)}", taken)
     if not names:
         return frame, query
-    frame = frame.withColumns({new: expression(text) for text, new in names.items()})
+    frame = frame.withColumns(
+        {new: spark_column(text, frame, bound.schema) for text, new in names.items()}
+    )
     parts = tuple((name, _renamed(part, names)) for name, part in query.aggregations)
-    return frame, query.replace(aggregations=parts)
+    window = query.window if size is None else query.window.with_row_size(names.get(size, size))
+    return frame, query.replace(aggregations=parts, window=window)
 
 
 def _renamed(part: Aggregation, names: dict[str, str]) -> Aggregation:

@@ -19,10 +19,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
+from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 
 from windrow.queries.expressions import canonical, interval_text
 from windrow.queries.syntax import library
+from windrow.spark.schema import arrow_schema
 from windrow.tables.arithmetic import OPERATORS, Typed, typed
 from windrow.tables.coercion import alike, booleans, comparable, numbers, texts
 from windrow.tables.types import MOST_DIGITS
@@ -49,6 +51,12 @@ def spark_sql(text: str, schema: pa.Schema, *, ansi: bool = True) -> str:
     """
     made = typed(text, schema)
     return _Writer(made, ansi).write(made.tree)
+
+
+def spark_column(text: str, frame: Any, schema: pa.Schema | None = None) -> Any:
+    """The expression as a column over a DataFrame; `schema` is the frame's, if it is known."""
+    ansi = frame.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
+    return sf.expr(spark_sql(text, schema or arrow_schema(frame), ansi=ansi))
 
 
 def _spark_type(kind: pa.DataType) -> str:

@@ -19,8 +19,11 @@ from windrow.spark.columns import column
 from windrow.spark.workers import KEPT, Batches, Tables, arrow_result, beside, in_arrow
 from windrow.tables.bind import Bound
 from windrow.tables.filters import satisfies
-from windrow.tables.run import QUERY, told_apart, with_columns
+from windrow.tables.results import SortedColumns, WindowResults
+from windrow.tables.run import QUERY, told_apart, window_columns, with_columns
+from windrow.tables.states import StateColumns
 from windrow.tables.walk import Walk, walk_together
+from windrow.windows.positions import Bounds
 
 
 def keyed(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
@@ -28,12 +31,19 @@ def keyed(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
     query = bounds[0].query
     keys = [column(name) for name in query.partition_by]
     order = [column(name) for name in query.order_by]
+    if bounds[0].own_rows:
+        frame = frame.select(*needed_columns(bounds))
     spread = frame.repartition(*keys) if keys else frame.coalesce(1)
     ready = spread.sortWithinPartitions(*keys, *order)
     if query.window.per_row and query.emit == "rstream" and not told_apart(bounds):
         work, filtered = Answered(tuple(bounds)), query.having is not None
         return beside(ready, read(bounds), work, schema, filtered=filtered)
     return in_arrow(ready, Walked(tuple(bounds), arrow_result(schema)), schema)
+
+
+def needed_columns(bounds: Sequence[Bound]) -> list[Any]:
+    """The columns of a frame that queries read, as expressions."""
+    return [column(name) for name in dict.fromkeys(n for bound in bounds for n in bound.needed)]
 
 
 def read(bounds: Sequence[Bound]) -> list[str]:
@@ -114,3 +124,20 @@ class Walked:
         values = {QUERY: i} if len(self.bounds) > 1 else {}
         for table in results:
             yield from with_columns(table, self.schema, values).to_batches()
+
+
+@dataclass(frozen=True)
+class Merged(Walked):
+    """What a worker runs over states that are sorted by key: windows that are merged from them."""
+
+    parts: StateColumns
+
+    def walk(self, bound: Bound) -> Walk:
+        """The walk of one query over states."""
+        return Walk(bound, results=self._new_columns)
+
+    def _new_columns(
+        self, bound: Bound, columns: SortedColumns, windows: Bounds
+    ) -> dict[str, pa.Array]:
+        over = WindowResults(columns, windows.windows)
+        return {**window_columns(bound, windows), **self.parts.results(over, bound.types)}

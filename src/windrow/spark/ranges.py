@@ -52,6 +52,13 @@ def ranges_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> Ranges | None:
     return cut(bounds, frame, ticks(bounds[0], frame), which, tasks)
 
 
+def is_uneven(frame: Any, names: tuple[str, ...], tasks: int) -> bool:
+    """Whether one task would have most of the rows: there is no key, or a hot one."""
+    if names:
+        return _hot_key(frame, names, tasks) is not None
+    return tasks > 1 and not _small(frame)
+
+
 def _hot_key(frame: Any, names: tuple[str, ...], tasks: int) -> Any:
     """The number of a row's key among those that may have more rows than the share of a task.
 

@@ -52,14 +52,14 @@ def analysed(frame: Any) -> Iterator[None]:
 
 def bound_to(query: Query, frame: Any) -> Bound:
     """The query bound to a DataFrame, at transform time: no row is read."""
-    bound = bind(query, _arrow_schema(frame))
+    bound = bind(query, arrow_schema(frame))
     _check_types(bound)
     _check_names(bound, frame)
     _check_collations(bound, frame)
     return bound
 
 
-def _arrow_schema(frame: Any) -> pa.Schema:
+def arrow_schema(frame: Any) -> pa.Schema:
     """The frame's schema; times have the session's zone, which hours and days are told in."""
     for field in frame.schema.fields:
         try:
@@ -110,8 +110,7 @@ def _check_types(bound: Bound) -> None:
         )
     if bound.own_rows and getattr(bound.at_type, "unit", "us") == "ns":
         raise InvalidArgument(
-            f"{bound.query.window!r}: Spark's times have microseconds; give range, slide and "
-            f"offset in whole ones"
+            f"{bound.query.window!r}: Spark's times have microseconds; give all sizes in whole ones"
         )
 
 
@@ -156,7 +155,7 @@ def check_together(bounds: Sequence[Bound], frame: Any) -> None:
     if len({(b.query.partition_by, b.query.order_by, b.own_rows) for b in bounds}) > 1:
         raise Unsupported(
             f"{who} run in one pass, so they need the same partition_by and order_by, and all "
-            f"hopping windows or none"
+            f"hopping windows or none, all sessions or none"
         )
     if told_apart(bounds) and any(QUERY in bound.output().names for bound in bounds):
         raise InvalidArgument(

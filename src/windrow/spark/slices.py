@@ -19,16 +19,12 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 
 from windrow.spark.columns import column, ticks, ticks_axis, unused
-from windrow.spark.keys import Walked
+from windrow.spark.keys import Merged
 from windrow.spark.workers import arrow_result, in_arrow
 from windrow.tables.bind import Bound
 from windrow.tables.columns import whole
-from windrow.tables.results import SortedColumns, WindowResults
-from windrow.tables.run import window_columns
 from windrow.tables.states import StateColumns, states_of
-from windrow.tables.walk import Walk
 from windrow.windows.calendar import Calendar
-from windrow.windows.positions import Bounds
 
 SLICE = "windrow_slice"
 _DAY = 86_400_000_000  # microseconds
@@ -64,7 +60,7 @@ def hopping(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
     )
     spread = sliced.repartition(*keys) if keys else sliced.coalesce(1)
     over = tuple(_over_slices(bound, parts, start) for bound in bounds)
-    work = Merged(over, arrow_result(schema), parts)
+    work = Slices(over, arrow_result(schema), parts)
     return in_arrow(spread.sortWithinPartitions(*keys, start), work, schema)
 
 
@@ -132,14 +128,8 @@ def _over_slices(bound: Bound, parts: StateColumns, start: str) -> Bound:
 
 
 @dataclass(frozen=True)
-class Merged(Walked):
+class Slices(Merged):
     """What a worker runs over slices that are sorted by key: windows merged from their states."""
-
-    parts: StateColumns
-
-    def walk(self, bound: Bound) -> Walk:
-        """The walk of one query over states."""
-        return Walk(bound, results=self._new_columns)
 
     def table(self, batch: pa.RecordBatch) -> pa.Table:
         """A batch with the slices' starts as times."""
@@ -149,9 +139,3 @@ class Merged(Walked):
         if pt.is_timestamp(kind):
             starts = starts.view(pa.timestamp("us", kind.tz))
         return table.set_column(table.column_names.index(start), start, starts.cast(kind))
-
-    def _new_columns(
-        self, bound: Bound, columns: SortedColumns, windows: Bounds
-    ) -> dict[str, pa.Array]:
-        over = WindowResults(columns, windows.windows)
-        return {**window_columns(bound, windows), **self.parts.results(over, bound.types)}

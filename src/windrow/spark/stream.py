@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -27,6 +27,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.streaming import Streaming
 from windrow.spark.columns import as_number, column, unused
+from windrow.spark.keys import needed_columns
 from windrow.spark.progress import observed_name
 from windrow.spark.schema import check_together, result_schema
 from windrow.spark.stream_processor import BUCKET, PLACE, RESULT, TIMELESS, WindowProcessor
@@ -59,6 +60,11 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
     if delay is not None:
         frame = _without_future(asked, bounds, frame, f"{counters}_input")
         frame = _watermarked(frame, str(bounds[0].order), delay)
+    if bounds[0].query.window.kept == "sessions" and asked.late is None:
+        # rows become states in the state's own tasks, so as little of them as possible travels
+        frame = frame.select(*needed_columns(bounds))
+        few = pa.schema([bounds[0].schema.field(name) for name in frame.columns])
+        bounds = [replace(bound, schema=few) for bound in bounds]
     idle = None if asked.idle is None else nanoseconds(asked.idle, "idle") // 1000
     plan = Plan(
         tuple(bounds),
@@ -171,10 +177,25 @@ def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
     check_together(bounds, frame)
     if asked.mode == "update" and not bounds[0].own_rows:
         raise InvalidArgument(
-            'mode="update" is for hopping windows, which change while rows come; an answer beside '
-            'a row is final: leave the mode "append"'
+            'mode="update" is for hopping windows and sessions, which change while rows come; an '
+            'answer beside a row is final: leave the mode "append"'
+        )
+    sessions = bounds[0].query.window.kept == "sessions"
+    if sessions and len({bound.query.window for bound in bounds}) > 1:
+        raise Unsupported(
+            "sessions of different gaps do not share a stream: run each as a query of its own"
+        )
+    if sessions and asked.mode == "update" and any(b.query.emit == "istream" for b in bounds):
+        raise Unsupported(
+            'mode="update" tells every change of a session, so emit="istream" has no say in it: '
+            "leave one of them out"
         )
     for window in (bound.query.window for bound in bounds):
+        if window.measured and len(bounds[0].query.order_by) > 1:
+            raise Unsupported(
+                f"order_by={list(bounds[0].query.order_by)!r}: over a stream such a window goes "
+                f"along one column of times"
+            )
         if window.endless:
             raise InvalidArgument(
                 f"{', '.join(written(window.arguments()))}: such a window ends with the last row, "

@@ -8,10 +8,8 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from typing import Any, Self
 
-from windrow.errors import Unsupported
 from windrow.stores import keys
 from windrow.stores.errors import StoreError, WindowInUse
 
@@ -212,11 +210,3 @@ def _forget_stores() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_stores)
-
-
-def extra(package: str, name: str) -> Any:
-    """Return a package that only one store needs; an error says how to install it."""
-    try:
-        return import_module(package)
-    except ImportError as missing:
-        raise Unsupported(f"this store needs {package}: pip install 'windrow[{name}]'") from missing

@@ -10,8 +10,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import IO
 
-from windrow.errors import whole_number
-from windrow.stores.base import Pairs, Store, extra
+from windrow.errors import extra, whole_number
+from windrow.stores.base import Pairs, Store
 from windrow.stores.errors import CorruptValue, StoreError, WindowInUse
 from windrow.stores.file_lock import FileLock
 
@@ -37,7 +37,7 @@ class LmdbStore(Store):
 
     def __init__(self, path: str | os.PathLike[str], map_size: int = 1 << 36) -> None:
         super().__init__()
-        self._lmdb = extra("lmdb", "lmdb")
+        self._lmdb = extra("this store", "lmdb", "lmdb")
         self.path = os.fspath(path)
         self.map_size = whole_number("map_size", map_size, least=1 << 16)
         self._locks: dict[str, FileLock] = {}

@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from windrow.errors import InvalidArgument
+from windrow.errors import InvalidArgument, extra
 from windrow.stores import keys
-from windrow.stores.base import Pairs, Store, extra
+from windrow.stores.base import Pairs, Store
 from windrow.stores.errors import CorruptValue, StoreError, StoreUnavailable, WindowInUse
 
 Result = TypeVar("Result")
@@ -60,7 +60,7 @@ class RedisStore(Store):
         lease: float = 60.0,
     ) -> None:
         super().__init__()
-        self._redis = extra("redis", "redis")
+        self._redis = extra("this store", "redis", "redis")
         for name, seconds in (("patience", patience), ("lease", lease)):
             if not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
                 raise InvalidArgument(f"{name} must be a number of seconds above 0, got {seconds}")
@@ -75,8 +75,8 @@ class RedisStore(Store):
         self._batches: dict[
             str, tuple[int, int]
         ] = {}  # by window: the last one confirmed, and tried
-        never = extra("redis.retry", "redis").Retry(
-            extra("redis.backoff", "redis").NoBackoff(), 0
+        never = extra("this store", "redis.retry", "redis").Retry(
+            extra("this store", "redis.backoff", "redis").NoBackoff(), 0
         )  # `patience` counts for all tries
         self._deadline = Deadline(self.patience)
         try:

@@ -11,7 +11,8 @@ from contextlib import suppress
 from itertools import islice, takewhile
 from typing import Any, TypeVar
 
-from windrow.stores.base import Pairs, Store, extra
+from windrow.errors import extra
+from windrow.stores.base import Pairs, Store
 from windrow.stores.encoding import decode, encode
 from windrow.stores.errors import CorruptValue, StoreError, WindowInUse
 from windrow.stores.file_lock import FileLock
@@ -44,7 +45,7 @@ class RocksStore(Store):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__()
-        self._rocks = extra("rocksdict", "rocksdb")
+        self._rocks = extra("this store", "rocksdict", "rocksdb")
         self.path = os.fspath(path)
         self._opening = threading.Lock()
         try:

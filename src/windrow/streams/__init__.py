@@ -10,6 +10,7 @@
     followed   windows that hold rows behind the current one
     aggregates windows that only grow (unbounded, on=)
     slices     hopping windows
+    sessions   sessions
     plan       which of them a stream's queries need
     bucket     all of it for many keys at a time: what one step of a stream does
 

@@ -23,6 +23,7 @@ from windrow.streams.family import passing
 from windrow.streams.header import Header
 from windrow.streams.log import DECODED, Entries, Log
 from windrow.streams.plan import Plan
+from windrow.streams.sessions import SessionWindows
 from windrow.streams.slices import SlicedWindows
 from windrow.streams.step import NEVER, NewResults, integers
 from windrow.streams.waiting import Waiting
@@ -47,11 +48,11 @@ class Bucket:
     def __init__(self, plan: Plan, entries: Entries, header: Header) -> None:
         self.plan, self.header = plan, header
         self._waiting = Waiting(entries, _WAITING, plan.rows, plan.time, header.waiting)
-        kept = [*plan.families, *plan.latest.values()]
-        held = header.logs or [[] for _ in kept]
+        self._families = [*plan.families, *plan.latest.values()]
+        held = header.logs or [[] for _ in self._families]
         self._logs: list[Any] = [
             family.open(entries, i + 1, chunks, header.done)
-            for i, (family, chunks) in enumerate(zip(kept, held, strict=True))
+            for i, (family, chunks) in enumerate(zip(self._families, held, strict=True))
         ]
         self._latest = dict(zip(plan.latest, self._logs[len(plan.families) :], strict=True))
         self._forget(header.done)
@@ -104,7 +105,9 @@ class Bucket:
             closes = family.due(log, self.header.done)
             found += [] if closes is None else [closes]
         if self.plan.idle is not None:
-            found += [c.newest + self.plan.idle + 1 for log in self._logs for c in log.chunks]
+            for family, log in zip(self._families, self._logs, strict=True):
+                idle = family.kept_for(self.plan.idle)
+                found += [chunk.newest + idle + 1 for chunk in log.chunks]
         done = NEVER if self.header.done is None else self.header.done
         return min((time for time in found if time > done), default=None)
 
@@ -132,9 +135,13 @@ class Bucket:
         return rows.filter(pa.array(~late))
 
     def _enter(
-        self, family: SlicedWindows, rows: pa.Table, now: int | None, outcome: StepResult
+        self,
+        family: SlicedWindows | SessionWindows,
+        rows: pa.Table,
+        now: int | None,
+        outcome: StepResult,
     ) -> pa.Table:
-        """The slices of rows that came, less those of which no window is open.
+        """The slices or parts of sessions of rows that came, less those of no open window.
 
         Windows that end by `now` are told behind this step, so rows of this step still enter them,
         as with Spark's own.
@@ -145,6 +152,7 @@ class Bucket:
             rows = self._without(rows, self._timeless(rows), outcome)
             if told is not None:
                 rows = self._without(rows, family.too_late(rows, told), outcome)
+                outcome.partly += family.missed(rows, told)
             slices, _ = family.slices(rows)
         if told is None:
             return slices
@@ -200,10 +208,9 @@ class Bucket:
         """Forget the keys that have been idle for too long."""
         if self.plan.idle is None or now is None:
             return
-        kept = [*self.plan.families, *self.plan.latest.values()]
-        for family, log in zip(kept, self._logs, strict=True):
+        for family, log in zip(self._families, self._logs, strict=True):
             if family.idles and isinstance(log, Log):
-                log.forget_idle(now - self.plan.idle, now)
+                log.forget_idle(now - family.kept_for(self.plan.idle), now)
 
     def _sign(self, now: int | None) -> None:
         """The head of what is kept now."""

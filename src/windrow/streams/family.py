@@ -68,9 +68,21 @@ class Family(Generic[KeptIn]):
         """Whether there is something to do as time passes, though no row has come."""
         return any(bound.query.window.measured for bound in self.bounds)
 
+    def missed(self, rows: pa.Table, now: int) -> int:
+        """How many rows that are not too late may have missed a window that is closed.
+
+        0 where slices tell.
+        """
+        return 0
+
     def due(self, log: KeptIn, done: int | None) -> int | None:
         """The watermark at which there are results without new rows."""
         return None
+
+    def kept_for(self, idle: int) -> int:
+        """How long a key is kept that gets no rows: no range may reach what is forgotten."""
+        sizes = [b.query.window.reach(b.axis) for b in self.bounds if b.query.window.measured]
+        return max([idle, *(int(size) for size in sizes if size is not None)])
 
     def over_rows(
         self, bound: Bound, joined: Joined, rows: TableRows, new: pa.Table
@@ -91,7 +103,10 @@ def passing(bound: Bound, results: NewResults) -> NDArray[np.bool_]:
     table = results.table.take(pa.array(results.rows))
     for name, array in results.columns.items():
         table = table.append_column(name, array)
-    return satisfies(bound.query.having, table)
+    found = satisfies(bound.query.having, table)
+    for end in bound.own_rows[1:]:  # what is no more is told in any case
+        found |= table.column(end).is_null().to_numpy()
+    return found
 
 
 class Latest(Family[Log]):

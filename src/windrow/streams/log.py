@@ -194,7 +194,10 @@ class Log(Chunks):
 
     def replace(self, kept: NDArray[Any], added: pa.Table, now: int) -> None:
         """Keep these rows only, by their positions, and the ones that are new."""
-        if kept.size < self._from.size:
+        gone = self._from.size - kept.size
+        if gone and kept.size and kept[0] == gone:  # the oldest rows leave: nothing is copied
+            self.rows, self._from = self.rows.slice(gone), self._from[gone:]
+        elif gone:
             self.rows, self._from = self.rows.take(pa.array(kept)), self._from[kept]
         if added.num_rows:
             number = self.append(added, now).number

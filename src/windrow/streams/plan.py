@@ -17,6 +17,7 @@ from windrow.streams.chunks import ChunkedWindows
 from windrow.streams.family import Family, Latest
 from windrow.streams.followed import FollowedWindows
 from windrow.streams.rows import RowWindows
+from windrow.streams.sessions import SessionWindows
 from windrow.streams.slices import SlicedWindows
 from windrow.streams.step import Gap, nullable
 from windrow.tables.bind import Bound
@@ -36,7 +37,7 @@ class Plan:
     bounds: tuple[Bound, ...]
     columns: tuple[str, ...]  # what rides along, of the rows
     timed: bool  # whether rows are applied by their times, else as they come
-    update: bool = False  # whether hopping windows are told as they change
+    update: bool = False  # whether windows with rows of their own are told as they change
     idle: int | None = None  # after how long a key without rows is forgotten, in µs
     late: str | None = None  # the column that marks rows that came too late, if they come out
     asked: str = ""  # the `identity_text` of what the user asked for
@@ -65,10 +66,13 @@ class Plan:
     def families(self) -> list[Family[Any]]:
         """What is kept, for queries that keep the same together."""
         if self.own_rows:
-            trace(self.bounds[0].query.window, "slices")
+            window = self.bounds[0].query.window
+            trace(window, window.kept)
+            if window.kept == "sessions":
+                return [self._entering]
             groups = groups_of([bound.query for bound in self.bounds])
             if len(groups) == 1:
-                return [self._sliced]
+                return [self._entering]
             return [SlicedWindows([self.bounds[i] for i in g.members], self.update) for g in groups]
         gap = None if self.idle is None or not self.timed else Gap(self.time, self.idle)
         kept: dict[Kept, list[Bound]] = {}
@@ -108,19 +112,21 @@ class Plan:
         return {i: Latest([bound]) for i, bound in bounds if bound.query.emit == "istream"}
 
     @property
-    def at_once(self) -> SlicedWindows | None:
-        """The windows with slices if rows need not wait for their turn to enter slices."""
-        return self._sliced if self.own_rows and self._sliced.commutative else None
+    def at_once(self) -> SlicedWindows | SessionWindows | None:
+        """The windows with rows of their own, if rows need not wait for their turn to enter."""
+        return self._entering if self.own_rows and self._entering.commutative else None
 
     @cached_property
-    def _sliced(self) -> SlicedWindows:
-        """All windows with slices: rows are cut where any of them begins or ends."""
-        return SlicedWindows(self.bounds, self.update)
+    def _entering(self) -> SlicedWindows | SessionWindows:
+        """Sessions, or all windows with slices: rows are cut where any of them begins or ends."""
+        sessions = self.bounds[0].query.window.kept == "sessions"
+        return (SessionWindows if sessions else SlicedWindows)(self.bounds, self.update)
 
     @property
     def presliced(self) -> SlicedWindows | None:
-        """The same if slices may come in place of the rows."""
-        return self.at_once if self.late is None else None
+        """The same if slices may come in place of the rows; of sessions, each row may be late."""
+        at_once = self.at_once
+        return at_once if isinstance(at_once, SlicedWindows) and self.late is None else None
 
     @cached_property
     def arrives(self) -> pa.Schema:

@@ -17,18 +17,20 @@ from numpy.typing import NDArray
 
 from windrow.streams.family import Family
 from windrow.streams.log import Log
-from windrow.streams.step import Gap, Joined, NewResults
+from windrow.streams.step import Gap, Joined, NewResults, rows_among
 from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows
 from windrow.windows.positions import Bounds, no_windows
-from windrow.windows.until import Tree
+from windrow.windows.until import Tree, encoded
 
 # How many rows of its key came up to a row, itself included.
 NUMBER = "windrow:place"
 # How many rows a policy left in the window of a row, itself included.
 LENGTH = "windrow:length"
+# The node of a row in the tree of a policy that is interpreted, encoded.
+NODE = "windrow:node"
 
 
 class RowWindows(Family[Log]):
@@ -41,6 +43,8 @@ class RowWindows(Family[Log]):
         # rows leave windows that are measured along time anyway
         super().__init__(bounds, None if all(b.query.window.measured for b in bounds) else gap)
         self._policed = bounds[0].query.window.kept == "window"
+        policy = bounds[0].plan.policy
+        self._interpreted = self._policed and policy is not None and bool(policy.why_not)
         # a policy goes by the positions of rows
         self._numbered = self._policed or any(not b.query.window.per_row for b in bounds)
 
@@ -65,6 +69,8 @@ class RowWindows(Family[Log]):
             fields.append(pa.field(NUMBER, pa.int64()))
         if self._policed:
             fields.append(pa.field(LENGTH, pa.int64()))
+        if self._interpreted:
+            fields.append(pa.field(NODE, pa.binary()))
         return pa.schema(fields)
 
     def live(self, held: pa.Table, done: int | None) -> NDArray[np.bool_]:
@@ -89,12 +95,21 @@ class RowWindows(Family[Log]):
         return live
 
     def step(self, log: Log, new: pa.Table, now: int | None, done: int | None) -> list[NewResults]:
-        """Return the results of the new rows, which join the others. O(held + new)."""
-        held = log.rows
+        """Return the results of the new rows, which join the others.
+
+        O(held + new); of a policy, what keys that got no rows hold is only looked over.
+        """
+        held, apart = log.rows, None
+        if self._policed and self.keys and held.num_rows:
+            asked = rows_among(held, new, self.keys)
+            apart, there = ~asked, np.flatnonzero(asked)
+            held = held.take(pa.array(there)) if there.size < apart.size else held
         blank = pa.array(np.full(new.num_rows, -1, np.int64))
         for name in (NUMBER, LENGTH):
             if name in held.column_names:
                 new = new.append_column(name, blank)
+        if self._interpreted:
+            new = new.append_column(NODE, pa.nulls(new.num_rows, pa.binary()))
         joined = Joined(self.keys, held, new, self.gap)
         stays = np.zeros(joined.size, np.bool_)
         results = []
@@ -107,14 +122,20 @@ class RowWindows(Family[Log]):
             if windows.left is not None:
                 left = windows.left[joined.fresh]
                 new = _with(new, LENGTH, joined.new_rows(joined.fresh), left)
+                if self._interpreted:
+                    nodes = pa.array(self._new_nodes(joined, rows), pa.binary())
+                    new = new.set_column(new.column_names.index(NODE), NODE, nodes)
                 self._remember(log, joined, rows, windows)
             stays |= self._stays(bound, joined, rows, windows)
         if NUMBER in held.column_names:
-            numbers = self._rows(self.bounds[0], joined, None).numbers()[joined.fresh]
+            numbers = _numbers(self._rows(self.bounds[0], joined, None), joined.fresh)
             new = _with(new, NUMBER, joined.new_rows(joined.fresh), numbers)
         chosen = joined.in_place(stays)
         kept = chosen[chosen < joined.held]
-        log.replace(kept, new.take(pa.array(chosen[kept.size :] - joined.held)), now or 0)
+        if apart is not None:
+            apart[there[kept]] = True
+            kept = np.flatnonzero(apart)
+        log.replace(kept, new.take(pa.array(chosen[chosen >= joined.held] - joined.held)), now or 0)
         return results
 
     def _rows(self, bound: Bound, joined: Joined, now: int | None) -> TableRows:
@@ -132,10 +153,32 @@ class RowWindows(Family[Log]):
 
     def _trees(self, log: Log, joined: Joined, rows: TableRows) -> dict[int, Tree]:
         """What a policy that is interpreted has found out about the keys that got rows."""
-        if not log.trees:
+        if not log.trees and not self._interpreted:
             return {}
-        keys = self._touched(joined, rows)
-        return {s: log.trees.pop(key) for s, key in keys.items() if key in log.trees}
+        found, stored = {}, None
+        for stretch, key in self._touched(joined, rows).items():
+            if key in log.trees:
+                found[stretch] = log.trees.pop(key)
+            elif self._interpreted and rows.before is not None:
+                if stored is None:
+                    stored = joined.table.column(NODE)
+                begin, stop = rows.starts[stretch : stretch + 2].tolist()
+                order = joined.order[begin:stop]
+                nodes = stored.take(pa.array(order[order < joined.held])).to_pylist()
+                if any(node is not None for node in nodes):
+                    end = int(rows.before[stretch]) + len(nodes)
+                    found[stretch] = Tree.unread(end, nodes)
+        return found
+
+    def _new_nodes(self, joined: Joined, rows: TableRows) -> list[bytes | None]:
+        """The nodes of the new rows, as they are kept in the store."""
+        found: list[bytes | None] = [None] * (joined.size - joined.held)
+        for stretch, tree in (rows.trees or {}).items():
+            first, past = np.searchsorted(joined.fresh, rows.starts[stretch : stretch + 2])
+            new = joined.new_rows(joined.fresh[first:past]).tolist()
+            for row, node in zip(new, tree.nodes[len(tree.nodes) - len(new) :], strict=True):
+                found[row] = encoded(node)
+        return found
 
     def _remember(self, log: Log, joined: Joined, rows: TableRows, windows: Bounds) -> None:
         """Keep the states of the rows that windows to come may hold, of the keys that got rows."""
@@ -167,6 +210,13 @@ class RowWindows(Family[Log]):
         if self._numbered:
             first = np.minimum(first, np.maximum(rows.starts[1:] - 1, rows.starts[:-1]))
         return np.asarray(joined.from_positions(first, rows.starts))
+
+
+def _numbers(rows: TableRows, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers of some rows in their stretches, from 1, with those before them counted."""
+    stretch = np.searchsorted(rows.starts, positions, side="right") - 1
+    before = 0 if rows.before is None else rows.before[stretch]
+    return np.asarray(positions - rows.starts[stretch] + 1 + before)
 
 
 def _with(table: pa.Table, name: str, rows: NDArray[Any], values: NDArray[Any]) -> pa.Table:

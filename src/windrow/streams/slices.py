@@ -38,6 +38,8 @@ SLICE = "windrow:slice"
 class SlicedWindows(Family[Log]):
     """Queries with hopping windows along the same column."""
 
+    idles = False  # slices leave when their last window closes, and none sooner
+
     def __init__(self, bounds: Sequence[Bound], update: bool = False) -> None:
         super().__init__(bounds)
         self._update = update

@@ -116,10 +116,12 @@ class Joined:
         gap: Gap | None = None,
         places: Sequence[NDArray[Any]] = (),  # what the rows of a key are sorted by
     ) -> None:
-        self.table = pa.concat_tables([held, new.select(held.column_names)])
+        both = pa.concat_tables([held, new.select(held.column_names)])
+        self.table = both.combine_chunks()  # columns are read more than once
         self.held, self.size = held.num_rows, self.table.num_rows
         rows = sort_by_key(self.table, keys, *places)
         self.keys = self.starts = rows.starts
+        self._in_order = rows.order is None
         self.order = rows.rows(np.arange(self.size))
         self.fresh = np.flatnonzero(self.order >= self.held)
         if gap is not None and self.size:
@@ -142,7 +144,8 @@ class Joined:
 
     def sorted(self, name: str) -> NDArray[Any]:
         """A column of whole numbers in sorted order."""
-        return np.asarray(integers(self.table, name)[self.order])
+        found = integers(self.table, name)
+        return found if self._in_order else found[self.order]
 
     def in_place(self, positions: NDArray[np.bool_]) -> NDArray[Any]:
         """The rows of the table at sorted positions that a mask chooses, in the table's order."""

@@ -36,6 +36,18 @@ def _batch(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=table.column_names)
 
 
-_engine = TableEngine(_schema_of, _table_of, _joined)
+def _selected(frame: pa.Table | pa.RecordBatch, rows: Any, columns: dict[str, Any]) -> Any:
+    table = _table_of(frame, [])
+    own = list(dict.fromkeys(column for column in columns.values() if isinstance(column, str)))
+    base = table.select(own)
+    if rows is not None:
+        base = base.take(pa.array(rows))
+    made = {name: base.column(c) if isinstance(c, str) else c for name, c in columns.items()}
+    result = pa.table(made)
+    return result if isinstance(frame, pa.Table) else _batch(result)
+
+
+_engine = TableEngine(_schema_of, _table_of, _joined, _selected)
 run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan
-run_together = _engine.run_together
+run_together, run_select = _engine.run_together, _engine.run_select
+columns_of_frame = _engine.columns_of_frame

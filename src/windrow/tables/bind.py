@@ -28,6 +28,7 @@ from windrow.tables.types import (
     axis_of,
     compiled_type,
     is_number,
+    is_text,
     is_time,
     kind_of,
     plain,
@@ -74,8 +75,16 @@ class Bound:
         return self.query.window.columns
 
     @property
+    def by_groups(self) -> bool:
+        """Whether windows go by the numbers of groups of equal order, not by a column's values."""
+        types = [plain(self.schema.field(name).type) for name in self.query.order_by]
+        return self.query.window.by_peers and not (len(types) == 1 and _is_measure(types[0]))
+
+    @property
     def order_type(self) -> pa.DataType:
-        """The type of the column that windows are measured along."""
+        """The type of what windows are measured along."""
+        if self.by_groups:
+            return pa.int64()
         return _measured_type(self.query, str(self.order), self.schema)
 
     @property
@@ -143,6 +152,7 @@ def bind(query: Query, schema: pa.Schema) -> Bound:
         there = frame if argument != "having" else _Columns(_after(query, schema, types))
         _, reads = there.read(argument, text)
         needed += [read for read in reads if read in frame.names]
+    _check_row_size(query, schema, frame)
     for text in query.window.reads:
         kind, reads = frame.read("until", text)
         if not is_number(plain(kind)):
@@ -170,8 +180,14 @@ def _conditions(query: Query) -> Iterator[tuple[str, str]]:
 
 
 def _after(query: Query, schema: pa.Schema, types: dict[str, Any]) -> pa.Schema:
-    """What `having` can speak of: the frame's columns and the results."""
+    """What `having` can speak of: the frame's columns, the results, and where windows lie."""
     made = [pa.field(name, kind or pa.null()) for name, kind in types.items()]
+    own = [name for name in query.window.columns if name not in schema.names]
+    if own:
+        order = str(query.order_by[0])
+        along = _measured_type(query, order, schema)
+        kind = type_along(query.window.start_axis(axis_of(along, order)), along)
+        made += [pa.field(name, kind) for name in own]
     return pa.schema([*schema, *made])
 
 
@@ -186,6 +202,21 @@ def _with_order(query: Query, schema: pa.Schema) -> Query:
             f"the query names no order column, and {found}: say ORDER BY … in the bracket"
         )
     return query.replace(order_by=(times[0],))
+
+
+class SchemaColumns:
+    """The columns of a schema, as statements of SQL ask about them."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.names = list(schema.names)
+        self._columns = _Columns(schema)
+
+    def family(self, text: str) -> str:
+        """The family of types that an expression is of."""
+        from windrow.tables.coercion import family
+
+        kind = self._columns.read("column", text)[0]
+        return family(pa.nulls(0, plain(kind)))
 
 
 class _Columns:
@@ -243,16 +274,41 @@ def _check_key_types(query: Query, schema: pa.Schema) -> None:
 
 
 def _check_order(query: Query, schema: pa.Schema) -> None:
-    if not query.window.measured:
+    if not query.window.measured or query.window.by_peers:
         return
     for name in query.order_by:
         kind = _measured_type(query, name, schema)
-        if not (is_number(kind) or is_time(kind) or pt.is_duration(kind)):
+        if not _is_measure(kind):
             raise InvalidValue(
                 f"order_by={name!r} is of type {kind}; {query.window.measured}= measures along "
                 f"times or numbers"
             )
         query.window.check_axis(axis_of(kind, name))
+
+
+def _check_row_size(query: Query, schema: pa.Schema, frame: _Columns) -> None:
+    """Refuse sizes of rows that do not go with the order column."""
+    text, argument = query.window.row_size, query.window.measured
+    if text is None:
+        return
+    order = query.order_by[0]
+    kind, along = plain(frame.read(argument, text)[0]), _measured_type(query, order, schema)
+    axis = axis_of(along, order)
+    if axis.tick is not None:
+        fits, give = is_text(kind) or pt.is_duration(kind), "durations, or texts as '5 minutes'"
+    elif axis.floating:
+        fits, give = is_number(kind), "numbers"
+    else:
+        fits, give = pt.is_integer(kind), "whole numbers"
+    if not (fits or pt.is_null(kind)):
+        raise InvalidValue(
+            f"{argument}={text!r} is of type {kind}, and {order!r} is of type {along}: give {give}"
+        )
+
+
+def _is_measure(kind: pa.DataType) -> bool:
+    """Whether values of a type lie so far apart, which windows can be measured in."""
+    return bool(is_number(kind) or is_time(kind) or pt.is_duration(kind))
 
 
 def _measured_type(query: Query, name: str, schema: pa.Schema) -> pa.DataType:
@@ -278,7 +334,7 @@ def _check_names(query: Query, schema: pa.Schema) -> None:
     for name in own:
         if name in query.partition_by:
             raise InvalidArgument(
-                f"partition_by={name!r} is a name that hopping windows give their own column; "
+                f"partition_by={name!r} is a name that such windows give their own column; "
                 f"rename it"
             )
 

@@ -6,8 +6,10 @@ do.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.types as pt
@@ -23,7 +25,8 @@ def _schema_of(frame: Any) -> pa.Schema:
     for name in frame.columns:
         if not isinstance(name, str):
             raise InvalidArgument(f"the frame's columns must have names, and {name!r} is none")
-    return pa.schema([(name, _type(frame, i)) for i, name in enumerate(frame.columns)])
+    types = [_type(frame, i, dtype) for i, dtype in enumerate(frame.dtypes)]
+    return pa.schema(list(zip(frame.columns, types, strict=True)))
 
 
 def _table_of(frame: pd.DataFrame, names: list[str]) -> pa.Table:
@@ -44,8 +47,16 @@ def _joined(bound: Bound, outcome: TableResult, frame: pd.DataFrame) -> pd.DataF
     return base
 
 
-def _type(frame: pd.DataFrame, i: int) -> pa.DataType:
+def _selected(frame: pd.DataFrame, rows: Any, columns: dict[str, Any]) -> pd.DataFrame:
+    base = frame if rows is None else frame.iloc[rows]
+    made = [base[c] if isinstance(c, str) else _series(c, base.index) for c in columns.values()]
+    return pd.DataFrame(dict(zip(columns, made, strict=True)), index=base.index, copy=False)
+
+
+def _type(frame: pd.DataFrame, i: int, dtype: Any) -> pa.DataType:
     """The type of a column; a column that Arrow has no type for only rides along."""
+    if isinstance(dtype, np.dtype) and dtype.kind in _PLAIN:
+        return _type_of(dtype)
     series = frame.iloc[:, i]
     try:
         if series.dtype == object:  # its values tell
@@ -55,7 +66,19 @@ def _type(frame: pd.DataFrame, i: int) -> pa.DataType:
         return pa.null()
 
 
+@cache
+def _type_of(dtype: np.dtype[Any]) -> pa.DataType:
+    """The type of a column of numbers or times."""
+    return pa.array(np.empty(0, dtype)).type
+
+
 def _arrow(series: Any) -> pa.Array:
+    """A column as Arrow has it: its own memory, if it has numbers or times and no null."""
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in _PLAIN:
+        values = series.to_numpy()
+        if not _has_nulls(values):
+            return pa.array(values)
     try:
         made = pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
@@ -63,6 +86,14 @@ def _arrow(series: Any) -> pa.Array:
             f"the column {series.name!r} has values of no one type: {error}"
         ) from None
     return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+
+
+def _has_nulls(values: np.ndarray[Any, Any]) -> bool:
+    """Whether a float is NaN, or a time is none."""
+    kind = values.dtype.kind
+    if kind == "f":
+        return bool(np.isnan(values).any())
+    return kind in "Mm" and bool(np.isnat(values).any())
 
 
 def _series(array: pa.Array, index: Any) -> Any:
@@ -75,6 +106,7 @@ def _series(array: pa.Array, index: Any) -> Any:
     return made
 
 
+_PLAIN = "iufMm"  # the kinds of NumPy's types whose values lie in memory as Arrow has them
 _NULLABLE: dict[pa.DataType, Any] = {
     **{
         getattr(pa, f"{sign}int{bits}")(): pd.api.types.pandas_dtype(f"{sign.upper()}Int{bits}")
@@ -84,6 +116,7 @@ _NULLABLE: dict[pa.DataType, Any] = {
     pa.bool_(): pd.BooleanDtype(),
 }
 
-_engine = TableEngine(_schema_of, _table_of, _joined)
+_engine = TableEngine(_schema_of, _table_of, _joined, _selected)
 run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan
-run_together = _engine.run_together
+run_together, run_select = _engine.run_together, _engine.run_select
+columns_of_frame = _engine.columns_of_frame

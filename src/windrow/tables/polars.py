@@ -11,8 +11,9 @@ import pyarrow as pa
 from windrow.errors import InvalidArgument
 from windrow.queries.plan import Plan
 from windrow.queries.query import Query
+from windrow.queries.select import Select
 from windrow.queries.shared import Shared
-from windrow.tables.bind import Bound
+from windrow.tables.bind import Bound, SchemaColumns
 from windrow.tables.run import TableEngine, TableResult
 
 
@@ -36,7 +37,17 @@ def _joined(bound: Bound, outcome: TableResult, frame: pl.DataFrame) -> pl.DataF
     return base.with_columns(made) if base.width else pl.DataFrame(made)
 
 
-_engine = TableEngine(_schema_of, _table_of, _joined)
+def _selected(frame: pl.DataFrame, rows: Any, columns: dict[str, Any]) -> pl.DataFrame:
+    base = frame if rows is None else frame[rows]
+    return pl.DataFrame(
+        [
+            base[c].alias(name) if isinstance(c, str) else pl.Series(name, pl.from_arrow(c))
+            for name, c in columns.items()
+        ]
+    )
+
+
+_engine = TableEngine(_schema_of, _table_of, _joined, _selected)
 run_shared = _engine.run_shared
 
 
@@ -48,6 +59,17 @@ def run(query: Query, frame: Any) -> Any:
 def run_together(shared: Shared, frame: Any) -> Any:
     """The same for queries whose results stand beside the rows of one frame."""
     return _now_or_later(_engine.run_together, shared, frame)
+
+
+def run_select(select: Select, frame: Any) -> Any:
+    """The same for a statement of SQL."""
+    return _now_or_later(_engine.run_select, select, frame)
+
+
+def columns_of_frame(frame: Any) -> SchemaColumns:
+    """The columns of a frame, as statements of SQL ask about them."""
+    lazy = isinstance(frame, pl.LazyFrame)
+    return _engine.columns_of_frame(_without_rows(frame) if lazy else frame)
 
 
 def plan(query: Query, frame: Any) -> Plan:

@@ -95,13 +95,13 @@ class SortedColumns:
         None if they are no numbers, and nothing can stand for them.
         """
         as_numbers = self._values.get((text, "number"))
-        if as_numbers is not None:  # they are the same for whoever takes them
-            return as_numbers
+        if as_numbers is not None and takes != "instant":
+            return as_numbers  # they are the same for whoever takes them as they are
         key = text, takes
         if key not in self._values:
             found = numbered(self.array(text), takes)
             if found is not None:
-                key = (text, "number") if found.back is None else key
+                key = key if takes == "instant" or found.back is not None else (text, "number")
                 found = replace(found, data=self.laid.sorted(found.data), nulls=self.nulls(text))
             self._values[key] = found
         return self._values[key]
@@ -183,7 +183,7 @@ class WindowResults:
     def values_for(self, aggregation: Aggregation) -> list[Values]:
         """The measured columns as numbers, or as what stands for their values."""
         takes: str = aggregation.takes
-        if aggregation.listing is not None:
+        if aggregation.listing is not None and takes != "any":
             takes = "distinct"
         kinds = [takes] * aggregation.inputs if takes != "timed" else [takes, "instant"]
         texts = aggregation.columns[: aggregation.inputs]

@@ -23,7 +23,8 @@ from windrow.kernels.columns import Column, column
 from windrow.kernels.policies import compiled_starts, policy_plan, way_of
 from windrow.kernels.routes import trace
 from windrow.queries.query import Query
-from windrow.tables.columns import decoded, nulls_of, numbers
+from windrow.tables.columns import decoded, nulls_of
+from windrow.tables.results import numbered
 from windrow.tables.sort import TableRows
 from windrow.tables.types import kind_of
 from windrow.windows.arrays import Positions
@@ -97,13 +98,13 @@ class RowValues:
             self._arrays[text] = decoded(self._column(text))
         return self._arrays[text]
 
-    def _numbers(self, text: str) -> Column:
-        """A column of numbers in sorted order."""
+    def _numbers(self, text: str, takes: str = "number") -> Column:
+        """A column of numbers in sorted order, or of an "instant" in nanoseconds."""
         array = self._array(text)
-        values, nulls = numbers(array), nulls_of(array)
+        values, nulls = numbered(array, takes), nulls_of(array)
         assert values is not None
         mask = None if nulls is None else self._rows.sorted(nulls)
-        found = column(self._rows.sorted(values), mask, "value", text)
+        found = column(self._rows.sorted(values.data), mask, "value", text)
         assert found is not None
         return found
 

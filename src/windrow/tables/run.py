@@ -25,13 +25,15 @@ from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import FLATFIT, Route
 from windrow.kernels.shared import aggregate_shared, shared_states, told_results
 from windrow.kernels.sort import scatter
-from windrow.queries.plan import Plan, rows_of, share
+from windrow.queries.plan import Plan, share
 from windrow.queries.query import Query
+from windrow.queries.select import Select
 from windrow.queries.shared import Shared
-from windrow.tables.bind import Bound, bind, warn_of_interpreted
+from windrow.tables.bind import Bound, SchemaColumns, bind, warn_of_interpreted
 from windrow.tables.columns import from_numbers, nulls_of, numbers
 from windrow.tables.filters import columns_of, satisfies, wanted
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
+from windrow.tables.row_sizes import sized_rows
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows, rows_in_place, sort_rows
 from windrow.tables.states import StateColumns
@@ -55,12 +57,14 @@ class TableEngine:
 
     `schema_of(frame)` gives the schema, or an error for what is no frame; `table_of(frame, names)`
     those columns as a table of Arrow; `joined(bound, outcome, frame)` the rows of the frame that
-    are in the result, with the new columns.
+    are in the result, with the new columns. `selected(frame, rows, columns)` gives these rows, all
+    for None, with these columns by their names: columns of the frame, or new ones of Arrow.
     """
 
     schema_of: Callable[[Any], pa.Schema]
     table_of: Callable[[Any, list[str]], pa.Table]
     joined: Callable[[Bound, TableResult, Any], Any]
+    selected: Callable[[Any, NDArray[Any] | None, dict[str, Any]], Any]
 
     def run(self, query: Query, frame: Any) -> Any:
         """The results of a query as a frame of the same kind."""
@@ -84,6 +88,19 @@ class TableEngine:
         columns = {name: array for each in outcomes for name, array in each.columns.items()}
         return self.joined(bounds[0], TableResult(outcomes[0].rows, columns), frame)
 
+    def run_select(self, select: Select, frame: Any) -> Any:
+        """The results of a statement of SQL, as a frame of the same kind."""
+        from windrow.tables.select import run_steps
+
+        schema = self.schema_of(frame)
+        steps = select.steps(SchemaColumns(schema))
+        table = self.table_of(frame, steps.reads(schema.names))
+        return self.selected(frame, *run_steps(steps, table, schema.names))
+
+    def columns_of_frame(self, frame: Any) -> SchemaColumns:
+        """The columns of a frame, as statements of SQL ask about them."""
+        return SchemaColumns(self.schema_of(frame))
+
     def plan(self, query: Query, frame: Any) -> Plan:
         """What will run for a query over a frame."""
         return bind(query, self.schema_of(frame)).plan
@@ -100,8 +117,11 @@ def run_queries(
     """The results of several queries; those over the same rows in the same order sort them once."""
     threads = threads or len(os.sched_getaffinity(0))
     alike: dict[Any, list[int]] = {}
-    for i, bound in enumerate(bounds):
-        alike.setdefault(_sorting(bound), []).append(i)
+    # windows that count rows look at those that were sorted for others, if there are some
+    for i in sorted(range(len(bounds)), key=lambda i: not bounds[i].query.window.measured):
+        sorting = _sorting(bounds[i])
+        near = next((key for key in alike if key[:-1] == sorting[:-1]), sorting)
+        alike.setdefault(sorting if sorting[-1] is not None else near, []).append(i)
     outcomes: dict[int, TableResult] = {}
     for members in alike.values():
         made = _together([bounds[i] for i in members], table, threads)
@@ -109,9 +129,14 @@ def run_queries(
     return [outcomes[i] for i in range(len(bounds))]
 
 
-def _sorting(bound: Bound) -> Any:
-    """What two queries must have in common to look at the same sorted rows."""
-    return rows_of(bound.query), bound.at_type if bound.query.window.measured else None
+def _sorting(bound: Bound) -> tuple[Any, ...]:
+    """What two queries must have in common to look at the same sorted rows.
+
+    The last of it is what rows are measured in along the order, and None where they are counted.
+    """
+    query = bound.query
+    along = (bound.at_type, bound.by_groups) if query.window.measured else None
+    return query.where, query.window.row_size, query.partition_by, query.order_by, along
 
 
 def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableResult]:
@@ -120,17 +145,22 @@ def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableR
     if bounds[0].query.where is not None:
         kept = np.flatnonzero(satisfies(bounds[0].query.where, table))
         table = table.take(pa.array(kept))
+    table, sized = sized_rows(bounds[0], table)
+    if sized is not None:
+        kept = sized if kept is None else kept[sized]
     column = columns_of(table)
     rows = sort_rows(bounds[0], column, table.num_rows, threads)
+    counted = replace(rows, starts=rows.keys, at=None, axis=None)
+    of = [rows if bound.query.window.measured else counted for bound in bounds]
     query = bounds[0].query
     columns = SortedColumns(column, rows, (*query.partition_by, *query.order_by))
-    windows = [_windows(bound, rows, table) for bound in bounds]
+    windows = [_windows(bound, each, table) for bound, each in zip(bounds, of, strict=True)]
     plans = share([bound.plan for bound in bounds])
     pool = _Pool([(plan, w.windows) for plan, w in zip(plans, windows, strict=True)])
     outcomes = []
-    for bound, plan, each in zip(bounds, plans, windows, strict=True):
+    for bound, plan, each, own in zip(bounds, plans, windows, of, strict=True):
         made = new_columns(bound, columns, each, plan, pool.aggregate)
-        places, made = _arranged(bound, table, rows, each, made)
+        places, made = _arranged(bound, table, own, each, made)
         if kept is not None:
             places = kept if places is None else kept[places]
         outcomes.append(TableResult(places, made))

@@ -13,6 +13,7 @@ from windrow.kernels.sort import gather, order_rows
 from windrow.tables.bind import Bound
 from windrow.tables.columns import decoded, nulls_of, numbers, ranks
 from windrow.tables.keys import codes, runs
+from windrow.tables.row_sizes import SIZE
 from windrow.windows.positions import NAN, NULL, PLACED, SortedRows
 
 
@@ -56,7 +57,7 @@ def _sorted(
     bound: Bound, column: Any, order_by: Sequence[str], n: int, key: Any, count: int, threads: int
 ) -> TableRows:
     at = [_order_values(column(name), bound) for name in order_by]
-    places = _places(at)
+    places = _places(at, apart=not (bound.query.window.measured and bound.by_groups))
     if places is not None:
         key = places if key is None else key * 3 + places
         count *= 3
@@ -64,16 +65,22 @@ def _sorted(
     keys = starts if places is None else np.ascontiguousarray(starts[::3])
     if not bound.query.window.measured:
         return TableRows(keys, keys, threads=threads, order=order)
-    times = at[0][0]
-    if order is not None:
-        times = gather(times, order, threads=threads)
-    return TableRows(starts, keys, times, bound.axis, threads, order=order)
+    along = [
+        values if order is None else gather(values, order, threads=threads)
+        for values, _ in (at if bound.by_groups else at[:1])
+    ]
+    times = _group_numbers(along, n) if bound.by_groups else along[0]
+    sizes = None if bound.query.window.row_size is None else numbers(decoded(column(SIZE)))
+    if sizes is not None and order is not None:
+        sizes = gather(sizes, order, threads=threads)
+    return TableRows(starts, keys, times, bound.axis, sizes, threads, order=order)
 
 
 def _order_values(column: Any, bound: Bound) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """An order column as int64 or float64, and the place of rows without one (None: all have)."""
     array = decoded(column)
-    if bound.query.window.measured and array.type != bound.at_type:
+    measured = bound.query.window.measured and not bound.by_groups
+    if measured and array.type != bound.at_type:
         array = array.cast(bound.at_type)
     values = numbers(array)
     if values is None:
@@ -91,9 +98,22 @@ def _order_values(column: Any, bound: Bound) -> tuple[NDArray[Any], NDArray[Any]
     return values, places
 
 
-def _places(at: list[tuple[NDArray[Any], NDArray[Any] | None]]) -> NDArray[np.int64] | None:
-    """Where rows stand by the first order column; of the others, the place joins the values."""
+def _group_numbers(along: Sequence[NDArray[Any]], n: int) -> NDArray[np.int64]:
+    """The number of each sorted row's group of rows that are equal in all columns."""
+    begins = np.zeros(n, np.bool_)
+    for values in along:
+        begins[1:] |= values[1:] != values[:-1]
+    return np.cumsum(begins)
+
+
+def _places(
+    at: list[tuple[NDArray[Any], NDArray[Any] | None]], apart: bool
+) -> NDArray[np.int64] | None:
+    """Where rows stand by the first order column, if they are `apart` by it.
+
+    Of the other columns, or else of all, the place joins the values.
+    """
     for i, (values, places) in enumerate(at):
-        if places is not None and i:
+        if places is not None and (i or not apart):
             at[i] = (np.unique(np.rec.fromarrays([places, values]), return_inverse=True)[1], None)
     return at[0][1] if at else None

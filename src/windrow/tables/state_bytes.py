@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from windrow.aggregations.algebra import BulkAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.collections import Collect, CollectDistinct
 from windrow.aggregations.custom import Custom
+from windrow.aggregations.ends import FirstN, LastN
 from windrow.aggregations.hashing import hash64
 from windrow.kernels.sketch_rows import SINGLE
 from windrow.kernels.states import States, merge, merged_states, states_of
@@ -28,7 +30,7 @@ from windrow.tables.results import (
 )
 from windrow.tables.sort import TableRows
 from windrow.tables.state_numbers import Part, bound_to, machine_numbers
-from windrow.tables.types import compiled_type, is_number
+from windrow.tables.types import compiled_type, is_number, kind_of
 from windrow.windows.positions import Windows
 
 _BLOCK = 1 << 22  # bytes of sketches that lie open at a time
@@ -51,8 +53,11 @@ class Listed(Part):
         assert listing is not None
         if listing.distinct:
             return CollectDistinct(text)
-        whole = listing.first is None and listing.last is None and not listing.top
-        return Collect(text) if whole else bound_to(self.aggregation, text)
+        if listing.first is not None:
+            return FirstN(text, n=listing.first)
+        if listing.last is not None:
+            return LastN(text, n=listing.last)
+        return bound_to(self.aggregation, text) if listing.top else Collect(text)
 
     def make(self, over: WindowResults) -> list[pa.Array]:
         kind = self.fields[0].type
@@ -187,6 +192,34 @@ class Sketch(Part):
             sent = np.frombuffer(data or b"", np.uint8)[offsets[0] : offsets[-1]]
             raw[np.arange(self.row_bytes) < sizes[:, None]] = sent
         return raw.view(self.compiled.dtype)
+
+
+class Foreign(Part):
+    """A sketch of another library: its own bytes, which Spark may know how to make."""
+
+    def schema(self) -> list[pa.Field]:
+        return [self.shared(self._bulk.field, pa.binary())]
+
+    @property
+    def _bulk(self) -> BulkAlgebra:
+        bulk = self.aggregation.bulk()
+        assert bulk is not None
+        return bulk
+
+    def make(self, over: WindowResults) -> list[pa.Array]:
+        merge = self.aggregation.takes == "sketch"
+        return [over.result(self._bulk.variant(merge=merge, sketch=True), pa.binary())]
+
+    def merge(self, over: WindowResults) -> list[pa.Array]:
+        joined = self._bulk.variant(merge=True, sketch=True)
+        return [over.result(bound_to(joined, *self.names), pa.binary())]
+
+    def results(self, over: WindowResults, kind: Any) -> pa.Array:
+        joined = self._bulk.variant(merge=True, sketch=self.aggregation.result == "bytes")
+        return over.result(bound_to(joined, *self.names), kind)
+
+    def native(self) -> dict[str, str] | None:
+        return super().native() if kind_of(self.types[0]) in self._bulk.spark_kinds else None
 
 
 def _hashes(array: pa.Array, asker: object) -> NDArray[np.int64]:

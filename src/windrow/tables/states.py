@@ -5,8 +5,8 @@
 
 An aggregation says what its states are, and how they travel follows. A tuple of numbers is a column
 a field, of the types that the fields mean: values as the values that they are, arguments as what
-stands there. Sketches send the bytes of their rows, lists are sent as lists, and a state that only
-the interpreter knows is encoded.
+stands there. Sketches send the bytes of their rows, those of another library its own; lists are
+sent as lists, and a state that only the interpreter knows is encoded.
 
 A column is named by what it holds, so aggregations that need the same (a mean, a sum and a count of
 one column) send it once.
@@ -39,7 +39,7 @@ from windrow.tables.results import (
     null_where,
 )
 from windrow.tables.sort import rows_in_place
-from windrow.tables.state_bytes import Encoded, Listed, Sketch
+from windrow.tables.state_bytes import Encoded, Foreign, Listed, Sketch
 from windrow.tables.state_numbers import ExactSum, Numbers, Part, Picked
 from windrow.tables.types import kind_of, plain
 from windrow.windows.positions import Windows
@@ -176,6 +176,8 @@ def part_of(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -
         return Encoded(name, aggregation, types)
     if aggregation.algebra("int64") is not None:
         return (Picked if _is_own_state(aggregation) else Numbers)(name, aggregation, types)
+    if aggregation.bulk() is not None:
+        return Foreign(name, aggregation, types)
     if aggregation.rows("int64") is not None:
         return Sketch(name, aggregation, types)
     return (Encoded if aggregation.listing is None else Listed)(name, aggregation, types)

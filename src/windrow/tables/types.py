@@ -78,7 +78,8 @@ def is_ordered(type_: pa.DataType) -> bool:
 
 def anything_as(takes: str) -> pa.DataType:
     """The type that an aggregation which `takes` so has a column for that has nothing but nulls."""
-    return {"text": pa.string(), "boolean": pa.bool_()}.get(takes, pa.int64())
+    known = {"text": pa.string(), "boolean": pa.bool_(), "sketch": pa.binary()}
+    return known.get(takes, pa.int64())
 
 
 def result_type(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> Any:
@@ -147,6 +148,11 @@ _TAKES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
     "ordered": ("a column with an order", lambda t: is_ordered(t)),
     "ordered pair": ("a column with an order", lambda t: is_ordered(t)),
     "text": ("a column of strings", lambda t: is_text(t)),
+    "number or text": (
+        "a column of numbers or strings",
+        lambda t: is_number(t) or is_text(t),
+    ),
+    "sketch": ("a column of sketches, as bytes", lambda t: kind_of(t) == "binary"),
     "hashable": ("a column of plain values", lambda t: not pt.is_nested(t)),
     "any": ("any column", lambda t: True),
 }

@@ -23,6 +23,7 @@ import pyarrow as pa
 from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of, wanted
 from windrow.tables.results import SortedColumns
+from windrow.tables.row_sizes import sized_rows
 from windrow.tables.rows import RowValues
 from windrow.tables.run import new_columns
 from windrow.tables.sort import TableRows, sorted_already
@@ -56,6 +57,7 @@ class Walk:
 
     def feed(self, table: pa.Table) -> Iterator[pa.Table]:
         """Take rows, and give the results that are ready."""
+        table, _ = sized_rows(self.bound, table)
         if table.num_rows:
             self._waiting.append(table)
         tail = 0 if self._tail is None else self._tail.num_rows

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from windrow.windows.slicing import Slicing
 
 # What a stream keeps of a key for windows to come: an aggregate of each slice; one aggregate of all
-# rows so far; chunks of rows and their aggregates; the rows that windows to come may hold; these
-# and whole rows that wait for others to follow; or the rows of the window that a policy left.
-Kept = Literal["slices", "aggregate", "chunks", "rows", "followed", "window"]
+# rows so far; an aggregate of each session that is open; chunks of rows and their aggregates; the
+# rows that windows to come may hold; these and whole rows that wait for others to follow; or the
+# rows of the window that a policy left.
+Kept = Literal["slices", "aggregate", "sessions", "chunks", "rows", "followed", "window"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,9 @@ class Window:
     columns: ClassVar[tuple[str, ...]] = ()
     measured: ClassVar[str] = ""  # the argument that measures along the order column, if one does
     counts_rows: ClassVar[bool] = False  # whether the order only says which rows are the last
+    # whether windows along the order ask which rows are equal in it, and never how far apart they
+    # are: it may then be several columns, of any type
+    by_peers: ClassVar[bool] = False
     reads_rows: ClassVar[bool] = False  # whether a function of the user's looks at whole rows
     per_row: ClassVar[bool] = True  # whether every row has a result
     by_rows: ClassVar[bool] = False  # whether windows are so many rows, one for each row
@@ -58,6 +62,7 @@ class Window:
     in_ranges: ClassVar[bool] = False  # whether the order can be cut into ranges that run apart
     kept: ClassVar[Kept] = "rows"
     reads: ClassVar[tuple[Any, ...]] = ()  # columns that a policy reads; None for one without name
+    row_size: ClassVar[str | None] = None  # the expression that gives each row a size of its own
     policy: ClassVar[Any] = None  # the function that says which of the oldest rows go, if one does
     sliced_by_rule: ClassVar[bool] = True  # whether Spark can tell where the slice of a row begins
     # what the slices are where `slicing` has no rule for them
@@ -112,6 +117,10 @@ class Window:
 
     def resized(self, change: Callable[[Any], Any]) -> Window:
         """The same window with its sizes along the order changed, where they are numbers."""
+        return self
+
+    def with_row_size(self, text: str) -> Window:
+        """The same window with another expression for the size of each row, where there is one."""
         return self
 
     # -- how it prints ----------------------------------------------------------------------

@@ -116,6 +116,15 @@ def interval(value: Any, name: str) -> Interval:
     )
 
 
+def is_duration(text: str) -> bool:
+    """Whether a text is written as a duration is: numbers with words behind them.
+
+    >>> is_duration("1h 30min"), is_duration("30 minuts"), is_duration("own_gap * 2")
+    (True, True, False)
+    """
+    return re.fullmatch(f"\\s*-?(?:{_PART.pattern})+", text) is not None
+
+
 def short(text: str) -> str:
     """A duration in as few letters as it has, or another word as it is.
 

@@ -333,6 +333,10 @@ class RangeFrame(Frame, Measured):
         found: Ends = self.size
         return found
 
+    @property
+    def by_peers(self) -> bool:  # type: ignore[override]
+        return self.closed == "both" and all(e == UNBOUNDED or _is_zero(e) for e in self.ends)
+
     def simplest(self) -> Window:
         start, end = self.ends
         if not _is_zero(end) or (start == UNBOUNDED and self.closed != "both"):
@@ -501,6 +505,7 @@ class GroupFrame(Frame):
     takes: ClassVar[tuple[str, ...]] = ("groups", "exclude")
     sizes: ClassVar[tuple[str, ...]] = ("groups",)
     measured: ClassVar[str] = "groups"
+    by_peers: ClassVar[bool] = True
     in_ranges: ClassVar[bool] = False
 
     @property

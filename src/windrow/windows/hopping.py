@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from windrow.windows.calendar import Calendar
     from windrow.windows.positions import Bounds, SortedRows
 
-# Units that starts can be told in, in nanoseconds, the coarsest first.
-_TICKS = (10**9, 10**6, 10**3, 1)
-
 
 @dataclass(frozen=True)
 class Hopping(Measured):
@@ -216,13 +213,7 @@ class Hopping(Measured):
         if self.calendar is not None:
             size, slide, offset = (each.nanoseconds for each in self._intervals())
             given = size, slide, offset
-        if axis.tick is None:
-            fractions = any(float(size) != int(size) for size in given)
-            return Axis(None, True, axis.name, "double") if fractions else axis
-        tick = next(
-            t for t in _TICKS if t <= axis.tick and all(int(size) % t == 0 for size in given)
-        )
-        return replace(axis, tick=tick, floating=False)
+        return axis.holding(given)
 
     # -- how it prints ----------------------------------------------------------------------
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from windrow.aggregations.base import is_null
@@ -50,6 +52,73 @@ def instant(at: Any) -> tuple[str, int | float]:
     if type(at).__name__ == "datetime64" and at == at:  # NaT differs from itself
         return WITHOUT_ZONE, _numpy_instant(at)
     raise InvalidValue(f"at={at!r} is no time; give a datetime, datetime64 or finite number")
+
+
+def number_of_times_like(at: Any) -> Callable[[Any], Any]:
+    """Return a function that makes the number of a time that has the type of `at`, in no time.
+
+    It returns what `instant` does, or None for a time of another kind, or that it does not know.
+
+    >>> number = number_of_times_like(datetime.datetime(2026, 1, 1))
+    >>> number(datetime.datetime(1970, 1, 1, 0, 0, 1)), number(_UTC_EPOCH)
+    (1000000000, None)
+    """
+    kind, _ = instant(at)
+    if kind == NUMBERS:
+        return _itself if type(at) in (int, float) else _item
+    zoned = kind == WITH_ZONE
+    if type(at) is datetime.datetime:
+        return _zoned_number if zoned else _plain_number
+    if isinstance(at, datetime.datetime) and hasattr(at, "nanosecond"):  # that of pandas
+        return functools.partial(_pandas_number, zoned)
+    if type(at).__name__ == "datetime64":
+        return functools.partial(_numpy_number, at.dtype, at.dtype.name == "datetime64[ns]")
+    return _unknown
+
+
+def _itself(at: Any) -> Any:
+    return at
+
+
+def _item(at: Any) -> Any:
+    return plain(at)
+
+
+def _unknown(at: Any) -> None:
+    """Leave it to `instant`."""
+
+
+def _plain_number(at: datetime.datetime) -> int | None:
+    if at.tzinfo is not None:
+        return None
+    since = at - _EPOCH
+    micros = (since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds
+    return micros * 1000
+
+
+def _zoned_number(at: datetime.datetime) -> int | None:
+    if at.tzinfo is None:
+        return None
+    try:
+        since = at - _UTC_EPOCH
+    except TypeError:  # the zone has no offset then
+        return None
+    micros = (since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds
+    return micros * 1000
+
+
+def _pandas_number(zoned: bool, at: Any) -> int | None:
+    try:
+        return int(at.value) if (at.tzinfo is not None) == zoned else None
+    except OverflowError:  # too far away for an int64 of nanoseconds
+        return None
+
+
+def _numpy_number(dtype: Any, in_nanoseconds: bool, at: Any) -> int | None:
+    item = at.item()  # a number if it is in nanoseconds, else a datetime where there is one
+    if in_nanoseconds:
+        return item if at.dtype == dtype else None
+    return _plain_number(item) if type(item) is datetime.datetime else None
 
 
 def time_of(kind: str | None, number: Any) -> Any:

@@ -6,6 +6,7 @@ span       the rows within a range of the current one
 hopping    [start, start + range), a start every slide
 until      what a policy over aggregates leaves of the oldest rows
 on         the rows up to each that satisfies a condition
+session    the rows that follow each other within a gap
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from windrow.windows.frames import FRAMES, GroupFrame, checked_ends, framed, up_
 from windrow.windows.hopping import Hopping
 from windrow.windows.on import On
 from windrow.windows.rows import Rows
+from windrow.windows.session import Session
 from windrow.windows.sizes import UNBOUNDED
 from windrow.windows.span import Span
 from windrow.windows.until import Until
@@ -25,6 +27,7 @@ from windrow.windows.until import Until
 # The kinds by the argument that gives their size, in the order in which errors name them.
 KINDS: dict[str, type[Window]] = {
     "rows": Rows, "range": Span, "delta": Span, "groups": GroupFrame, "until": Until, "on": On,
+    "gap": Session,
 }  # fmt: skip
 
 

@@ -141,7 +141,8 @@ class Numbers:
     @property
     def _loop(self) -> Any:
         """What tells one loop from another."""
-        return self._aggregation, self._algorithm, self.kind, self._window[0] > 0
+        bounds = "rows" if self._window[0] else self.time_kind
+        return self._aggregation, self._algorithm, self.kind, bounds
 
     @property
     def exact(self) -> bool:
@@ -153,23 +154,32 @@ class Numbers:
         """Return whether the interpreter puts them together as the loop does, evicting first."""
         return not self.exact and self._algorithm not in OTHER_BITS
 
-    def compile(self, kind: type | None = None) -> bool:
+    def compile(self, newest: Any, column: Any = None, times: Any = None) -> bool:
         """Make the loop, if there is one with the same results; return whether there is.
 
-        `kind` is the type of the numbers to come, if none has come yet.
+        It is for a column of numbers and an array of their times, or for numbers as they came;
+        `newest` is the newest time, if there is any.
         """
-        self.kind = self.kind or kind
+        if column is not None:
+            self.kind = float if column.data.dtype.kind == "f" else int
+        if times is not None and times.dtype.kind == "f":
+            self.time_kind = float
         module = loops()
         same = self.exact or self.in_step or not self.values
         found = same and module.has_loop(self._algorithm, self._aggregation)
         if self.kind is None or not found:
             return False
+        self.time_kind = self.time_kind or int
+        if newest is not None and type(newest) is not self.time_kind:
+            return False
+        entered = {"time_kind": self.time_kind, "many": column is not None}
+        loop = (self._aggregation, self._algorithm, self.kind, *self._window)
         try:
-            loop = module.PushLoop(self._aggregation, self._algorithm, self.kind, *self._window)
+            made = module.PushLoop(*loop, **entered)
         except Unsupported:  # by Numba; the interpreter goes on
             return False
-        if self.values:
-            loop.push_many(module.numbers_in(self.values), module.times_in(self.times))
-        self.loop, self.values, self.times = loop, [], []
+        for value, t in zip(self.values, self.times or [None] * len(self.values), strict=True):
+            made.push(value, t)
+        self.loop, self.values, self.times = made, [], []
         _ready.add(self._loop)
         return True

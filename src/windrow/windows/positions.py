@@ -277,6 +277,7 @@ class SortedRows:
     keys: Positions
     at: NDArray[Any] | None = None  # the order, where windows are measured along it …
     axis: Axis | None = None  # … and its unit
+    sizes: NDArray[Any] | None = None  # in this unit, what each row has for a size of its own
     threads: int = 1
     values: RowReader | None = None
     fresh: Chosen = field(default_factory=lambda: EVERY)

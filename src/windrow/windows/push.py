@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 from windrow.aggregations.base import Aggregation, check_aggregation
-from windrow.aggregations.least import at_least
+from windrow.aggregations.least import AtLeast, AtLeastTold, at_least, one_of
 from windrow.aggregations.ordering import plain
 from windrow.aggregations.together import Together
 from windrow.algorithms import ALGORITHMS, aggregator, algorithm_class, choose
@@ -27,9 +27,11 @@ from windrow.windows.partitions import Partitions
 from windrow.windows.pushed import Window, emptied, opened, options_of
 from windrow.windows.pushed_calendar import WithinCalendar
 from windrow.windows.pushed_rows import LastRows, WithinSpan
+from windrow.windows.pushed_session import OpenSession
 from windrow.windows.rows import Rows
+from windrow.windows.session import Session
 from windrow.windows.span import Span
-from windrow.windows.until import Until, policy_window
+from windrow.windows.until import Until, policy_window, takes_window
 
 
 @overload
@@ -59,6 +61,7 @@ def window(
     delta: Any = None,
     until: Callable[[Any, Any], bool] | None = None,
     on: Callable[[Any], bool] | None = None,
+    gap: Any = None,
     closed: str = "both",
     slide: int | None = None,
     min_rows: int | None = None,
@@ -68,7 +71,9 @@ def window(
     store: Store | None = None,
     **options: Any,
 ) -> Window | Partitions:
-    """Return a window to push values through; give one of `rows`, `range`, `delta`, `until`, `on`.
+    """Return a window to push values through.
+
+    Give one of `rows`, `range`, `delta`, `until`, `on` and `gap`:
 
     - `rows=w`: the last w values. With `slide=s` every s-th push answers, and the others None.
     - `range=r`: those whose time `at` lies in [t − r, t], t being the newest time; `closed` as in
@@ -78,6 +83,8 @@ def window(
     - `until=policy`: what ``policy(total, old)`` leaves, see `windrow.windows.until`.
     - `on=predicate`: all since the last value that satisfied it. A push answers None until one
       does, and that one's result is the last of its window.
+    - `gap=g`: the session so far, the values that follow each other within g; one that comes later
+      begins the next.
 
     `min_rows=k` answers None until the window has k values that are not null.
 
@@ -113,6 +120,7 @@ def window(
         )
     if partition_by is not None:
         arguments = {"rows": rows, "range": range, "delta": delta, "until": until, "on": on}
+        arguments["gap"] = gap
         arguments |= {"closed": closed, "slide": slide, "lateness": lateness}
         arguments |= {"algorithm": algorithm, "min_rows": min_rows, "timezone": timezone}
         make = functools.partial(window, aggregation, **arguments)
@@ -124,6 +132,7 @@ def window(
         delta=plain(delta),
         until=until,
         on=on,
+        gap=plain(gap),
         closed=closed,
         timezone=timezone,
         **({} if slide is None else {"slide": slide}),
@@ -143,12 +152,8 @@ def window(
         aggregation = Together(**aggregation)
     check_aggregation(aggregation, "window")
     least = None if min_rows is None else whole_number("min_rows", min_rows, least=1)
-    if least is not None and isinstance(extent, Until):
-        raise InvalidArgument(
-            f"window: min_rows={min_rows!r} does not go with until=, whose policy needs the result "
-            f"of every window; take rolling(…, state=RollingState()), or a query"
-        )
-    aggregation = at_least(aggregation, least)
+    kind = AtLeastTold if isinstance(extent, Until) else AtLeast
+    aggregation = at_least(aggregation, least, kind)
     late, stored = lateness is not None, store is not None
     if late and stored:
         raise InvalidArgument(
@@ -166,13 +171,15 @@ def window(
             )
         auto = "amta", "what a policy sends away is found by a search down its trees"
         swag = _aggregator(aggregation, algorithm, auto, "until", **options)
-        return opened(_UntilPolicy(extent, swag))
+        return opened((_UntilPolicy if least is None else _UntilPolicyTold)(extent, swag))
     if isinstance(extent, On):
         if not callable(on):
             raise InvalidArgument(f"on={on!r} must be a function of a value, true where it ends")
         if aggregation.bounded and not stored:
             auto = "two_stacks", "nothing leaves before the window closes: 1 ⊕ a value"
         return opened(_Punctuated(extent, _aggregator(aggregation, algorithm, auto, **options)))
+    if isinstance(extent, Session) and aggregation.bounded and not (stored or late):
+        auto = "two_stacks", "nothing leaves before the session is over: 1 ⊕ a value"
     if extent.go_back:
         if not (late or stored):
             auto = (
@@ -188,6 +195,8 @@ def window(
     if algorithm != "auto":
         options |= options_of(algorithm, extent)
     swag = _aggregator(aggregation, algorithm, auto, "lateness" if late else "", **options)
+    if isinstance(extent, Session):
+        return opened(OpenSession(extent, swag, plain(lateness)))
     if isinstance(extent, Span):
         if extent.go_back:
             return opened(WithinCalendar(extent, swag, plain(lateness)))
@@ -245,6 +254,34 @@ class _UntilPolicy(Window):
         self._swag.insert(value)
         self._swag.evict(gone)
         return self._swag.query()
+
+
+class _UntilPolicyTold(_UntilPolicy):
+    """The same with `min_rows=`: the policy sees results that are not told yet."""
+
+    def __init__(self, extent: base.Window, swag: Aggregator) -> None:
+        super().__init__(extent, swag)
+        policy = self.extent.until
+        if not isinstance(policy, Adwin):
+            self._policy = policy_window(_OfSeen(policy))
+
+    def push(self, value: Any, at: Any = None) -> Any:
+        """Insert `value`, evict what the policy sends away, and return what is told."""
+        return one_of(super().push(value, at), "told")
+
+    def query(self, at: Any = None) -> Any:
+        """Return the aggregate of the window, None if it has too few values."""
+        return one_of(super().query(at), "told")
+
+
+class _OfSeen:
+    """A policy, asked of results that are told beside what it sees."""
+
+    def __init__(self, policy: Any) -> None:
+        self._policy, self.of_window = policy, takes_window(policy)
+
+    def __call__(self, *results: Any) -> object:
+        return self._policy(*(one_of(result, "seen") for result in results))
 
 
 class _Punctuated(Window):

@@ -13,14 +13,21 @@ from windrow.algorithms.base import Aggregator
 from windrow.errors import InvalidArgument, InvalidValue, WindrowError
 from windrow.stores.encoding import check_storable
 from windrow.windows import base
-from windrow.windows.instants import NO_TIMES, NUMBERS, distance, instant, time_of
+from windrow.windows.instants import (
+    NO_TIMES,
+    NUMBERS,
+    distance,
+    instant,
+    number_of_times_like,
+    time_of,
+)
 from windrow.windows.numbers import LARGEST, PUSHES, Numbers, is_numeric, loops
 from windrow.windows.pushed import Window, emptied
 from windrow.windows.rows import Rows
 from windrow.windows.sizes import NOW, UNBOUNDED, is_number, measure
 from windrow.windows.span import Span
 
-_MEASURES = ("range", "delta", "lateness")  # the arguments that times are compared with
+_MEASURES = ("range", "delta", "gap", "lateness")  # the arguments that times are compared with
 
 
 class LastRows(Window):
@@ -45,6 +52,8 @@ class LastRows(Window):
         self._coming = NO_TIMES  # the kind of the time that comes
         self._newest: Any = None
         self._newest_at: Any = None  # the same as it was given
+        self._time_type: type | None = None  # of the times that `_time_number` makes numbers of
+        self._time_number: Any = None
 
     def push(self, value: Any, at: Any = None) -> Any:
         """Insert `value`, slide, and return the result; the ⊕ of the algorithm and no more."""
@@ -53,19 +62,23 @@ class LastRows(Window):
             if type(value) is not numbers.kind:
                 value = plain(value)
             loop = numbers.loop
-            if loop is not None and numbers.take(value):  # what is most usual goes the shortest way
+            # What is most usual goes the shortest way.
+            if loop is not None and (type(value) is float is numbers.kind or numbers.take(value)):
                 if at is None and self._kind == NO_TIMES:
                     return loop.push(value)
-                timed = type(at) is numbers.time_kind and self._kind == NUMBERS
-                if timed and self._newest <= at < LARGEST:
-                    result = loop.push(value, at)
-                    self._newest = self._newest_at = at
-                    return result
+                if type(at) is self._time_type:
+                    t = self._time_number(at)
+                    if t is not None and self._newest <= t < LARGEST:
+                        result = loop.push(value, t)
+                        self._newest, self._newest_at = t, at
+                        return result
         kind, t = self._checked_time(at)
         if t is None or self._newest is None or t >= self._newest:
             self._coming = kind
             result = self._append(value, t) if numbers is None else self._append_number(value, t)
             self._kind, self._newest, self._newest_at = kind, t, at
+            if t is not None and self._loop is not None:
+                self._time_type, self._time_number = type(at), number_of_times_like(at)
         elif not self._swag.out_of_order:
             raise InvalidValue(
                 f"push: at={at!r} is before the newest time, {self._newest_at!r}, and "
@@ -196,8 +209,7 @@ class LastRows(Window):
     def _push_numbers(self, column: Any, kind: str, times: Any) -> Any:
         """Push numbers through the compiled loop; return None if there is none."""
         assert self._numbers is not None
-        loop = self._numbers.loop
-        if loop is None and not self._compile(float if column.data.dtype.kind == "f" else int):
+        if self._numbers.loop is None and not self._compile(column, None if self._rows else times):
             return None
         results = self._numbers.loop.push_many(column, None if self._rows else times)
         if column.data.size:
@@ -208,15 +220,17 @@ class LastRows(Window):
                 self._numbers.note_time(self._newest)
         return results
 
-    def _compile(self, kind: type | None = None) -> bool:
+    def _compile(self, column: Any = None, times: Any = None) -> bool:
         """Let the compiled loop take over, if its results are the same; return whether it has."""
-        assert self._numbers is not None
-        if not self._numbers.compile(kind):
+        numbers = self._numbers
+        assert numbers is not None
+        newest = None if self._rows else self._newest
+        if not numbers.compile(newest, column, times):
             self._numbers = None
             return False
         self._refill([], [])
-        if not self._rows and self._newest is not None:
-            self._numbers.loop.advance(self._newest)
+        if newest is not None:
+            numbers.loop.advance(newest)
         return True
 
     def _append_other(self, value: Any, t: Any) -> Any:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from windrow.errors import InvalidArgument, InvalidValue
@@ -24,6 +25,8 @@ _UNITS = dict(
         strict=True,
     )
 )
+# Units that a finer axis can be told in, in nanoseconds, the coarsest first.
+_TICKS = (10**9, 10**6, 10**3, 1)
 _INTERVAL = re.compile(r"\d+(\.\d+)? [a-z]+( \d+(\.\d+)? [a-z]+)*")
 
 
@@ -57,6 +60,19 @@ class Axis:
                 'range="unbounded" reaches back to the first row'
             )
         return int(whole), rest
+
+    def holding(self, sizes: Sequence[int | float]) -> Axis:
+        """This axis, or a finer one of which all sizes, as `units` takes them, are whole units.
+
+        >>> Axis(tick=10**9).holding([1_500_000_000]).tick, Axis(None).holding([2.5]).floating
+        (1000000, True)
+        """
+        if self.tick is None:
+            fractions = any(float(size) != int(size) for size in sizes)
+            return replace(self, floating=True, type="double") if fractions else self
+        limit = self.tick
+        tick = next(t for t in _TICKS if t <= limit and all(int(size) % t == 0 for size in sizes))
+        return replace(self, tick=tick, floating=False)
 
     def check(self, argument: str, size: Any) -> None:
         """Refuse a duration along numbers, a number along times, and what is beyond either."""

@@ -223,6 +223,10 @@ class Span(Measured):
         return self.size not in (UNBOUNDED, NOW)
 
     @property
+    def by_peers(self) -> bool:  # type: ignore[override]
+        return not self.bounded
+
+    @property
     def includes_now(self) -> bool:
         """Whether rows of the current row's order are in its window."""
         return self.closed in ("both", "right")

@@ -37,8 +37,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.aggregations.together import Record
 from windrow.algorithms.base import Aggregator
-from windrow.errors import InvalidArgument, WindrowError, did_you_mean, whole_number
+from windrow.errors import (
+    InvalidArgument,
+    InvalidValue,
+    WindrowError,
+    did_you_mean,
+    whole_number,
+)
 from windrow.identity import named
+from windrow.stores.encoding import decode, encode
 from windrow.windows.adwin import Adwin, AdwinWindow
 from windrow.windows.base import Kept, Window
 from windrow.windows.policy_tree import EDGES, LEVELS, slide_with
@@ -196,13 +203,45 @@ def progress_of(rows: SortedRows, policy: Policy) -> Progress:
     return Progress(policy, rows.starts, fresh, origins, origins + fresh - begin - lengths)
 
 
+@dataclass(slots=True)
+class Unread:
+    """A state that is found when it is asked for: encoded, or made of the rows again."""
+
+    data: bytes | None = None
+
+
+_MOST = 1024  # bytes of a state that is kept in a store: larger ones are put together again
+_AT_ONCE = 32  # rows that are read with one that is lifted again
+
+
+def encoded(state: Any) -> bytes | None:
+    """A state as it is kept in a store; None if it is too large for that, or nothing can hold it.
+
+    >>> decode(encoded((1, 2.5))), encoded([0] * 2000)
+    ((1, 2.5), None)
+    """
+    try:
+        data = encode(state)
+    except InvalidValue:
+        return None
+    return data if len(data) <= _MOST else None
+
+
 @dataclass
 class Tree:
-    """What the interpreter keeps of a stretch for the rows to come: states up to a position."""
+    """What the interpreter keeps of a stretch for the rows to come: states up to a position.
+
+    Some may be `Unread`, where a tree comes from a store.
+    """
 
     end: int
     units: list[Any]
     nodes: list[Any]
+
+    @classmethod
+    def unread(cls, end: int, nodes: list[bytes | None]) -> Tree:
+        """The tree whose nodes were `encoded`; O(log n) of n are read for a window."""
+        return cls(end, [Unread()] * len(nodes), [Unread(node) for node in nodes])
 
     def newest(self, count: int) -> tuple[list[Any], list[Any]] | None:
         """The states of the last rows; None if there are not so many."""
@@ -228,19 +267,39 @@ def interpreted_starts(rows: SortedRows, progress: Progress, stretch: int) -> li
         here = known.newest(fresh - begin)
     ready = begin if here is None else fresh
     units, nodes = here or ([], [])
-    records = rows.values.records(ready, stop)
+    read, combine = rows.values.records, aggregation.combine
+    records = read(ready, stop)
+    again: dict[int, Any] = {}  # rows that were read before, some at a time
 
     def own(_: Any, i: int) -> Any:
         if i == len(units):
             units.append(aggregation.lift(records[i + begin - ready]))
             nodes.append(None)
+        elif isinstance(units[i], Unread):
+            first = i - i % _AT_ONCE
+            if first not in again:
+                again[first] = read(begin + first, min(begin + first + _AT_ONCE, fresh))
+            units[i] = aggregation.lift(again[first][i - first])
         return units[i]
+
+    def load(states: list[Any], i: int) -> Any:
+        if isinstance(states[i], Unread):
+            data = states[i].data
+            states[i] = put_together(i) if data is None else decode(data, "a policy's state")
+        return states[i]
+
+    def put_together(i: int) -> Any:
+        state, size = own(None, i), 1
+        while (origin + i + 1) & size == 0 and i + 1 >= 2 * size:
+            state = combine(load(nodes, i - size), state)
+            size *= 2
+        return state
 
     def goes(total: Any, old: Any) -> bool:
         return asked(policy, total) if progress.of_window else asked(policy, total, old)
 
     slide = slide_with(
-        own=own, combine=aggregation.combine, load=list.__getitem__, store=list.__setitem__,
+        own=own, combine=combine, load=load, store=list.__setitem__,
         seen=lambda rows, state, n: aggregation.lower(state), goes=goes,
     )  # fmt: skip
     room = [[None] * LEVELS, [None] * LEVELS, [0] * EDGES]

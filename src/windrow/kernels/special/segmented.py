@@ -116,7 +116,7 @@ def segment_sums(
     `scratch` is longer than any segment of at most w rows.
     """
     if w <= BLOCK:
-        strips = np.empty((2, STRIP + BLOCK))
+        strips = np.empty((3, STRIP + BLOCK))
         short_segment_sums(values, starts, w, start, stop, mean, strips, out)
     else:
         long_segment_sums(values, starts, w, start, stop, mean, scratch, out)

@@ -4,8 +4,8 @@
       ROWS n | ROWS UNBOUNDED             CLOSED LEFT | RIGHT | BOTH | NEITHER
       RANGE size | RANGE UNBOUNDED        LATENESS interval    MIN_ROWS n
       DELTA number | UNBOUNDED | NOW      WITH GAPS      (a SLIDE larger than the window)
-      TIME ZONE 'Europe/Berlin'
-                                          ON condition | UNTIL condition   (to the end)
+      TIME ZONE 'Europe/Berlin'           ON condition | UNTIL condition   (to the end)
+      SESSION interval                    SESSION GAP expression           (to the end)
       ROWS | RANGE | DELTA | GROUPS BETWEEN end AND end   EXCLUDE CURRENT ROW | GROUP | TIES
       end: size PRECEDING | size FOLLOWING | UNBOUNDED PRECEDING | UNBOUNDED FOLLOWING | CURRENT ROW
 
@@ -45,6 +45,8 @@ bracket: clause+
        | _TIME _ZONE STRING      -> timezone
        | _TIMEZONE STRING        -> timezone
        | _MIN_ROWS size          -> min_rows
+       | _SESSION size           -> session
+       | _SESSION _GAP CONDITION -> gap
        | _ON CONDITION           -> on
        | _UNTIL CONDITION        -> until
 names: NAME ("," NAME)*
@@ -70,12 +72,12 @@ SIGN: "-"
 %ignore /--[^\n]*/
 %ignore /\/\*[\s\S]*?\*\//
 """
-CONDITIONS = ("on", "until")
-_SIZES = ("rows", "range", "delta", "groups", "unbounded", "now", *CONDITIONS)
+CONDITIONS = ("on", "until", "gap")
+_SIZES = ("rows", "range", "delta", "groups", "session", "unbounded", "now", *CONDITIONS)
 _WORDS = (
     *("PARTITION BY", "ORDER BY", "ROWS", "RANGE", "DELTA", "GROUPS", "UNBOUNDED", "NOW", "ON"),
-    *("UNTIL", "SLIDE", "OFFSET", "CLOSED", "LATENESS", "WITH GAPS", "EXCLUDE", "MIN_ROWS"),
-    *("TIME ZONE", "TIMEZONE"),
+    *("UNTIL", "SESSION", "SLIDE", "OFFSET", "CLOSED", "LATENESS", "WITH GAPS", "EXCLUDE"),
+    *("MIN_ROWS", "TIME ZONE", "TIMEZONE"),
 )
 _KEPT = ("UNBOUNDED", "NOW", "GAPS")  # the words that are values
 # What is meant where a terminal of the grammar is expected.
@@ -128,7 +130,7 @@ def read(text: str, start: int, stop: int) -> dict[str, Clause]:
 def _parser() -> lark.Lark:
     keywords = "|".join(words.split()[0] for words in _WORDS)
     grammar = _GRAMMAR.replace("KEYWORDS", "|".join([keywords, *_IN_FRAMES, *_NO_UNITS]))
-    for word in (*keywords.split("|"), *_IN_FRAMES, "BY", "INTERVAL", "GAPS", "ZONE"):
+    for word in (*keywords.split("|"), *_IN_FRAMES, "BY", "INTERVAL", "GAP", "GAPS", "ZONE"):
         silent = "" if word in _KEPT else "_"  # lark leaves such words out
         grammar += f"{silent}{word}: /{word}\\b/i\n"
     return lark.Lark(grammar, start="bracket", parser="lalr", propagate_positions=True)

@@ -20,6 +20,8 @@ CLAUSES = {
     "qualify": ("QUALIFY", "HAVING chooses among the results"),
     "windows": ("WINDOW", "the window goes into […] after the name of the stream"),
     "with_": ("WITH", INNER),
+    "group": ("GROUP BY", "OVER (PARTITION BY …) aggregates, and keeps every row"),
+    "having": ("HAVING", "QUALIFY chooses among the results of windows"),
     "into": ("INTO", "the results are a frame; store them from there"),
 }
 # What may surround an aggregation in SQL.
@@ -35,7 +37,9 @@ INSIDE = {
     "star": ("*", "only COUNT(*) has it"),
 }
 ONE_STREAM = CLAUSES["joins"][1]
-NO_WINDOW = "add [RANGE 1 HOUR] or [ROWS 100], or [UNBOUNDED] for all rows so far"
+NO_WINDOW = (
+    "add [RANGE 1 HOUR] or [ROWS 100], or [UNBOUNDED] for all rows so far; or OVER (…) to each call"
+)
 OF_RESULTS = "give each aggregation a name of its own, and compute with the results"
 
 

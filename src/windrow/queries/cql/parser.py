@@ -1,5 +1,7 @@
 """From text to its parts: the stream operator, the window in brackets, and a tree of plain SQL.
 
+A text with OVER and without such a window is standard SQL, all of it.
+
 What SQL does not know is taken out of the tokens before sqlglot sees them, so every token keeps
 its place in the text:
 
@@ -19,13 +21,14 @@ from sqlglot import Token, TokenType
 from windrow.errors import InvalidArgument
 from windrow.queries.cql.brackets import CONDITIONS, Clause, read
 from windrow.queries.cql.errors import ONE_STREAM, wrong
-from windrow.queries.cql.functions import FUNCTIONS
-from windrow.queries.syntax import tokens, tree
+from windrow.queries.cql.functions import FILTERED, FUNCTIONS
+from windrow.queries.syntax import NAME, tokens, tree
 
 Words = list[Any]
 
 # A name with it before is no function of SQL, so sqlglot leaves the call as it is written.
 MARK = "@"
+SESSIONS = ("SESSION", "SESSION_WINDOW")  # calls that ask for windows, in GROUP BY
 _STREAMS = ("ISTREAM", "RSTREAM", "DSTREAM")
 _PAIRS = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
 _OPENING, _CLOSING = tuple(_PAIRS), tuple(_PAIRS.values())
@@ -43,6 +46,7 @@ class Parsed:
     window: dict[str, Clause]  # empty if there is none
     bracket: tuple[int, int]
     condition: Words  # of the window's ON or UNTIL
+    standard: bool = False  # whether windows are those of OVER
 
 
 def parsed(text: str) -> Parsed:
@@ -54,6 +58,9 @@ def parsed(text: str) -> Parsed:
     words, emit = _without_streams(words, text)
     if words[0].token_type not in (TokenType.SELECT, TokenType.WITH):
         raise wrong(text, words[0], "a query begins with SELECT")
+    if _is_standard(words):
+        made = tree(_marked_over(words), text, statement=True)
+        return Parsed(text, words, made, emit, {}, (0, 0), [], standard=True)
     words, inside = _without_bracket(words, text)
     made = tree(_marked(words), text, statement=True)
     if inside is None:
@@ -179,17 +186,43 @@ def _marked(words: Words) -> Words:
     sqlglot would make one node of ARGMAX(len, who) and of ARG_MAX(who, len), which differ.
     """
     start, stop = _clause(words, (TokenType.FROM,)), _clause(words, (TokenType.HAVING,))
+    grouped_from = _clause(words, (TokenType.GROUP_BY,))
     made = []
     for i, (word, depth) in enumerate(zip(words, _depths(words), strict=True)):
         grouped = word.text.upper() == "GROUP"  # of WITHIN GROUP (…)
         plain = word.token_type == TokenType.VAR and not grouped and _opens(words, i + 1)
         listed = i < start and not depth and (plain or _is_call(words, i, among=FUNCTIONS))
-        made.append(_mark(word) if listed or (i > stop and _is_call(words, i)) else word)
+        window = grouped_from < i < stop and not depth and _is_call(words, i, among=SESSIONS)
+        named = listed or window or (i > stop and _is_call(words, i))
+        made.append(_mark(word) if named else word)
+    return made
+
+
+def _is_standard(words: Words) -> bool:
+    """Whether windows stand behind OVER, and not in brackets behind the name of a stream."""
+    start, stop = _clause(words, (TokenType.FROM,)), _clause(words, _AFTER_FROM)
+    bracket = any(word.token_type == TokenType.L_BRACKET for word in words[start + 1 : stop])
+    return not bracket and any(word.token_type == TokenType.OVER for word in words)
+
+
+# What may stand between a call and its window.
+_BEHIND = ("OVER", "FILTER", "IGNORE", "RESPECT", "WITHIN", "GROUP")
+
+
+def _marked_over(words: Words) -> Words:
+    """The words with a mark on the names of aggregations and of all that OVER stands behind."""
+    made = []
+    for i, word in enumerate(words):
+        named = NAME.fullmatch(word.text) is not None and word.text.upper() not in _BEHIND
+        called = named and _opens(words, i + 1)
+        end = _closing(words, i + 1) + 1 if called else len(words)
+        windowed = end < len(words) and words[end].text.upper() in _BEHIND
+        made.append(_mark(word) if called and (windowed or _is_call(words, i)) else word)
     return made
 
 
 # SQL's own function of this name joins two strings.
-_OVER_RESULTS = frozenset(FUNCTIONS) - {"CONCAT"}
+_OVER_RESULTS = (frozenset(FUNCTIONS) | frozenset(FILTERED)) - {"CONCAT"}
 
 
 def _is_call(words: Words, i: int, among: Collection[str] = _OVER_RESULTS) -> bool:

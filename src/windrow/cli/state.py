@@ -1,0 +1,93 @@
+"""`windrow state`: what the checkpoint of a stream holds, and in how many partitions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from windrow.cli.session import spark_session
+from windrow.cli.terminal import Steps, json_option, show_json, verbose_option
+
+if TYPE_CHECKING:
+    from windrow.spark.checkpoint import Checkpoint
+
+_path = click.argument("checkpoint")
+
+
+@click.group()
+def state() -> None:
+    """What the checkpoint of a stream holds, and in how many partitions.
+
+    A checkpoint is the directory of --checkpoint, or of Spark's option checkpointLocation.
+    """
+
+
+@state.command()
+@_path
+@verbose_option
+@json_option("The same as JSON, with every bucket of keys.")
+def show(checkpoint: str, verbose: bool, as_json: bool) -> None:
+    """Tell the query, the watermark, and how much is kept."""
+    from windrow.spark.checkpoint import read_checkpoint
+
+    with Steps() as steps, spark_session("local[2]", verbose=verbose, steps=steps) as session:
+        found = read_checkpoint(session, checkpoint)
+    if as_json:
+        show_json(asdict(found))
+    else:
+        for name, text in _lines(found).items():
+            click.echo(f"{name:<11}{text}")
+
+
+@state.command()
+@_path
+@click.option(
+    "--partitions", type=click.IntRange(1), required=True, help="How many there shall be."
+)
+@click.option("--output", help="The directory that the stream writes files to, if it does.")
+@verbose_option
+def repartition(checkpoint: str, partitions: int, output: str | None, verbose: bool) -> None:
+    """Spread the state of a stream that does not run over so many partitions.
+
+    A partition is what one task keeps, so a stream needs as many as it has cores. Spark lists the
+    files that a stream has written, batch by batch; this step is one of them, so name --output.
+    """
+    from windrow.spark import checkpoint as checkpoints
+
+    with Steps() as steps, spark_session("local[2]", verbose=verbose, steps=steps) as session:
+        before = checkpoints.read_checkpoint(session, checkpoint).partitions
+        if before != partitions:
+            checkpoints.repartition(session, checkpoint, partitions, output)
+    click.echo(f"{checkpoint} has {partitions} partitions of state (it had {before})", err=True)
+
+
+def _lines(found: Checkpoint) -> dict[str, str]:
+    """What there is to tell, by its name."""
+    buckets = found.buckets
+    oldest = min((b.oldest for b in buckets if b.oldest is not None), default=None)
+    query = found.query.replace("\n", "\n" + " " * 11)
+    watermark = None if found.watermark is None else found.watermark * 1000
+    return {
+        "query": query or "none yet: no row has come",
+        "batch": f"{found.batch:,} is done",
+        "watermark": _time(watermark),
+        "oldest row": _time(oldest),
+        "waiting": f"{sum(b.waiting for b in buckets):,} rows, for the watermark",
+        "kept": f"{sum(b.kept for b in buckets):,} rows or states in "
+        f"{sum(b.chunks for b in buckets):,} chunks",
+        "bytes": f"{sum(b.bytes for b in buckets):,}",
+        "state": f"{len(buckets)} buckets of keys in {found.partitions} partitions",
+    }
+
+
+def _time(micros: int | None) -> str:
+    if micros is None:
+        return "none"
+    try:
+        at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    except OverflowError:
+        return f"{micros} µs since 1970"
+    return at.isoformat(sep=" ", timespec="seconds")

@@ -1,0 +1,274 @@
+"""OVER: the rows that a window looks at, in which order, and its frame.
+
+An order that goes down is the same order up, with frames the other way round: 3 PRECEDING is
+3 FOLLOWING. A column that goes another way than the others is turned by itself: -x goes up where x
+goes down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
+from windrow.queries.cql.calls import Calls, is_call
+from windrow.queries.cql.parser import MARK, Parsed
+from windrow.queries.expressions import as_column, interval_text
+from windrow.queries.select import Columns
+from windrow.queries.syntax import identifier
+from windrow.windows.base import Window
+from windrow.windows.kinds import window_of
+from windrow.windows.sizes import UNBOUNDED, is_number
+
+OWN = "__windrow_"  # how the columns begin that a statement adds for itself
+_INFINITY = "CAST('Infinity' AS DOUBLE)"
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """The rows that a window looks at: of which partition, in which order.
+
+    `order` are columns that all go up; `down` says that the order itself goes the other way.
+    `along` is the column that sizes are measured along, if there is only one, and `as_usual` tells
+    whether nulls come where they do if nothing is said.
+    """
+
+    partition: tuple[str, ...]
+    order: tuple[str, ...]
+    down: bool = False
+    along: str | None = None
+    as_usual: bool = True
+    level: int = 0  # how many stages must come before, whose results it reads
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame as it is written: its kind, and both ends relative to the current row."""
+
+    kind: str
+    start: Any
+    end: Any
+    exclude: str | None = None
+
+
+class Overs(Calls):
+    """A statement over the columns of a frame, None if it is not known, and what its OVERs say."""
+
+    understood = (
+        *("expressions", "from_", "where", "windows", "qualify", "order", "limit", "offset"),
+    )
+
+    def __init__(self, parts: Parsed, columns: Columns | None) -> None:
+        super().__init__(parts)
+        self.check_clauses()
+        self.columns = columns
+        named = self.select.args.get("windows") or ()
+        self._windows = {each.this.name.lower(): each for each in named}
+        self.keys: dict[tuple[int, str], str] = {}  # of a level and an expression, its column
+
+    # -- columns ----------------------------------------------------------------------------
+
+    def own(self, node: Any) -> Any:
+        """The node, its columns by the exact names that the frame has for them."""
+        for column in super().own(node).find_all(exp.Column):
+            name = column.name
+            if self.columns is None or name.startswith(OWN):
+                continue
+            exact = self._exact(column)
+            column.this.set("this", exact)
+            column.this.set("quoted", identifier(exact) != exact)
+        return node
+
+    def _exact(self, column: Any) -> str:
+        assert self.columns is not None
+        name, names = str(column.name), list(self.columns.names)
+        if name in names:
+            return name
+        near = [other for other in names if other.lower() == name.lower()]
+        if len(near) == 1:
+            return near[0]
+        if near:
+            raise self.wrong(column, f"{name} could be {' or '.join(near)}", "write it exactly")
+        quoted = column.this.args.get("quoted")
+        string = f"; a string is written '{name}', in single quotes" if quoted else ""
+        raise self.wrong(
+            column, f"the frame has no column {name!r}", did_you_mean(name, names) + string
+        )
+
+    def family(self, text: str) -> str:
+        """The family of types of an expression; without a frame any could be a number."""
+        return "number" if self.columns is None else self.columns.family(text)
+
+    def check_over(self, node: Any) -> None:
+        """Refuse an aggregation without OVER."""
+        for below in node.walk():
+            if is_call(below):
+                name = below.name.removeprefix(MARK)
+                hint = f"write {name}(…) OVER (PARTITION BY … ORDER BY …)"
+                raise self.wrong(below, f"{name} has no OVER", hint)
+
+    def computed(self, text: str, level: int = 0) -> str:
+        """The column that holds the values of an expression."""
+        return self.keys.setdefault((level, text), f"{OWN}key_{len(self.keys)}")
+
+    # -- over which rows --------------------------------------------------------------------
+
+    def rows_and_frame(self, node: Any) -> tuple[Ordered, Frame]:
+        """What OVER says, that of a named window included."""
+        partition, order, spec = self._clauses(node, ())
+        keys = tuple(sorted({self._key(each) for each in partition}))
+        rows = self._sorted(keys, order)
+        if spec is None:
+            frame = Frame("range", UNBOUNDED, 0 if order else UNBOUNDED)
+        else:
+            frame = self._frame(spec)
+        return rows, frame
+
+    def _clauses(self, node: Any, seen: tuple[str, ...]) -> tuple[list[Any], list[Any], Any]:
+        """PARTITION BY, ORDER BY and the frame, those of a named window included."""
+        order = node.args.get("order")
+        own = (
+            list(node.args.get("partition_by") or ()),
+            [] if order is None else order.expressions,
+            node.args.get("spec"),
+        )
+        alias = node.args.get("alias")
+        if alias is None:
+            return own
+        name = alias.name.lower()
+        if name not in self._windows or name in seen:
+            known = [each for each in self._windows if each not in seen]
+            hint = f"write WINDOW {alias.name} AS (PARTITION BY … ORDER BY …)"
+            raise self.wrong(
+                alias,
+                f"there is no window {alias.name!r}",
+                did_you_mean(name, known) if known else hint,
+            )
+        base = self._clauses(self._windows[name], (*seen, name))
+        for word, mine, theirs in zip(("PARTITION BY", "ORDER BY"), own[:2], base[:2], strict=True):
+            if mine and (theirs or word == "PARTITION BY"):
+                raise self.wrong(alias, f"{word} stands here and in the window {alias.name!r}")
+        return base[0], own[1] or base[1], own[2] or base[2]
+
+    def _key(self, node: Any) -> str:
+        """The column of PARTITION BY or ORDER BY; an expression is computed as one."""
+        self.check_over(node)
+        node = node.copy()
+        if isinstance(node, exp.Column):
+            return str(self.own(node).name)
+        return self.computed(self.expression(node))
+
+    def _sorted(self, partition: tuple[str, ...], order: Sequence[Any]) -> Ordered:
+        if not order:
+            return Ordered(partition, ())
+        down = bool(order[0].args.get("desc"))
+        try:
+            return self._turned(partition, order, down)
+        except QuerySyntaxError:  # a column that cannot be turned goes the other way
+            if len({bool(node.args.get("desc")) for node in order}) == 1:
+                raise
+            return self._turned(partition, order, not down)
+
+    def _turned(self, partition: tuple[str, ...], order: Sequence[Any], down: bool) -> Ordered:
+        """The rows in an order that goes up as a whole, or the other way round if `down`."""
+        keys: list[str] = []
+        for node in order:
+            # as it is in an order that goes up as a whole
+            descends = bool(node.args.get("desc")) != down
+            nulls_first = bool(node.args.get("nulls_first")) != down
+            keys += self._up(node, self._key(node.this), descends, nulls_first)
+        usual = bool(order[0].args.get("nulls_first")) != down
+        along = self._key(order[0].this) if len(order) == 1 else None
+        return Ordered(partition, tuple(dict.fromkeys(keys)), down, along, usual)
+
+    def _up(self, node: Any, name: str, descends: bool, nulls_first: bool) -> list[str]:
+        """The columns that go up, nulls first, as this one goes."""
+        text = as_column(name)
+        keys = [] if nulls_first else [self.computed(f"{text} IS NULL")]
+        if not descends:
+            return [*keys, name]
+        family = self.family(text)
+        if family == "boolean":
+            return [*keys, self.computed(f"NOT {text}")]
+        if family != "number":
+            hint = "order by columns that all go up, or all down, or by numbers"
+            raise self.wrong(node.this, f"{name} goes the other way than the column before", hint)
+        return [*keys, self.computed(f"NOT {text} > {_INFINITY}"), self.computed(f"-{text}")]
+
+    def _frame(self, spec: Any) -> Frame:
+        """The frame of ROWS, RANGE or GROUPS."""
+        given = spec.args
+        start = self._end(given.get("start"), given.get("start_side"))
+        end = 0 if given.get("end") is None else self._end(given["end"], given.get("end_side"))
+        sides = [given.get(name) for name in ("start_side", "end_side")]
+        if start == UNBOUNDED and sides[0] == "FOLLOWING":
+            raise InvalidArgument("a frame cannot begin with UNBOUNDED FOLLOWING")
+        if end == UNBOUNDED and sides[1] == "PRECEDING":
+            raise InvalidArgument("a frame cannot end with UNBOUNDED PRECEDING")
+        exclude = given.get("exclude")
+        left_out = None if exclude is None else " ".join(exclude.name.lower().split())
+        if left_out == "no others":
+            left_out = None
+        return Frame(str(given["kind"]).lower(), start, end, left_out)
+
+    def _end(self, value: Any, side: Any) -> Any:
+        """An end of a frame relative to the current row: negative before it."""
+        if value == "CURRENT ROW":
+            return 0
+        if value == "UNBOUNDED":
+            return UNBOUNDED
+        if isinstance(value, exp.Interval):
+            if not isinstance(value.this, exp.Literal):
+                raise InvalidArgument("INTERVAL takes a number: write INTERVAL '90' MINUTE")
+            size: Any = interval_text(value)
+        else:
+            size = self.constant(value)
+        if is_number(size) and size < 0:
+            other = "FOLLOWING" if side == "PRECEDING" else "PRECEDING"
+            raise self.wrong(value, "a size is not negative", f"write {-size} {other}")
+        return _opposite(size) if side == "PRECEDING" else size
+
+    def window(self, rows: Ordered, frame: Frame) -> tuple[tuple[str, ...], Window]:
+        """The order that a window has, and the window itself."""
+        kind, ends, order = frame.kind, (frame.start, frame.end), rows.order
+        sized = kind == "range" and any(end not in (UNBOUNDED, 0) for end in ends)
+        if not order and kind != "rows":
+            if sized or kind == "groups" or frame.exclude not in (None, "current row"):
+                raise InvalidArgument(f"a {kind.upper()} frame of a size needs ORDER BY")
+            kind, ends = "rows", (UNBOUNDED, UNBOUNDED)  # all rows are equal in no order
+        if kind == "rows" and frame.exclude in ("group", "ties"):
+            raise InvalidArgument(
+                f"EXCLUDE {frame.exclude.upper()} goes with RANGE and GROUPS: which rows are of "
+                f"equal order is not known where they are counted"
+            )
+        if sized:
+            if rows.along is None:
+                raise InvalidArgument("a RANGE of a size goes along one column, ORDER BY has more")
+            if UNBOUNDED in ends and not rows.as_usual:
+                raise InvalidArgument(
+                    "nulls come first in an order that goes up, and last in one that goes down, "
+                    "where a RANGE has a size and UNBOUNDED: leave NULLS out"
+                )
+            order = (rows.along,)
+        if kind == "range" and ends == (UNBOUNDED, UNBOUNDED) and frame.exclude is None:
+            kind = "rows"
+        if rows.down:
+            ends = (_opposite(ends[1]), _opposite(ends[0]))
+        size: dict[str, Any] = {kind: ends}
+        return order, window_of("SQL", **size, exclude=frame.exclude)
+
+
+def _opposite(end: Any) -> Any:
+    """An end on the other side of the current row.
+
+    >>> _opposite(3), _opposite("-1 hour"), _opposite("unbounded")
+    (-3, '1 hour', 'unbounded')
+    """
+    if not isinstance(end, str):
+        return -end
+    if end == UNBOUNDED:
+        return end
+    return end[1:] if end.startswith("-") else f"-{end}"

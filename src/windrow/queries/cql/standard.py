@@ -1,0 +1,303 @@
+"""From a text of standard SQL to the steps that it consists of.
+
+Every OVER becomes a column of a query over one of windrow's own windows, which the expressions
+around it then read: ``MAX(x) OVER w - MIN(x) OVER w`` is ``__windrow_0 - __windrow_1``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from windrow.aggregations.base import Aggregation
+from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
+from windrow.queries.cql.calls import is_call
+from windrow.queries.cql.errors import wrong
+from windrow.queries.cql.functions import FUNCTIONS as AGGREGATIONS
+from windrow.queries.cql.over import OWN, Frame, Ordered, Overs
+from windrow.queries.cql.parser import MARK, Parsed, parsed
+from windrow.queries.cql.window_functions import FUNCTIONS, WindowFunction
+from windrow.queries.query import Query
+from windrow.queries.select import Columns, Select, SortKey, Stage, Steps
+from windrow.queries.syntax import tokens, tree
+from windrow.windows.base import Window
+from windrow.windows.kinds import window_of
+from windrow.windows.sizes import UNBOUNDED
+
+_WHOLE = window_of("SQL", rows=(UNBOUNDED, UNBOUNDED))
+
+
+def select_of(parts: Parsed) -> Select:
+    """The statement of a text, which is checked as far as it can be without a frame."""
+    return Select(parts.text, _steps(parts, None)[1])
+
+
+def steps_of(text: str, columns: Columns | None) -> Steps:
+    """What a text of standard SQL does to a frame of these columns; None: of any it names."""
+    return _steps(parsed(text), columns)[0]
+
+
+def _steps(parts: Parsed, columns: Columns | None) -> tuple[Steps, str]:
+    compiler = _Compiler(parts, columns)
+    try:
+        return compiler.steps(), compiler.names[0]
+    except QuerySyntaxError:
+        raise
+    except InvalidArgument as error:
+        raise wrong(parts.text, compiler.at, str(error)) from None
+
+
+@dataclass(frozen=True)
+class _Use:
+    """An aggregation over a window."""
+
+    rows: tuple[int, tuple[str, ...], tuple[str, ...]]  # level, partition, order
+    window: Window
+    part: Aggregation
+
+
+class _Over:
+    """The window of one call, as window functions ask about it."""
+
+    def __init__(self, text: _Compiler, rows: Ordered, frame: Frame, nulls: bool) -> None:
+        self.text, self.rows, self.frame, self.ignores_nulls = text, rows, frame, nulls
+
+    def result(self, part: Aggregation, kind: str, start: Any, end: Any) -> str:
+        return self.text.use(self.rows, Frame(kind, start, end), part)
+
+    def framed(self, part: Aggregation) -> str:
+        return self.text.use(self.rows, self.frame, part)
+
+    def later(self, text: str) -> tuple[str, _Over]:
+        rows = replace(self.rows, level=self.rows.level + 1)
+        name = self.text.computed(text, rows.level)
+        return name, _Over(self.text, rows, self.frame, self.ignores_nulls)
+
+    def family(self, text: str) -> str:
+        return self.text.family(text)
+
+    def ordered(self) -> None:
+        if not self.rows.order:
+            raise InvalidArgument("this needs an order: write OVER (… ORDER BY …)")
+
+
+class _Compiler(Overs):
+    """One statement on its way to its steps."""
+
+    def __init__(self, parts: Parsed, columns: Columns | None) -> None:
+        super().__init__(parts, columns)
+        self.at: Any = self.select.args["from_"].this  # what errors without a place are about
+        self._aliases: dict[str, Any] = {}
+        self._uses: dict[_Use, str] = {}
+
+    def steps(self) -> Steps:
+        """The steps, one clause after the other."""
+        where, qualify, order = (self.select.args.get(n) for n in ("where", "qualify", "order"))
+        where_text = None if where is None else self._condition(where)
+        results = self._results()
+        chosen = None if qualify is None else self._result(qualify.this)
+        sorting = () if order is None else order.expressions
+        keys = [self._sort_key(node, results) for node in sorting]
+        limit, offset = (self._number(self.select.args.get(n)) for n in ("limit", "offset"))
+        return Steps(
+            where_text,
+            self._stages(),
+            chosen,
+            tuple(keys),
+            offset or 0,
+            limit,
+            tuple(results.items()),
+        )
+
+    # -- clauses ----------------------------------------------------------------------------
+
+    def _condition(self, where: Any) -> str:
+        inner = where.find(exp.Window)
+        if inner is not None:
+            hint = "QUALIFY chooses among the results"
+            raise self.wrong(inner, "WHERE comes before all windows", hint)
+        self.check_over(where)
+        return self.expression(where.this)
+
+    def _results(self) -> dict[str, str]:
+        """The columns that come out, by their names."""
+        results: dict[str, str] = {}
+        for item in self.select.expressions:
+            node, alias = (item.this, item.alias) if isinstance(item, exp.Alias) else (item, "")
+            if node.is_star:
+                self._check_star(node)
+                found = {n: n for n in (["*"] if self.columns is None else self.columns.names)}
+            else:
+                found = {alias or self._name_of(node): self._result(node)}
+            for name, text in found.items():
+                if name in results:
+                    raise self.wrong(
+                        item, f"the name {name!r} is given to 2 results", "name it with AS"
+                    )
+                results[name] = text
+            if alias:
+                self._aliases[alias.lower()] = self._expanded(node)
+        return results
+
+    def _check_star(self, node: Any) -> None:
+        star = node.this if isinstance(node, exp.Column) else node
+        if any(star.args.get(name) for name in ("except_", "replace", "rename", "except")):
+            raise self.wrong(node, "* stands alone", "list the columns that are wanted")
+        super().own(node)
+
+    def _name_of(self, node: Any) -> str:
+        """The name of a result that has no other: a column's, or that of a call and its columns."""
+        if isinstance(node, exp.Column):
+            return str(self.own(node.copy()).name)
+        if node.key != "window":
+            raise self.wrong(node, "a result that is computed needs a name", "write … AS name")
+        call = next((each for each in node.this.walk() if each.key == "anonymous"), node.this)
+        given = [a.sql() for a in call.args.get("expressions") or () if a.find(exp.Column)]
+        names = [re.sub(r"\W+", "_", text).strip("_") for text in given]
+        return "_".join([call.name.removeprefix(MARK), *names]).lower()
+
+    def _sort_key(self, node: Any, results: dict[str, str]) -> SortKey:
+        """A key of the results' order: a result by its name or number, or an expression."""
+        key = node.this
+        named = {name.lower(): text for name, text in results.items()}
+        if isinstance(key, exp.Literal) and not key.is_string:
+            wanted = self.constant(key)
+            if not isinstance(wanted, int) or not 0 < wanted <= len(results):
+                raise self.wrong(key, f"there are {len(results)} columns, and no {wanted}th")
+            text = list(results.values())[wanted - 1]
+        elif isinstance(key, exp.Column) and not key.table and key.name.lower() in named:
+            text = named[key.name.lower()]
+        else:
+            text = self._result(key)
+        return SortKey(text, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+    def _number(self, clause: Any) -> int | None:
+        """The number of LIMIT or OFFSET."""
+        if clause is None:
+            return None
+        value = self.constant(clause.expression) if clause.args.get("expression") else None
+        if not isinstance(value, int):
+            raise self.wrong(self.word(clause.key.upper()), f"{clause.key.upper()} takes a number")
+        return value
+
+    # -- expressions ------------------------------------------------------------------------
+
+    def _result(self, node: Any) -> str:
+        """The text of an expression over columns, aliases and windows."""
+        whole = exp.Paren(this=self._expanded(node))
+        for over in list(whole.find_all(exp.Window)):
+            inner = next((each for each in over.find_all(exp.Window) if each is not over), None)
+            if inner is not None:
+                hint = "give the inner result a name in a statement of its own, and read that"
+                raise self.wrong(inner, "a window over another's result is not supported", hint)
+            self.at = over
+            text = self._over(over)
+            made = tree(tokens(text), text)
+            for part in made.walk():
+                part.meta.clear()  # its places are not those of the statement
+            over.replace(made if isinstance(made, exp.Column) else exp.Paren(this=made))
+        self.check_over(whole)
+        self.at = node
+        return self.column(whole.this)
+
+    def _expanded(self, node: Any) -> Any:
+        """A copy of the node in which names of results before it are what they stand for.
+
+        A column of the frame comes first; where it is not known, every name may be one.
+        """
+        whole = exp.Paren(this=node.copy())
+        if self.columns is None:
+            return whole.this
+        known = {name.lower() for name in self.columns.names}
+        for column in list(whole.find_all(exp.Column)):
+            name = column.name.lower()
+            if not column.table and name in self._aliases and name not in known:
+                column.replace(exp.Paren(this=self._aliases[name].copy()))
+        return whole.this
+
+    # -- windows ----------------------------------------------------------------------------
+
+    def _over(self, node: Any) -> str:
+        """The expression over results that a call with OVER stands for."""
+        rows, frame = self.rows_and_frame(node)
+        call, condition, nulls = node.this, None, None
+        while isinstance(call, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+            if isinstance(call, exp.Filter):
+                condition = self.expression(call.expression.this)
+            else:
+                nulls = call
+            call = call.this
+        given = list(call.args.get("expressions") or ())
+        for i, argument in enumerate(given):  # LAG(x IGNORE NULLS)
+            if isinstance(argument, exp.IgnoreNulls | exp.RespectNulls):
+                given[i], nulls = argument.this, argument
+        name = call.name.removeprefix(MARK).upper() if is_call(call) else ""
+        function = FUNCTIONS.get(name)
+        at_end = function is not None and function.values and function.most == 1
+        if at_end and len(given) == 2 and self.constant(given.pop()):  # FIRST_VALUE(x, true)
+            nulls = exp.IgnoreNulls(this=call)
+        if function is not None and function.least <= len(given) <= function.most:
+            if condition is not None:
+                hint = f"write {name}(CASE WHEN … THEN x END)"
+                raise self.wrong(call, f"FILTER goes with aggregations, and {name} is none", hint)
+            ignores = isinstance(nulls, exp.IgnoreNulls)
+            if ignores and not function.values:
+                raise self.wrong(call, f"{name} looks at no values", "leave IGNORE NULLS out")
+            over = _Over(self, rows, frame, ignores)
+            return function.make(over, self._given(function, given))
+        if name and name not in AGGREGATIONS:
+            known = did_you_mean(name, sorted({*AGGREGATIONS, *FUNCTIONS}))
+            raise self.wrong(call, f"{name} is no function over windows", known)
+        if nulls is not None:
+            hint = "aggregations skip nulls; leave it out"
+            raise self.wrong(call, "IGNORE and RESPECT NULLS go with values of single rows", hint)
+        if isinstance(call, exp.Anonymous):
+            call.set("expressions", given)
+        return self.use(rows, frame, self.aggregation(call)[0], condition)
+
+    def _given(self, function: WindowFunction, nodes: Sequence[Any]) -> list[Any]:
+        """The arguments of a window function."""
+        values = [self.column(nodes[0])] if function.values and nodes else []
+        constants = nodes[len(values) : len(values) + 1]
+        rest = nodes[len(values) + 1 :]
+        return [*values, *map(self.constant, constants), *map(self.expression, rest)]
+
+    def use(
+        self, rows: Ordered, frame: Frame, part: Aggregation, condition: str | None = None
+    ) -> str:
+        """The column that holds the results of an aggregation over a frame."""
+        order, window = self.window(rows, frame)
+        if rows.down:
+            turned = part.turned()
+            if turned is None:
+                raise InvalidArgument(
+                    f"{part!r} depends on the order of rows, which goes down here: write ORDER BY "
+                    f"… ASC, with the frame the other way round"
+                )
+            part = turned
+        if condition is not None:
+            part = part.where(condition)
+        used = _Use((rows.level, rows.partition, order), window, part)
+        return self._uses.setdefault(used, f"{OWN}{len(self._uses)}")
+
+    def _stages(self) -> tuple[Stage, ...]:
+        """The windows that look at the same rows in the same order, one after the other."""
+        found: dict[Any, dict[Window, list[tuple[str, Aggregation]]]] = {}
+        for use, name in sorted(self._uses.items(), key=lambda item: not item[0].rows[2]):
+            rows = use.rows
+            if not rows[2] and use.window == _WHOLE and use.part.commutative:  # in any order
+                rows = next((key for key in found if key[:2] == rows[:2]), rows)
+            found.setdefault(rows, {}).setdefault(use.window, []).append((name, use.part))
+        stages: list[Stage] = []
+        left = dict(self.keys)
+        for level, partition, order in sorted(found, key=lambda rows: rows[0]):
+            made = [(name, text) for (at, text), name in left.items() if at == level]
+            left = {key: name for key, name in left.items() if key[0] != level}
+            windows = found[level, partition, order].items()
+            queries = [Query(w, tuple(parts), partition, order) for w, parts in windows]
+            stages.append(Stage(tuple(made), tuple(queries)))
+        return tuple(stages)

@@ -1,0 +1,135 @@
+"""A statement of standard SQL: what `sql` gives for a text with OVER, and the steps it consists of.
+
+    WHERE → columns → windows in one order → … → QUALIFY → ORDER BY, LIMIT → the columns of SELECT
+            └──────────── a stage ────────────┘
+
+All windows of the same PARTITION BY and ORDER BY are one stage, whatever their frames are: one sort
+of a table, one shuffle of a DataFrame. Stages follow one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from windrow.queries.expressions import columns_of
+from windrow.queries.query import Query, engine_of
+
+
+class Columns(Protocol):
+    """The columns of a frame."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Their names."""
+
+    def family(self, text: str) -> str:
+        """The family of types that an expression is of: "number", "text", "boolean" or another."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Columns that are computed row by row, and the queries over rows in one order that follow."""
+
+    computed: tuple[tuple[str, str], ...]
+    queries: tuple[Query, ...]
+
+    @property
+    def results(self) -> list[str]:
+        """The names of the columns that the queries add."""
+        return [name for query in self.queries for name in query.parts]
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """A column or an expression that results are put in order by."""
+
+    text: str
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a statement does to a frame, in this order.
+
+    `results` has the name of each column that comes out, and the column or expression that it is.
+    """
+
+    where: str | None
+    stages: tuple[Stage, ...]
+    qualify: str | None
+    order: tuple[SortKey, ...]
+    offset: int
+    limit: int | None
+    results: tuple[tuple[str, str], ...]
+
+    def reads(self, names: Sequence[str]) -> list[str]:
+        """Which of a frame's columns are computed with; others are only passed on."""
+        found = dict.fromkeys(name for text in self._texts() for name in _columns(text, names))
+        for name in (n for stage in self.stages for q in stage.queries for n in _keys(q)):
+            found[name] = None
+        return [name for name in found if name in names]
+
+    def _texts(self) -> Iterator[str]:
+        yield from (text for text in (self.where, self.qualify) if text is not None)
+        for stage in self.stages:
+            yield from (text for _, text in stage.computed)
+            for query in stage.queries:
+                yield from (text for part in query.parts.values() for text in part.columns)
+        yield from (key.text for key in self.order)
+        yield from (text for _, text in self.results)
+
+
+def _columns(text: str, names: Sequence[str]) -> tuple[str, ...]:
+    return (text,) if text in names else columns_of(text)
+
+
+def _keys(query: Query) -> tuple[str, ...]:
+    return (*query.partition_by, *query.order_by)
+
+
+@dataclass(frozen=True, repr=False)
+class Select:
+    """A statement of standard SQL over one frame; `sql` makes it.
+
+    It is a value, as a query is. Called with a pandas, Polars or Arrow table it answers with one of
+    the same kind, rows in the order that they came in; ``DataFrame.transform`` of PySpark takes it.
+
+    >>> from windrow import sql
+    >>> sql("SELECT *, MAX(load) OVER (ORDER BY ts ROWS 2 PRECEDING) AS peak FROM plugs").source
+    'plugs'
+    """
+
+    text: str
+    source: str
+
+    def __call__(self, frame: Any) -> Any:
+        """The results over `frame`, as a frame of the same kind."""
+        return engine_of(frame).run_select(self, frame)
+
+    def steps(self, columns: Columns | None = None) -> Steps:
+        """What will be done to a frame of these columns; without them, of any that it names."""
+        from windrow.queries.cql.standard import steps_of
+
+        return steps_of(self.text, columns)
+
+    def explain(self, frame: Any = None) -> str:
+        """What will run: the stages, and the plan of each of their queries."""
+        steps = self.steps(None if frame is None else engine_of(frame).columns_of_frame(frame))
+        lines = [] if steps.where is None else [f"WHERE {steps.where}"]
+        for i, stage in enumerate(steps.stages, 1):
+            frames = len(stage.queries)
+            lines.append(
+                f"stage {i} of {len(steps.stages)}: {frames} frame{'s' if frames > 1 else ''} over "
+                f"rows that are sorted and shuffled once"
+            )
+            lines += [f"  {name} = {text}" for name, text in stage.computed]
+            lines += [f"\n{query.explain()}\n" for query in stage.queries]
+        lines += [f"{name} = {text}" for name, text in steps.results if name != text]
+        lines += [] if steps.qualify is None else [f"QUALIFY {steps.qualify}"]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"sql({self.text!r})"

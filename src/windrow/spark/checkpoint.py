@@ -1,0 +1,123 @@
+"""The checkpoint of a stream: what its state holds, and in how many partitions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as sf
+
+from windrow.errors import InvalidArgument
+from windrow.streams.header import Header
+
+_COMPACTED = "spark.sql.streaming.fileSink.log.compactInterval"
+
+
+@dataclass(frozen=True)
+class BucketState:
+    """What is kept of a bucket of keys. Times are microseconds since 1970."""
+
+    bucket: int
+    partition: int
+    waiting: int  # rows that the watermark has not reached
+    kept: int  # rows, or states of many, that windows to come may hold
+    chunks: int
+    bytes: int
+    oldest: int | None  # the time of the oldest row that waits, or lies in a chunk of rows
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a checkpoint of windrow's holds."""
+
+    query: str
+    batch: int  # the number of the last one that is done
+    watermark: int | None  # milliseconds since 1970
+    partitions: int
+    buckets: tuple[BucketState, ...]
+
+
+def read_checkpoint(session: Any, path: str) -> Checkpoint:
+    """The state of a stream as its last batch left it; the stream need not stand still for it."""
+    try:
+        about = session.read.format("state-metadata").load(path).collect()
+        heads = _variable(session, path, "head").collect()
+        texts = _variable(session, path, "query").select("value.text").limit(1).collect()
+        sizes = _variable(session, path, "chunks").groupBy("key.windrow_bucket")
+        sizes = sizes.agg(sf.sum(sf.length("user_map_value.value")).alias("bytes")).collect()
+        batch = max(row["maxBatchId"] for row in about)
+        watermark = _watermark(session, path, batch)
+    except PySparkException as error:
+        raise _unreadable(path, error) from None
+    lengths = {row[0]: row[1] for row in sizes}
+    buckets = sorted((_bucket(row, lengths) for row in heads), key=lambda each: each.bucket)
+    partitions = max(row["numPartitions"] for row in about)
+    return Checkpoint(texts[0][0] if texts else "", batch, watermark, partitions, tuple(buckets))
+
+
+def repartition(session: Any, path: str, partitions: int, output: str | None = None) -> None:
+    """Spread the state of a stream that does not run over so many partitions.
+
+    A partition is the share of one task, so this is how a stream gets more of them, or fewer. Where
+    the stream writes files to `output`, Spark's list of them gets an entry for this batch, without
+    which the files could not be read any more.
+    """
+    manager = getattr(session, "_streamingCheckpointManager", None)
+    if manager is None:
+        raise InvalidArgument("Spark repartitions a state from 4.2 on, and not through Connect")
+    batch = read_checkpoint(session, path).batch + 1
+    every = int(session.conf.get(_COMPACTED, "10"))
+    if output is not None and (batch + 1) % every == 0:
+        raise InvalidArgument(
+            f"this would be batch {batch}, with which Spark compacts the list of files in "
+            f"{output}: let the stream run for one more batch first"
+        )
+    try:
+        manager.repartition(path, partitions)
+    except PySparkException as error:
+        raise _unreadable(path, error) from None
+    if output is not None:
+        java: Any = getattr(session, "_jvm", None)
+        context: Any = getattr(session, "_jsc", None)
+        place = java.org.apache.hadoop.fs.Path(f"{output}/_spark_metadata/{batch}")
+        entry = place.getFileSystem(context.hadoopConfiguration()).create(place, False)
+        entry.write(bytearray(b"v1"))
+        entry.close()
+
+
+def _variable(session: Any, path: str, name: str) -> Any:
+    """A variable of the state, as a frame."""
+    return session.read.format("statestore").option("stateVarName", name).load(path)
+
+
+def _watermark(session: Any, path: str, batch: int) -> int | None:
+    """The watermark that a batch began with; None if there was none."""
+    lines = session.read.text(f"{path}/offsets/{batch}").collect()
+    told = next(json.loads(row[0]) for row in lines if row[0].startswith("{"))
+    return told.get("batchWatermarkMs") or None
+
+
+def _bucket(row: Any, lengths: dict[int, int]) -> BucketState:
+    data = bytes(row["value"]["value"])
+    header, bucket = Header.decode(data), row["key"]["windrow_bucket"]
+    chunks = [chunk for log in header.logs for chunk in log]
+    times = [piece.next for piece in header.waiting] + [c.low for c in chunks if c.high]
+    return BucketState(
+        bucket,
+        row["partition_id"],
+        sum(piece.rows - piece.gone for piece in header.waiting),
+        sum(chunk.rows for chunk in chunks),
+        len(header.waiting) + len(chunks),
+        len(data) + (lengths.get(bucket) or 0),
+        min(times, default=None),
+    )
+
+
+def _unreadable(path: str, error: PySparkException) -> InvalidArgument:
+    """An error that says which checkpoint cannot be read, in Spark's words."""
+    said = str(error).partition("\n")[0].partition(" SQLSTATE")[0]
+    return InvalidArgument(
+        f"{path} is not the checkpoint of a stream of windrow's, or cannot be read: {said}"
+    )

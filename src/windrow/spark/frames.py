@@ -1,0 +1,64 @@
+"""Short windows of rows by Spark's own window functions, where these are faster and say the same.
+
+Spark goes through the rows of a frame for each row, which costs nothing to speak of for a few of
+them, while every row that goes to a worker and back costs as much as WORK of them. A frame of all
+rows so far costs it one step a row.
+
+They say the same where the result is what one expression of Spark's makes of the rows, whatever
+their order: sums and means of floats depend on it, and never run here. (Of 0.0 and −0.0, which
+are equal, Spark takes the first as the largest.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Window
+from pyspark.sql import functions as sf
+
+from windrow.spark.columns import column
+from windrow.tables.bind import Bound
+
+# Rows of a frame, over all results, up to which Spark is faster: 2·10⁶ rows took 0.93 of the time
+# of the way to Python for one maximum over 8 of them, 1.01 over 16, 1.28 over 32, and 0.83 over all
+# so far, for three results as for one.
+WORK = 8
+
+
+def in_frames(bounds: Sequence[Bound]) -> bool:
+    """Whether Spark's own frames answer these queries, and faster."""
+    work = 0
+    for bound in bounds:
+        query = bound.query
+        plain = query.min_rows is None and query.having is None and query.emit == "rstream"
+        if not (plain and query.partition_by and query.window.by_rows):
+            return False
+        if any(part.spark_result is None for part in query.parts.values()):
+            return False
+        work += len(query.parts) * (query.window.reach_rows or 1)
+    return work <= WORK
+
+
+def framed(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
+    """The rows of a frame, and the results beside them as columns of `schema`."""
+    made = {}
+    for bound in bounds:
+        query = bound.query
+        rows = query.window.reach_rows
+        first = Window.unboundedPreceding if rows is None else 1 - rows
+        over = (
+            Window.partitionBy(*map(column, query.partition_by))
+            .orderBy(*map(column, query.order_by))
+            .rowsBetween(first, Window.currentRow)
+        )
+        for name, part in query.aggregations:
+            of = [f"`{text.replace('`', '``')}`" for text in part.columns] or ["1"]
+            made[name] = sf.expr(str(part.spark_result).format(*of)).over(over)
+    columns = [
+        made[field.name].cast(field.dataType).alias(field.name)
+        if field.name in made
+        else column(field.name)
+        for field in schema.fields
+    ]
+    return frame.select(*columns)

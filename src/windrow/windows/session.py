@@ -1,0 +1,153 @@
+"""Session windows: `gap=`, the rows of a key that follow each other within a gap.
+
+    gap=4        ×  ×    ×            ×                each row reaches from its time to time + gap
+                 ├───┤
+                    ├───┤
+                         ├───┤        ├───┤
+                 ├───────────┤        ├───┤            session_start, session_end
+
+Reaches that overlap or touch are one session, so a row that comes exactly a gap behind the last is
+in its session still, as in Spark's `session_window`. The gap may be an expression, which gives each
+row its own reach; a row whose gap is null, 0 or negative is in no session. Months are those of the
+calendar, in the `timezone` or else in UTC; with a `timezone` days and weeks are, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from windrow.errors import InvalidArgument, InvalidValue
+from windrow.windows.base import Kept, Window
+from windrow.windows.durations import NANOSECONDS, Interval, interval, is_duration
+from windrow.windows.sizes import Axis, in_cql, is_number, measure, quoted
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from windrow.windows.arrays import Positions
+    from windrow.windows.positions import Bounds, SortedRows
+
+# A gap that is an expression is told in microseconds at least, as Spark's are.
+_FINE = NANOSECONDS["us"]
+
+
+@dataclass(frozen=True)
+class Session(Window):
+    """The rows that follow each other within `gap`: a duration, a number, or an expression."""
+
+    gap: Any
+    timezone: str | None = field(default=None, kw_only=True)
+
+    takes: ClassVar[tuple[str, ...]] = ("gap", "timezone")
+    columns: ClassVar[tuple[str, ...]] = ("session_start", "session_end")
+    measured: ClassVar[str] = "gap"
+    per_row: ClassVar[bool] = False
+    in_ranges: ClassVar[bool] = True
+    kept: ClassVar[Kept] = "sessions"
+    slices_in_words: ClassVar[str] = "1 a session: no two of a key overlap"
+
+    def __post_init__(self) -> None:
+        if self.row_size is None:
+            measure("gap", self.gap)
+        elif not self.row_size.strip():
+            raise InvalidArgument(
+                f'gap={self.gap!r} must be a duration such as "30 minutes", a number, or an '
+                f"expression that gives each row its gap"
+            )
+        if self.timezone is not None:
+            from windrow.windows.calendar import check_timezone
+
+            check_timezone(self.timezone)
+            if is_number(self.gap) or self.row_size is not None:
+                raise InvalidArgument(
+                    f"timezone={self.timezone!r} goes with a duration, and gap={self.gap!r} is none"
+                )
+
+    def bounds(self, rows: SortedRows) -> Bounds:
+        """The sessions of rows that have an order, as far as no row to come can join them."""
+        import numpy as np
+
+        from windrow.windows.islands import islands
+        from windrow.windows.positions import PLACED, Bounds, Windows
+
+        assert rows.at is not None and rows.axis is not None
+        placed = PLACED if rows.places > 1 else 0  # some rows have no order
+        gap = self.sizes(rows.at, rows.axis) if self.row_size is None else rows.sizes
+        lo, hi, ends, stretch = islands(rows.at, rows.starts, gap, rows.places, placed)
+        if rows.now is not None:
+            over = np.flatnonzero((stretch < rows.open) | (ends < rows.now))
+            lo, hi, ends, stretch = lo[over], hi[over], ends[over], stretch[over]
+        key = stretch if rows.places == 1 else stretch // rows.places
+        return Bounds(Windows(rows.starts, lo=lo, hi=hi), ends=(rows.at[lo], ends), key=key)
+
+    def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
+        """The rows behind the last session that is over; none of those without an order."""
+        import numpy as np
+
+        from windrow.windows.positions import PLACED
+
+        keep = rows.starts[:-1].copy()
+        lo, hi = bounds.windows.bounds()
+        np.maximum.at(keep, np.searchsorted(rows.starts, lo, side="right") - 1, hi)
+        if rows.places > 1:
+            unplaced = np.arange(keep.size) % rows.places != PLACED
+            keep[unplaced] = rows.starts[1:][unplaced]
+        return keep
+
+    def with_row_size(self, text: str) -> Session:
+        return replace(self, gap=text, timezone=None)
+
+    # -- the gap ----------------------------------------------------------------------------
+
+    @property
+    def row_size(self) -> str | None:  # type: ignore[override]
+        return self.gap if isinstance(self.gap, str) and not is_duration(self.gap) else None
+
+    def conditions(self) -> dict[str, str]:
+        return {} if self.row_size is None else {"gap": self.row_size}
+
+    def check_axis(self, axis: Axis) -> None:
+        if self.row_size is not None:
+            return
+        axis.check("gap", self.gap)
+        if axis.type.startswith("duration") and self.calendar(axis) is not None:
+            raise InvalidValue(
+                f"gap={self.gap!r} is measured by the calendar, and {axis.name!r} is of type "
+                f"{axis.type}, which has none; give '30 days' or the like"
+            )
+
+    def start_axis(self, axis: Axis) -> Axis:
+        if self.row_size is None:
+            by = self.calendar(axis)
+            return axis.holding([measure("gap", self.gap) if by is None else by.nanoseconds])
+        return axis if axis.tick is None else replace(axis, tick=min(axis.tick, _FINE))
+
+    def calendar(self, axis: Axis) -> Interval | None:
+        """The gap as months, days and a time, if the calendar measures it; None if it is fixed."""
+        if is_number(self.gap) or self.row_size is not None:
+            return None
+        found = interval(self.gap, "gap")
+        return found if found.months or (found.days and self.timezone and axis.zoned) else None
+
+    def sizes(self, at: NDArray[Any], axis: Axis) -> int | float | NDArray[np.int64]:
+        """The gap behind times, in the unit of their axis: one, or that of each by the calendar."""
+        by = self.calendar(axis)
+        if by is None:
+            return axis.units(measure("gap", self.gap))[0]
+        from windrow.windows.calendar import moved
+
+        ends: NDArray[np.int64] = moved(at, by, self.timezone, axis)[0]
+        return ends - at
+
+    # -- how it prints ----------------------------------------------------------------------
+
+    def cql(self) -> list[str]:
+        zone = [] if self.timezone is None else [f"TIME ZONE {quoted(self.timezone)}"]
+        return ["SESSION" if self.row_size is not None else f"SESSION {in_cql(self.gap)}", *zone]
+
+    def __str__(self) -> str:
+        within = f"{self.gap}" if self.row_size is None else f"a gap of {self.gap} each"
+        zone = "" if self.timezone is None else f" by the calendar of {self.timezone}"
+        return f"sessions: rows that follow each other within {within}{zone}"

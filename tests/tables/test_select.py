@@ -1,0 +1,180 @@
+"""Standard SQL over tables: held against DuckDB, on random statements over random tables."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from tests.queries.random_statements import Statements, table
+from windrow import sql
+from windrow.errors import InvalidArgument, QuerySyntaxError
+from windrow.kernels.routes import traced
+
+
+@pytest.fixture(scope="module")
+def duck() -> duckdb.DuckDBPyConnection:
+    """DuckDB with nulls where Spark and windrow have them."""
+    made = duckdb.connect()
+    made.execute("SET default_null_order = 'NULLS_FIRST_ON_ASC_LAST_ON_DESC'")
+    made.execute("SET threads = 1")
+    return made
+
+
+def same(a: Any, b: Any) -> bool:
+    if isinstance(a, float | int) and isinstance(b, float | int):
+        return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) or (a != a and b != b)
+    return bool(a == b)
+
+
+def check(text: str, ordered: bool, data: pa.Table, duck: duckdb.DuckDBPyConnection) -> None:
+    """Both answer alike, row by row; rows come as they are in the table unless ORDER BY says so."""
+    expected = duck.execute(text).fetchall()
+    found = [tuple(row.values()) for row in sql(text, data=data).to_pylist()]
+    if not ordered:
+        place = {u: n for n, u in enumerate(data.column("u").to_pylist())}
+        expected.sort(key=lambda row: place[row[0]])
+    assert len(found) == len(expected), text
+    for mine, theirs in zip(found, expected, strict=True):
+        assert all(map(same, mine, theirs)), f"{text}\nwindrow {mine}\nDuckDB  {theirs}"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_statements_have_the_answers_of_duckdb(
+    seed: int, duck: duckdb.DuckDBPyConnection
+) -> None:
+    random_statements(seed, 40, duck)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_many_random_statements(seed: int, duck: duckdb.DuckDBPyConnection) -> None:
+    random_statements(seed, 200, duck)
+
+
+def random_statements(seed: int, count: int, duck: duckdb.DuckDBPyConnection) -> None:
+    statements = Statements(seed)
+    asked = 0
+    for n in range(count):
+        data = table(seed * 1000 + n, rows=[40, 40, 1, 3, 0, 90][n % 6])
+        duck.register("data", data)
+        text, ordered = statements.next()
+        try:
+            check(text, ordered, data, duck)
+            asked += 1
+        except QuerySyntaxError as error:
+            if not any(words in str(error) for words in REFUSED):
+                raise
+    assert asked > count * 0.8
+
+
+# What a statement of ours may be refused for, though DuckDB takes it.
+REFUSED = ("goes the other way than", "leave NULLS out")
+
+
+# -- statements as people write them -----------------------------------------------------------
+
+PLUGS = pa.table(
+    {
+        "plug": ["a", "b", "a", "a", "b"],
+        "ts": pa.array([0, 60, 1800, 5400, 3600], pa.timestamp("s")),
+        "load": [3.0, 1.0, 5.0, None, 2.0],
+    }
+)
+
+
+def test_several_frames_of_one_order_sort_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from windrow.tables import run
+
+    sorts = []
+    original = run.sort_rows
+    monkeypatch.setattr(run, "sort_rows", lambda *a, **k: sorts.append(1) or original(*a, **k))
+    made = sql(
+        """
+        SELECT *, MAX(load) OVER (w RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW) peak,
+               LAG(load) OVER w AS before, AVG(load) OVER (PARTITION BY plug) AS mean,
+               MAX(load) OVER (w ROWS 1 PRECEDING) - MIN(load) OVER (w ROWS 1 PRECEDING) AS spread,
+               RANK() OVER (PARTITION BY plug ORDER BY ts DESC) AS newest
+        FROM plugs WINDOW w AS (PARTITION BY plug ORDER BY ts)
+        """,
+        plugs=PLUGS,
+    )
+    assert len(sorts) == 1
+    assert made.column_names == [*PLUGS.column_names, "peak", "before", "mean", "spread", "newest"]
+    assert made["peak"].to_pylist() == [3.0, 1.0, 5.0, 5.0, 2.0]
+    assert made["before"].to_pylist() == [None, None, 3.0, 5.0, 1.0]
+    assert made["mean"].to_pylist() == [4.0, 1.5, 4.0, 4.0, 1.5]
+    assert made["spread"].to_pylist() == [0.0, 0.0, 2.0, 0.0, 1.0]
+    assert made["newest"].to_pylist() == [3, 2, 2, 1, 1]
+
+
+TEXT = "SELECT plug AS p, load, SUM(load) OVER (PARTITION BY plug ORDER BY ts) AS s FROM t"
+
+
+def test_a_frame_of_each_kind_comes_back_as_one() -> None:
+    expected = {"p": ["a", "b", "a", "a", "b"], "s": [3.0, 1.0, 8.0, 8.0, 3.0]}
+    pandas = PLUGS.to_pandas().set_index(pd.Index(list("vwxyz")))
+    pandas["plug"] = pandas["plug"].astype("category")
+    made = sql(TEXT, t=pandas)
+    assert list(made.index) == list("vwxyz")
+    assert made.dtypes["p"] == "category"
+    assert made["s"].tolist() == expected["s"]
+    eager = sql(TEXT, t=pl.from_arrow(PLUGS))
+    assert isinstance(eager, pl.DataFrame)
+    assert eager.select("p", "s").to_dict(as_series=False) == expected
+    lazy = sql(TEXT, t=pl.from_arrow(PLUGS).lazy())
+    assert isinstance(lazy, pl.LazyFrame)
+    assert lazy.collect().equals(eager)
+    batch = sql(TEXT, t=PLUGS.to_batches()[0])
+    assert isinstance(batch, pa.RecordBatch)
+    assert batch.select(["p", "s"]).to_pydict() == expected
+
+
+def test_names_of_columns_may_be_written_in_any_case_and_need_quotes_where_sql_does() -> None:
+    data = pa.table({"My Load": [1, 2, 3], "from": [3, 2, 1], "Kind": ["a", "b", "a"]})
+    text = 'SELECT *, SUM("my load") OVER (PARTITION BY kind ORDER BY "from") AS s FROM data'
+    assert sql(text, data=data)["s"].to_pylist() == [4, 2, 3]
+
+
+def test_a_name_of_a_result_is_known_to_those_behind_it() -> None:
+    text = "SELECT MAX(load) OVER (PARTITION BY plug) AS top, top - load AS below FROM t "
+    assert sql(f"{text} QUALIFY below > 0", t=PLUGS).to_pydict() == {
+        "top": [5.0, 2.0],
+        "below": [2.0, 1.0],
+    }
+
+
+def test_a_column_of_the_frame_comes_before_the_name_of_a_result() -> None:
+    text = (
+        "SELECT MAX(load) OVER () AS load, SUM(load) OVER (ORDER BY load) AS s FROM t ORDER BY load"
+    )
+    made = sql(text, t=PLUGS)
+    assert made["load"].to_pylist() == [5.0] * 5
+    assert made["s"].to_pylist() == [6.0, 1.0, 11.0, None, 3.0]
+
+
+def test_what_ran_is_what_explain_says() -> None:
+    asked = sql(
+        "SELECT MAX(load) OVER (ORDER BY ts ROWS 2 PRECEDING) AS m, COUNT(*) OVER () n FROM t"
+    )
+    with traced() as ran:
+        asked(PLUGS)
+    said = asked.explain(PLUGS)
+    assert "stage 1 of 1: 2 frames" in said
+    assert all(way in said for part, way in ran if part.startswith("Max")), said
+
+
+def test_mistakes_show_the_place_before_anything_runs() -> None:
+    with pytest.raises(
+        QuerySyntaxError, match=r"no column 'lod'\n.*\n +\^\^\^\nhint: did you mean"
+    ):
+        sql("SELECT MAX(lod) OVER (ORDER BY ts) FROM t", t=PLUGS)
+    with pytest.raises(InvalidArgument, match="FROM names 'u'"):
+        sql("SELECT MAX(load) OVER (ORDER BY ts) FROM u", t=PLUGS)
+    with pytest.raises(TypeError, match="takes numbers, not string"):
+        sql("SELECT plug + 1 AS x, MAX(load) OVER () AS m FROM t", t=PLUGS)
