@@ -16,6 +16,8 @@ from tests.examples import examples
 from tests.streams.feeding import Stream, disordered, plan_of, readings
 from windrow import (
     EWM,
+    HLL,
+    KLL,
     All,
     ArgMax,
     BitAnd,
@@ -37,6 +39,8 @@ from windrow import (
     Rate,
     StdDev,
     Sum,
+    TDigest,
+    Theta,
     TopK,
     sliding,
 )  # fmt: skip
@@ -51,6 +55,7 @@ EVERYDAY = {
     "j": EWM("y", halflife=3), "k": EWMByTime("y", "ts", halflife=20),
     "l": Quantile("y", q=(0.2, 0.5)), "m": TopK("x", k=2), "n": Mode("x"), "o": Rank("x"),
     "p": Histogram("x", edges=(-50, 0, 20)), "q": BottomK("key", k=2),
+    "r": KLL("y", q=0.5), "s": TDigest("x", q=(0.1, 0.5)), "t": HLL("key"), "u": Theta("x"),
 }  # fmt: skip
 KINDS: dict[str, dict[str, Any]] = {
     "rows": {"rows": 3},
