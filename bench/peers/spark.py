@@ -102,7 +102,13 @@ def cases(windows: list[int], visits: int) -> Iterator[Case]:
         x = f"max without a key, {name}"
         yield Case(OTHERS, x, OURS, sliding(order_by="ts", range=name, a=Max("v")))
         yield Case(OTHERS, x, TREE, _over(frame, [sf.max("v")], ["a"]), True)
-    five: dict[str, Any] = {"a": Max("v"), "b": Min("v"), "c": Mean("v"), "d": Sum("v"), "e": StdDev("v")}
+    five: dict[str, Any] = {
+        "a": Max("v"),
+        "b": Min("v"),
+        "c": Mean("v"),
+        "d": Sum("v"),
+        "e": StdDev("v"),
+    }
     for x, size in ((ONE_HORIZON, HORIZONS[0]), (FOUR_HORIZONS, HORIZONS)):
         query = sliding(partition_by="key", order_by="ts", range=size, **five)
         yield Case(OTHERS, x, OURS, partial(_over_two_months, query))
