@@ -204,12 +204,13 @@ def _instead(name: str) -> str:
     """What may have been meant by a name that is no aggregation's."""
     if name in REFUSED:
         return REFUSED[name]
-    near = difflib.get_close_matches(name, FUNCTIONS, n=1, cutoff=0.75)
+    known = sorted([*FUNCTIONS, *FILTERED])
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     if near:
         return f"did you mean {near[0]}?"
     if name in SCALARS:
         return f"it goes into an aggregation, as in MAX({name}(load)), or to the results"
-    return f"known: {', '.join(sorted(FUNCTIONS))}"
+    return f"known: {', '.join(known)}"
 
 
 def is_call(node: Any) -> bool:
