@@ -31,6 +31,24 @@ class ResultArray:
         """The results from the at-th on."""
         return ResultArray(self.values[at:], None if self.missing is None else self.missing[at:])
 
+    def until(self, at: int) -> ResultArray:
+        """The results before the at-th."""
+        return ResultArray(self.values[:at], None if self.missing is None else self.missing[:at])
+
+    def preceded_by(self, others: ResultArray) -> ResultArray:
+        """Others before these results; copied only if there is no room for them."""
+        size = others.values.size
+        wide = widened(self.values, size, 0)
+        if wide is None or wide.dtype != others.values.dtype:
+            return others.followed_by(self)
+        wide[:size] = others.values
+        if self.missing is None and others.missing is None:
+            return ResultArray(wide)
+        missing = np.zeros(wide.size, np.bool_)
+        missing[:size] = False if others.missing is None else others.missing
+        missing[size:] = False if self.missing is None else self.missing
+        return ResultArray(wide, missing)
+
     def moved(self, by: int, others: ResultArray) -> ResultArray:
         """The results from the by-th on and `others` behind them, in place: as many as before."""
         values = _moved(self.values, by, others.values)

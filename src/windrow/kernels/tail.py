@@ -51,7 +51,7 @@ class Tail:
         self.inputs = measured_arrays(aggregation, len(columns))
         measured = columns[: self.inputs]
         self.way = route_over(aggregation, measured, by_rows=rows is not None, nulls=nulls)
-        self.nulls, self.ahead = nulls, ahead  # rows behind the current one that are in its window
+        self.nulls, self.ahead = nulls, ahead  # so far behind the current row its window goes
         self.arrays: list[NDArray[Any]] = []
         self.masks: list[NDArray[np.bool_] | None] = []
         self.oldest = 0  # the position of the first value here
@@ -64,8 +64,10 @@ class Tail:
         self._join(batch)
         windows, extra = self._windows(batch)
         made = self._placed(self._aggregate(windows, extra, self.way))
-        if self.ahead:
+        if self.ahead > 0:
             made = self._of_rows_before(batch, made)
+        elif self.ahead < 0:
+            made = self._of_rows_behind(batch, made)
         if not batch.last:
             self._forget(batch.stop, batch.reached)
         return made
@@ -84,14 +86,28 @@ class Tail:
         past = np.arange(max(0, batch.stop - self.ahead), batch.stop) + self.ahead + 1
         end = self.arrays[0].size
         lo = np.minimum(np.maximum(past - self.rows, 0) - self.oldest, end)
-        windows = Windows(np.array([0, end]), lo=lo, hi=np.full(lo.size, end))
-        pairs = zip(self.arrays[: self.inputs], self.masks, strict=False)
-        columns = [column(array, mask, "value") for array, mask in pairs]
-        way = route_over(self.aggregation, columns, by_rows=False, nulls=self.nulls)
-        rest = self._placed(self._aggregate(windows, 0, way))
+        rest = self._between(lo, np.full(lo.size, end))
         if batch.row or made.values.dtype != rest.values.dtype:
             return made.since(skip).followed_by(rest)
         return made.moved(skip, rest)
+
+    def _of_rows_behind(self, batch: Batch, made: ResultArray) -> ResultArray:
+        """The same results as those of the rows that lie behind them; the first have no values."""
+        n = batch.stop - batch.row
+        none = min(n, max(0, -self.ahead - batch.row))
+        made = made.until(n - none)
+        if not none:
+            return made
+        nowhere = np.zeros(none, np.int64)
+        return made.preceded_by(self._between(nowhere, nowhere))
+
+    def _between(self, lo: Positions, hi: Positions) -> ResultArray:
+        """The results of windows that have these bounds among the values here."""
+        windows = Windows(np.array([0, self.arrays[0].size]), lo=lo, hi=hi)
+        pairs = zip(self.arrays[: self.inputs], self.masks, strict=False)
+        columns = [column(array, mask, "value") for array, mask in pairs]
+        way = route_over(self.aggregation, columns, by_rows=False, nulls=self.nulls)
+        return self._placed(self._aggregate(windows, 0, way))
 
     def _aggregate(self, windows: Windows, extra: int, way: Route) -> ResultArray:
         """The results of windows, behind so many that lead up to them."""
@@ -134,7 +150,8 @@ class Tail:
             assert batch.lo is not None and batch.hi is not None
             lo, hi = batch.lo, batch.hi
         elif self.way.kernel is not None or not batch.row:
-            return Windows(ends, rows=self.rows, first=batch.row - self.oldest), 0
+            first = max(0, batch.row + min(self.ahead, 0))
+            return Windows(ends, rows=self.rows, first=first - self.oldest), 0
         else:
             hi = np.arange(batch.row, batch.stop) + 1
             lo = np.maximum(hi - self.rows, 0)
@@ -176,7 +193,7 @@ class Tail:
             first = reached
         elif self.rows is not None and self.way.kernel is not None:
             grid = BLOCK * max(1, (self.rows - 1) // BLOCK)
-            first = (stop // grid - 2) * grid
+            first = ((stop + min(self.ahead, 0)) // grid - 2) * grid
         else:
             if self.rows is not None and stop:  # flips are at every so-many rows
                 flips = (stop - 1) // self.rows

@@ -288,7 +288,7 @@ class RowFrame(Frame):
     @property
     def shift(self) -> tuple[int, int] | None:  # type: ignore[override]
         start, end = self.rows
-        return (end - start + 1, end) if self.by_rows and end > 0 else None
+        return (end - start + 1, end) if self.by_rows and end != 0 else None
 
     @property
     def reach_rows(self) -> int | None:  # type: ignore[override]
