@@ -45,8 +45,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     sql = pytest.importorskip("pyspark.sql", reason="PySpark is not installed: windrow[spark]")
     # Workers run `python3` from PATH unless told otherwise, and that one may lack windrow.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    paths = (
+        str(HERE.parents[1]),
+        os.environ.get("PYTHONPATH"),
+    )  # of the daemon, wherever it starts
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     builder = sql.SparkSession.builder.master("local[2]").appName("windrow-tests")
     builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+    builder.config("spark.python.daemon.module", "tests.spark.daemon")
     for name, value in SETTINGS.items():
         builder.config(name, value)
     session = builder.getOrCreate()

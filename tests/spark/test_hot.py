@@ -26,7 +26,7 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 
     share = sf.col("id") % 10
     other = sf.concat(sf.lit("k"), (sf.col("id") * 7919 % 10).cast("string"))
-    frame = spark.range(4000).select(
+    frame = spark.range(2000).select(
         "id",
         sf.when(share < 4, "a").when(share >= 7, other).alias("key"),
         sf.when(share < 4, sf.lit(0.0)).otherwise(sf.lit(float("nan"))).alias("part"),
@@ -43,16 +43,16 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key of a thousand rows is hot, and ranges are short."""
+    """A key of five hundred rows is hot, and ranges are short."""
     groups = import_module("windrow.spark.groups")
     ranges = import_module("windrow.spark.ranges")
     run = import_module("windrow.spark.dataframe")
-    monkeypatch.setattr(ranges, "HOT_ROWS", 1000)
+    monkeypatch.setattr(ranges, "HOT_ROWS", 500)
     monkeypatch.setattr(ranges, "HOT_SAMPLE", 1.0)
-    monkeypatch.setattr(groups, "FEWEST", 300)
+    monkeypatch.setattr(groups, "FEWEST", 150)
     monkeypatch.setattr(groups, "SAMPLE", 1.0)
     monkeypatch.setattr(groups, "BINS", 4)
-    monkeypatch.setattr(run, "_tasks", lambda frame: 8)
+    monkeypatch.setattr(run, "_tasks", lambda frame: 4)
 
 
 def both(frame: DataFrame, query: Any, window: Any, tied: bool = False) -> None:
@@ -82,7 +82,7 @@ def test_two_hot_keys_by_time(rows: DataFrame, seconds: int) -> None:
     both(rows, query, window)
 
 
-@pytest.mark.parametrize("size", [slow(30), 1500, slow("unbounded")])
+@pytest.mark.parametrize("size", [slow(30), 700, slow("unbounded")])
 def test_two_hot_keys_by_rows(rows: DataFrame, size: Any) -> None:
     from pyspark.sql import Window
 
@@ -109,7 +109,7 @@ def test_keys_of_several_columns(rows: DataFrame) -> None:
     both(rows, query, window)
 
 
-@pytest.mark.parametrize("size", [slow(200), 1200])
+@pytest.mark.parametrize("size", [slow(100), 600])
 def test_what_does_not_commute(rows: DataFrame, size: int) -> None:
     query = sliding(
         partition_by="key", order_by="id", rows=size, having="n > 3",
@@ -117,7 +117,7 @@ def test_what_does_not_commute(rows: DataFrame, size: int) -> None:
     )  # fmt: skip
     made = rows.transform(query).orderBy("id").toArrow()
     wanted = query(rows.orderBy("id").toArrow())
-    assert made.num_rows == wanted.num_rows < 4000
+    assert made.num_rows == wanted.num_rows < 2000
     for name in ("id", "words", "all", "last", "n"):
         assert made.column(name).to_pylist() == wanted.column(name).to_pylist(), name
 
@@ -130,7 +130,7 @@ def test_times_as_keys(spark: SparkSession) -> None:
     zone = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     try:
-        frame = spark.range(3000).select(
+        frame = spark.range(1500).select(
             "id",
             sf.timestamp_seconds(1792886400 + 3600 * (sf.col("id") % 2)).alias("key"),
             sf.rand(1).alias("v"),

@@ -101,7 +101,7 @@ def test_frames_of_rows_too(counts: list[int], ranges: int, rows: int, ahead: in
 def rows(spark: SparkSession) -> Iterator[DataFrame]:
     from pyspark.sql import functions as sf
 
-    frame = spark.range(3000).select(
+    frame = spark.range(1500).select(
         "id",
         sf.when(
             sf.rand(9) > 0.01, sf.timestamp_seconds((sf.rand(1) * 7200 - 3600).cast("long"))
@@ -119,10 +119,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges of few rows, so that a small frame has several."""
     groups = import_module("windrow.spark.groups")
     run = import_module("windrow.spark.dataframe")
-    monkeypatch.setattr(groups, "FEWEST", 400)
+    monkeypatch.setattr(groups, "FEWEST", 200)
     monkeypatch.setattr(groups, "SAMPLE", 1.0)
     monkeypatch.setattr(groups, "BINS", 4)
-    monkeypatch.setattr(run, "_tasks", lambda frame: 6)
+    monkeypatch.setattr(run, "_tasks", lambda frame: 4)
 
 
 def spark_own(frame: DataFrame, window: Any) -> pd.DataFrame:
@@ -154,7 +154,7 @@ def test_ranges_by_time(rows: DataFrame, seconds: int) -> None:
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("size", [slow(30), 2000, slow("unbounded")])
+@pytest.mark.parametrize("size", [slow(30), 1000, slow("unbounded")])
 def test_ranges_by_rows(rows: DataFrame, size: Any) -> None:
     from pyspark.sql import Window
 
@@ -189,7 +189,7 @@ def test_frames_by_rows(rows: DataFrame, ends: tuple[int, int]) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_what_does_not_commute(rows: DataFrame) -> None:
-    query = sliding(order_by="id", rows=1500, all=Concat("name"), last=Last("v"))
+    query = sliding(order_by="id", rows=700, all=Concat("name"), last=Last("v"))
     made = ours(rows.where("v IS NOT NULL"), query)
     frame = rows.where("v IS NOT NULL").orderBy("id").toPandas()
     pd.testing.assert_frame_equal(made, query(frame))
