@@ -65,7 +65,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "FEWEST", 20)
     monkeypatch.setattr(groups, "SAMPLE", 1.0)
     monkeypatch.setattr(groups, "BINS", 4)
-    monkeypatch.setattr(import_module("windrow.spark.dataframe"), "_tasks", lambda frame: 8)
+    monkeypatch.setattr(import_module("windrow.spark.dataframe"), "_tasks", lambda frame: 4)
 
 
 def frame_plan(query: Any, frame: DataFrame) -> str:

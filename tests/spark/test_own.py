@@ -15,6 +15,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from tests.spark.frames import slow
 from tests.spark.test_stream import Source
 from tests.streams.feeding import disordered, readings
 from windrow import Aggregation, sliding
@@ -98,12 +99,12 @@ def test_by_key(frame: DataFrame, trace: Any) -> None:
     assert trace() == {("Spread('x')", "two_stacks")}
 
 
-@pytest.mark.parametrize("w", [30, 900])  # shorter than a range, and longer
+@pytest.mark.parametrize("w", [slow(30), 900])  # shorter than a range, and longer
 def test_in_ranges_without_a_key(frame: DataFrame, w: int, monkeypatch: pytest.MonkeyPatch) -> None:
     groups = import_module("windrow.spark.groups")
     monkeypatch.setattr(groups, "FEWEST", 200)
     monkeypatch.setattr(groups, "SAMPLE", 1.0)
-    monkeypatch.setattr(import_module("windrow.spark.dataframe"), "_tasks", lambda frame: 6)
+    monkeypatch.setattr(import_module("windrow.spark.dataframe"), "_tasks", lambda frame: 4)
     query = sliding(order_by="ts", rows=w, result=spread_of())
     result = frame.transform(query)
     assert result.rdd.getNumPartitions() > 1
@@ -123,6 +124,7 @@ def test_hopping_by_slices(frame: DataFrame) -> None:
     assert made == hops(frame.toArrow().to_pylist(), 10 * MINUTE, 4 * MINUTE)
 
 
+@pytest.mark.xdist_group("streams")
 def test_streams(spark: SparkSession, tmp_path: Path) -> None:
     rows = readings(300, keys=3, seed=4, spread=2000)
     source = Source(spark, tmp_path)
@@ -131,8 +133,8 @@ def test_streams(spark: SparkSession, tmp_path: Path) -> None:
         lateness="10 minutes",
     )  # fmt: skip
     came = disordered(rows, 10 * MINUTE, seed=2)
-    for begin in range(0, 300, 100):
-        source.add(came.slice(begin, 100))
+    for begin in (0, 150):
+        source.add(came.slice(begin, 150))
     source.close(rows)
     source.run(query)
     made = {

@@ -113,7 +113,7 @@ def told(table: pa.Table) -> list[str]:
     )
 
 
-def fed(source: Source, rows: pa.Table, files: int = 3) -> None:
+def fed(source: Source, rows: pa.Table, files: int = 2) -> None:
     size = -(-rows.num_rows // files)
     for begin in range(0, rows.num_rows, size):
         source.add(rows.slice(begin, size))
@@ -174,17 +174,16 @@ ASKED: dict[str, Callable[[], Query]] = {
 
 @pytest.mark.parametrize(
     "kind",
-    ["rows", "frame", "hopping",
-     *map(slow, ("range", "no key", "policy", "adwin", "order", "every day",
+    ["rows", "hopping",
+     *map(slow, ("range", "frame", "no key", "policy", "adwin", "order", "every day",
                  "every day, hopping"))],
 )  # fmt: skip
 def test_a_stream_answers_as_the_table_with_a_restart(source: Source, kind: str) -> None:
     rows = disordered(readings(300, 5, seed=3, spread=400), 30_000_000, seed=3)
     query = ASKED[kind]()
-    for begin in (0, 100):
-        source.add(rows.slice(begin, 100))
+    source.add(rows.slice(0, 150))
     source.run(query)
-    source.add(rows.slice(200, 100))
+    source.add(rows.slice(150))
     source.close(rows)
     progress = source.run(query)
     made = source.result()
@@ -199,7 +198,7 @@ def test_hopping_windows_are_sparks_own_late_rows_included(source: Source, spark
     came = rows.column("ts").cast(pa.int64()).to_numpy() + random.integers(0, 20_000_000, 400)
     came += np.where(random.random(400) < 0.3, random.integers(0, 2 * 10**9, 400), 0)
     rows = rows.take(pa.array(np.argsort(came, kind="stable")))
-    fed(source, rows, files=8)
+    fed(source, rows, files=4)
     query = sliding(
         partition_by="key", order_by="ts", range="2 minutes", slide="30 seconds",
         lateness="20 seconds", a=Max("x"), s=Sum("x"), n=Count(),
@@ -253,8 +252,8 @@ def test_update_tells_windows_as_they_change(source: Source) -> None:
 
 def test_rows_as_they_come(source: Source) -> None:
     rows = readings(200, 3, seed=4)
-    for begin in range(0, 200, 50):
-        source.add(rows.slice(begin, 50))
+    for begin in (0, 120):
+        source.add(rows.slice(begin, 120))
     query = sliding(partition_by="key", rows=3, c=Collect("id"))
     source.run(query)
     made = source.result()
@@ -302,44 +301,44 @@ def test_cql_over_a_stream_with_its_own_watermark(source: Source) -> None:
     assert told(made) == told(query(rows).select(made.column_names))
 
 
-def test_the_state_can_be_read_and_is_refused_by_another_query(source: Source, spark: Any) -> None:
-    rows = readings(60, 2, seed=1)
-    source.add(rows)
-    query = sliding(partition_by="key", rows=3, a=Max("x"))
-    source.run(query)
-    checkpoint = str(source.path / "checkpoint")
-    state = spark.read.format("statestore").option("stateVarName", "query").load(checkpoint)
-    texts = {row["value"]["text"] for row in state.collect()}
-    columns = "id: int64, key: string, ts: timestamp[us, tz=UTC], x: int64, y: double"
-    assert texts == {f"{query!r}\nover {columns}\nin 16 buckets of keys"}
-    chunks = spark.read.format("statestore").option("stateVarName", "chunks").load(checkpoint)
-    assert chunks.count() > 0
-    source.add(rows)
-    with pytest.raises(StreamingQueryException, match="holds the state of another query") as caught:
-        source.run(sliding(partition_by="key", rows=5, a=Max("x")))
-    assert "rows=3" in str(caught.value) and "rows=5" in str(caught.value)
+def unlike(query: Query) -> dict[str, tuple[Any, list[str]]]:
+    """Other queries over other frames, and what tells them from `query` in words."""
+    common = {"partition_by": "key", "rows": 3, "where": "x > -1000", "a": Max("x * 2")}
+    other = sliding(**{**common, "a": Max("x * 3")})
+    return {
+        "expression and type": (
+            lambda f: f.withColumn("y", sf.col("y").cast("float")).transform(other),
+            ["Max('x * 2')", "Max('x * 3')", "y: double", "y: float"],
+        ),
+        "window": (sliding(**{**common, "rows": 5}), ["rows=3", "rows=5"]),
+        "where": (sliding(**{**common, "where": "x > 1000"}), ["where='x > 1000'"]),
+        "idle": (streaming(query, idle="7 days"), ["idle='7 days'"]),
+    }
 
 
-def test_a_changed_query_is_refused_before_a_row_meets_its_state(source: Source) -> None:
+@pytest.mark.parametrize("change", ["expression and type", *map(slow, ("window", "where", "idle"))])
+def test_the_state_can_be_read_and_is_refused_by_another_query_before_a_row_meets_it(
+    source: Source, spark: Any, change: str
+) -> None:
     rows = readings(60, 2, seed=1)
     source.add(rows)
     query = sliding(partition_by="key", rows=3, where="x > -1000", a=Max("x * 2"))
     source.run(query)
+    reader = spark.read.format("statestore")
+    checkpoint = str(source.path / "checkpoint")
+    texts = {
+        row.value.text for row in reader.option("stateVarName", "query").load(checkpoint).collect()
+    }
+    columns = "id: int64, key: string, ts: timestamp[us, tz=UTC], x: int64, y: double"
+    assert texts == {f"{query!r}\nover {columns}\nin 16 buckets of keys"}
+    assert reader.option("stateVarName", "chunks").load(checkpoint).count() > 0
     # rows of a key that has no state yet, so that buckets with state get none
     others = rows.set_column(1, "key", pa.array(["new"] * 60))
     source.add(others)
-    changed = {
-        "Max('x * 3')": sliding(partition_by="key", rows=3, where="x > -1000", a=Max("x * 3")),
-        "where='x > 1000'": sliding(partition_by="key", rows=3, where="x > 1000", a=Max("x * 2")),
-        "idle='7 days'": streaming(query, idle="7 days"),
-    }
-    for text, other in changed.items():
-        with pytest.raises(StreamingQueryException, match="the state of another query") as caught:
-            source.run(other)
-        assert repr(query) in str(caught.value) and text in str(caught.value)
-    with pytest.raises(StreamingQueryException, match="y: float") as caught:
-        source.run(lambda f: f.withColumn("y", sf.col("y").cast("float")).transform(query))
-    assert "y: double" in str(caught.value)
+    other, words = unlike(query)[change]
+    with pytest.raises(StreamingQueryException, match="holds the state of another query") as caught:
+        source.run(other)
+    assert all(word in str(caught.value) for word in (repr(query), *words))
     source.run(query)
     made = source.result()
     assert told(made) == told(query(pa.concat_tables([rows, others])).select(made.column_names))
@@ -378,7 +377,7 @@ class Told:
         self.__dict__.update(fields)
 
 
-@pytest.mark.parametrize("late", [None, "too_late"])
+@pytest.mark.parametrize("late", [slow(None), "too_late"])
 def test_rows_without_a_time_are_counted_by_hopping_windows(
     source: Source, late: str | None
 ) -> None:
@@ -401,9 +400,13 @@ def test_rows_without_a_time_are_counted_by_hopping_windows(
     assert told(made) == told(query(rows).select(made.column_names))
 
 
-@pytest.mark.parametrize("slide", [None, "30 seconds"])
+@pytest.mark.parametrize(
+    "window",
+    [{"range": ("-2 minutes", "1 minute")}, {"range": "2 minutes", "slide": "30 seconds"}],
+    ids=["frame", "hopping"],
+)
 def test_times_without_a_zone_are_what_a_clock_shows(
-    source: Source, spark: Any, slide: str | None, monkeypatch: pytest.MonkeyPatch
+    source: Source, spark: Any, window: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = disordered(readings(300, 3, seed=4, spread=5000), 30_000_000, seed=4)
     at = rows.column("ts").cast(pa.int64()).to_numpy()
@@ -411,12 +414,11 @@ def test_times_without_a_zone_are_what_a_clock_shows(
     at = at - int(np.median(at)) + gap  # New York's clocks did not show 2 to 3 on that day
     rows = rows.set_column(2, "ts", pa.array(at, pa.timestamp("us")))
     ahead = pa.array([datetime.datetime(2100, 1, 1)], pa.timestamp("us"))
-    source.add(rows.slice(0, 1).set_column(2, "ts", ahead))
-    fed(source, rows, files=4)
+    source.add(pa.concat_tables([rows.slice(0, 1).set_column(2, "ts", ahead), rows.slice(0, 150)]))
+    fed(source, rows.slice(150), files=1)
     query = sliding(
-        partition_by="key", order_by="ts", range="2 minutes", slide=slide,
-        lateness="31 seconds", a=Max("x"), n=Count(),
-    )  # fmt: skip
+        partition_by="key", order_by="ts", lateness="31 seconds", a=Max("x"), n=Count(), **window
+    )
     monkeypatch.setattr(f"{__name__}.DDL", DDL.replace("timestamp", "timestamp_ntz"))
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
@@ -455,19 +457,6 @@ def test_what_a_stream_cannot_do_is_said_before_it_starts(source: Source) -> Non
     refused(source, shared(per_row, around), "does not share a stream with others")
     loose = sliding(partition_by="key", rows=(-1, 1), b=Max("x"))
     refused(source, streaming(loose, idle="1 hour"), "would be forgotten; give order_by=")
-
-
-def test_times_have_the_sessions_zone(source: Source) -> None:
-    rows = readings(40, 2, seed=9, spread=60)
-    fed(source, rows)
-    query = sliding(
-        partition_by="key", order_by="ts", range="1 hour", slide="1 hour", lateness="1 second",
-        n=Count(),
-    )  # fmt: skip
-    source.run(query)
-    starts = {row["window_start"] for row in source.result().to_pylist() if row["key"] != "end"}
-    first = datetime.datetime.fromtimestamp(10**9 // 3600 * 3600, datetime.UTC)
-    assert starts == {first}
 
 
 def test_streams_of_one_frame_have_metrics_of_their_own(source: Source) -> None:
