@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,6 +110,23 @@ def plan_of(*queries: Query, schema: pa.Schema, **options: Any) -> Plan:
     asked = identity_text(streaming(shared(*queries)), schema, None)
     timed = bool(bounds[0].query.order_by)
     return Plan(bounds, tuple(schema.names), timed, asked=asked, **options)
+
+
+def results_with_restarts(plan: Plan, came: pa.Table, lateness: int) -> pa.Table:
+    """All results of rows that come seventeen at a time, with a restart after each time."""
+    stream = Stream(plan, lateness)
+    for at in range(0, came.num_rows, 17):
+        stream.push(came.slice(at, 17))
+        stream.restart()
+    return stream.finish()
+
+
+def of_each_query(
+    made: pa.Table, queries: Sequence[Query], came: pa.Table
+) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """What queries that share a stream have made, each beside what it makes of a table."""
+    for i, query in enumerate(queries):
+        yield made.filter(pa.array(np.array(made.column("query")) == i)), query(came)
 
 
 def readings(n: int, keys: int, seed: int, spread: int = 60) -> pa.Table:

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 import windrow
 from tests.examples import examples
-from tests.streams.feeding import Stream, disordered, plan_of, readings
+from tests.streams.feeding import (
+    Stream,
+    disordered,
+    of_each_query,
+    plan_of,
+    readings,
+    results_with_restarts,
+)
 from windrow import (
     EWM,
     HLL,
@@ -223,14 +230,8 @@ def test_queries_that_count_rows_share_them(seed: int) -> None:
     ]
     plan = plan_of(*queries, schema=came.schema)
     assert len(plan.families) == 3, "one for the rows of both count windows"
-    stream = Stream(plan, LATENESS)
-    for at in range(0, came.num_rows, 17):
-        stream.push(came.slice(at, 17))
-        stream.restart()
-    made = stream.finish()
-    for i, query in enumerate(queries):
-        own = made.filter(pa.array(np.array(made.column("query")) == i))
-        alone = query(came)
+    made = results_with_restarts(plan, came, LATENESS)
+    for own, alone in of_each_query(made, queries, came):
         assert told(own.select(alone.column_names)) == told(alone)
         for name in set(made.column_names) - set(alone.column_names) - {"query"}:
             assert own.column(name).null_count == own.num_rows

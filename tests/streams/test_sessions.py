@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.streams.feeding import Stream, disordered, plan_of, readings
+from tests.streams.feeding import (
+    Stream,
+    disordered,
+    of_each_query,
+    plan_of,
+    readings,
+    results_with_restarts,
+)
 from tests.streams.test_bucket import COMMUTATIVE, LATENESS, ORDERED, told, with_late
 from windrow import Collect, Count, Max, Sum, sliding
 
@@ -219,12 +226,6 @@ def test_queries_with_the_same_sessions_share_what_is_kept() -> None:
     queries = [sliding(**window, a=Max("x")), sliding(**window, b=Collect("id"), c=Sum("x"))]
     plan = plan_of(*queries, schema=came.schema)
     assert len(plan.families) == 1
-    stream = Stream(plan, LATENESS)
-    for at in range(0, came.num_rows, 17):
-        stream.push(came.slice(at, 17))
-        stream.restart()
-    made = stream.finish()
-    for i, query in enumerate(queries):
-        own = made.filter(pa.array(np.array(made.column("query")) == i))
-        alone = query(came)
+    made = results_with_restarts(plan, came, LATENESS)
+    for own, alone in of_each_query(made, queries, came):
         assert told(own.select(alone.column_names)) == told(alone)

@@ -70,33 +70,39 @@ def _insertion(keys: Array, rows: Array) -> None:
 
 
 @inner
-def _by_bytes(keys: Array, rows: Array, other_keys: Array, other: Array, counts: Array) -> bool:
-    """Sort by each byte in turn, from one pair of arrays to the other; whether it ended there."""
+def by_digits(
+    keys: Array, rows: Array, other: Array, other_rows: Array, low: int, width: int, counts: Array
+) -> bool:
+    """Sort by so many bits at a time, from bit `low` on; whether the result is in `other`.
+
+    Rows go with their keys. `counts` has room for every digit.
+    """
+    digits = np.uint64((1 << width) - 1)
     differing = np.uint64(0)
     for i in range(keys.size):
         differing |= keys[i] ^ keys[0]
     moved = False
-    for byte in range(8):
-        shift = np.uint64(8 * byte)
-        if (differing >> shift) & np.uint64(255) == 0:
+    for shift in range(low, 64, width):
+        by = np.uint64(shift)
+        if (differing >> by) & digits == 0:
             continue
-        for digit in range(256):
+        for digit in range(1 << width):
             counts[digit] = 0
         for i in range(keys.size):
-            counts[(keys[i] >> shift) & np.uint64(255)] += 1
+            counts[(keys[i] >> by) & digits] += 1
         before = 0
-        for digit in range(256):
+        for digit in range(1 << width):
             here = counts[digit]
             counts[digit] = before
             before += here
         for i in range(keys.size):
-            digit = (keys[i] >> shift) & np.uint64(255)
+            digit = (keys[i] >> by) & digits
             place = counts[digit]
             counts[digit] = place + 1
-            other_keys[place] = keys[i]
-            other[place] = rows[i]
-        keys, other_keys = other_keys, keys
-        rows, other = other, rows
+            other[place] = keys[i]
+            other_rows[place] = rows[i]
+        keys, other = other, keys
+        rows, other_rows = other_rows, rows
         moved = not moved
     return moved
 
@@ -132,7 +138,7 @@ def sort_segments(
             continue
         if n <= SHORT:
             _insertion(keys[:n], rows)
-        elif _by_bytes(keys[:n], rows, other_keys[:n], other_rows[:n], counts):
+        elif by_digits(keys[:n], rows, other_keys[:n], other_rows[:n], 0, 8, counts):
             for i in range(n):
                 rows[i] = other_rows[i]
 

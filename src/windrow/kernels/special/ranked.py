@@ -29,6 +29,7 @@ from windrow.aggregations.quantiles import CONTINUOUS
 from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.minmax import Order, rank_of, value_of
+from windrow.kernels.special.order import by_digits
 
 # A stretch has so many rows at least, and so many windows' lengths.
 SHORTEST = 128
@@ -96,41 +97,6 @@ def stretches(lo: Array, hi: Array, edges: Array, rows: Array) -> int:
 
 
 @inner
-def _by_digits(
-    keys: Array, rows: Array, other: Array, other_rows: Array, low: int, width: int, counts: Array
-) -> bool:
-    """Sort by so many bits at a time, from bit `low` on; whether the result is in `other`."""
-    digits = np.uint64((1 << width) - 1)
-    used = np.uint64(0)
-    for i in range(keys.size):
-        used |= keys[i]
-    moved = False
-    for shift in range(low, 64, width):
-        by = np.uint64(shift)
-        if (used >> by) & digits == 0:
-            continue
-        for digit in range(1 << width):
-            counts[digit] = 0
-        for i in range(keys.size):
-            counts[(keys[i] >> by) & digits] += 1
-        before = np.uint32(0)
-        for digit in range(1 << width):
-            here = counts[digit]
-            counts[digit] = before
-            before += here
-        for i in range(keys.size):
-            digit = (keys[i] >> by) & digits
-            place = counts[digit]
-            counts[digit] = place + np.uint32(1)
-            other[place] = keys[i]
-            other_rows[place] = rows[i]
-        keys, other = other, keys
-        rows, other_rows = other_rows, rows
-        moved = not moved
-    return moved
-
-
-@inner
 def _insertion(keys: Array, rows: Array) -> bool:
     """Sort keys that are nearly sorted; false if that takes more than four moves a key."""
     most = 4 * keys.size
@@ -157,12 +123,12 @@ def _sorted(keys: Array, rows: Array, other: Array, other_rows: Array, counts: A
     of them apart, by all bits.
     """
     width = 11 if keys.size > _LONG else 8 if keys.size > _SHORT else 6
-    moved = _by_digits(keys, rows, other, other_rows, 64 - _PASSES * width, width, counts)
+    moved = by_digits(keys, rows, other, other_rows, 64 - _PASSES * width, width, counts)
     if moved:
         keys, other = other, keys
         rows, other_rows = other_rows, rows
     if not _insertion(keys, rows):
-        moved ^= _by_digits(keys, rows, other, other_rows, 0, width, counts)
+        moved ^= by_digits(keys, rows, other, other_rows, 0, width, counts)
     return moved
 
 
