@@ -346,3 +346,25 @@ def test_as_other_libraries(theirs: Any, ours: Any) -> None:
     want = np.asarray(theirs(frame, polars), float)
     made = sliding(order_by="t", s=Sum("v"), **ours)(frame)["s"].to_numpy(float)
     assert np.allclose(np.nan_to_num(made), np.nan_to_num(want))
+
+
+@pytest.mark.parametrize("part", [Max(), Sum(), Mean(), Count()], ids=str)
+@pytest.mark.parametrize("frame", [(-7, -1), (-90, -3), (-200, -70)], ids=str)
+def test_frames_behind_the_row_are_the_same_however_they_are_cut(
+    part: Any, frame: tuple[int, int]
+) -> None:
+    values = np.random.default_rng(1).normal(size=700)
+    start, end = frame
+    oracle = [
+        part.lower(part.fold(map(part.lift, values[max(0, i + start) : max(0, i + end + 1)])))
+        for i in range(values.size)
+    ]
+    whole = rolling(values, part, rows=frame)
+    wanted = [np.nan if each is None else each for each in oracle]  # as rolling says null of floats
+    assert whole.tolist() == pytest.approx(wanted, nan_ok=True)
+    for size in (1, 64, 333):
+        state, made = RollingState(), []
+        for at in range(0, values.size, size):
+            made.append(rolling(values[at : at + size], part, rows=frame, state=state))
+        made.append(state.finish())
+        np.testing.assert_array_equal(np.concatenate(made), whole)
