@@ -43,8 +43,8 @@ def nullable(schema: pa.Schema) -> pa.Schema:
 def sort_by_key(table: pa.Table, keys: Sequence[str], *order: NDArray[Any]) -> TableRows:
     """The rows of a table sorted by key, and within a key by `order` or else as they stand."""
     code, count = codes([table.column(name) for name in keys])
-    positions, starts = order_rows(code, count, list(order), table.num_rows)
-    return TableRows(starts, starts, order=positions)
+    found, starts = order_rows(code, count, list(order), table.num_rows)
+    return TableRows(starts, starts, order=found)
 
 
 def rows_among(rows: pa.Table, others: pa.Table, names: Sequence[str]) -> NDArray[np.bool_]:
@@ -121,7 +121,7 @@ class Joined:
         self.held, self.size = held.num_rows, self.table.num_rows
         rows = sort_by_key(self.table, keys, *places)
         self.keys = self.starts = rows.starts
-        self._in_order = rows.order is None
+        self._order = rows.order
         self.order = rows.rows(np.arange(self.size))
         self.fresh = np.flatnonzero(self.order >= self.held)
         if gap is not None and self.size:
@@ -132,11 +132,13 @@ class Joined:
         """The sorted rows for the windows of a query; `at` if the table does not have the order."""
         window, starts = bound.query.window, self.starts
         if not window.measured:
-            return TableRows(starts, starts, order=self.order, fresh=self.fresh, **more)
+            return TableRows(starts, starts, order=self._order, fresh=self.fresh, **more)
         if window.reach(bound.axis) is not None:
             starts = self.keys  # what a range holds does not depend on how long a key was idle
         at = self.sorted(str(bound.order)) if at is None else at
-        return TableRows(starts, starts, at, bound.axis, order=self.order, fresh=self.fresh, **more)
+        return TableRows(
+            starts, starts, at, bound.axis, order=self._order, fresh=self.fresh, **more
+        )
 
     def new_rows(self, positions: NDArray[Any]) -> NDArray[Any]:
         """The numbers of new rows at sorted positions among the new ones."""
@@ -145,7 +147,7 @@ class Joined:
     def sorted(self, name: str) -> NDArray[Any]:
         """A column of whole numbers in sorted order."""
         found = integers(self.table, name)
-        return found if self._in_order else found[self.order]
+        return found if self._order is None else self._order.sorted(found)
 
     def in_place(self, positions: NDArray[np.bool_]) -> NDArray[Any]:
         """The rows of the table at sorted positions that a mask chooses, in the table's order."""
