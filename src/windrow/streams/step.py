@@ -6,6 +6,7 @@ b  [held] new
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -124,9 +125,25 @@ class Joined:
         self._order = rows.order
         self.order = rows.rows(np.arange(self.size))
         self.fresh = np.flatnonzero(self.order >= self.held)
-        if gap is not None and self.size:
-            at = self.sorted(gap.time)
-            self.starts = np.union1d(self.keys, np.flatnonzero(np.diff(at) > gap.size) + 1)
+        self._gap = gap
+        self._cut()
+
+    def _cut(self) -> None:
+        """Cut the rows of a key where it was idle for too long."""
+        if self._gap is not None and self.size:
+            at = self.sorted(self._gap.time)
+            self.starts = np.union1d(self.keys, np.flatnonzero(np.diff(at) > self._gap.size) + 1)
+
+    def part(self, chosen: NDArray[np.bool_]) -> Joined:
+        """The rows at the sorted positions that a mask chooses, as if there were no others."""
+        found = copy.copy(self)
+        count = np.concatenate([[0], np.cumsum(chosen)])
+        found.order, found._in_order = self.order[chosen], False
+        found.size = found.order.size
+        found.keys = found.starts = count[self.keys]
+        found.fresh = np.flatnonzero(found.order >= self.held)
+        found._cut()
+        return found
 
     def rows(self, bound: Bound, at: NDArray[Any] | None = None, **more: Any) -> TableRows:
         """The sorted rows for the windows of a query; `at` if the table does not have the order."""
@@ -151,7 +168,7 @@ class Joined:
 
     def in_place(self, positions: NDArray[np.bool_]) -> NDArray[Any]:
         """The rows of the table at sorted positions that a mask chooses, in the table's order."""
-        chosen = np.zeros(self.size, np.bool_)
+        chosen = np.zeros(self.table.num_rows, np.bool_)
         chosen[self.order[positions]] = True
         return np.flatnonzero(chosen)
 

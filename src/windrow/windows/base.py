@@ -58,6 +58,7 @@ class Window:
     ends_now: ClassVar[bool] = True  # whether windows go up to the current row, and end there
     # whether a window may begin or end before that of an earlier row, as months are not alike
     go_back: ClassVar[bool] = False
+    from_first: ClassVar[bool] = False  # whether they begin with the first row
     endless: ClassVar[bool] = False  # whether they go on to the last row
     in_ranges: ClassVar[bool] = False  # whether the order can be cut into ranges that run apart
     kept: ClassVar[Kept] = "rows"

@@ -150,6 +150,10 @@ class Frame(Window):
         return self
 
     @property
+    def from_first(self) -> bool:  # type: ignore[override]
+        return bool(self.ends[0] == UNBOUNDED)
+
+    @property
     def endless(self) -> bool:  # type: ignore[override]
         return bool(self.ends[1] == UNBOUNDED)
 

@@ -63,6 +63,10 @@ class Rows(Window):
         return self.per_row
 
     @property
+    def from_first(self) -> bool:  # type: ignore[override]
+        return self.rows is None
+
+    @property
     def in_ranges(self) -> bool:  # type: ignore[override]
         return self.per_row
 

@@ -227,6 +227,10 @@ class Span(Measured):
         return not self.bounded
 
     @property
+    def from_first(self) -> bool:  # type: ignore[override]
+        return self.range == UNBOUNDED
+
+    @property
     def includes_now(self) -> bool:
         """Whether rows of the current row's order are in its window."""
         return self.closed in ("both", "right")
