@@ -17,6 +17,7 @@ from pathlib import Path
 from bench.catalogue import PAPERS, PEERS, experiments
 from bench.report import about, as_markdown, caveats, html, markdown, place, tables
 from bench.results import Outcome, Ratio, Run, is_ours, ratios
+from bench.soak.report import documents
 from bench.summaries import SUMMARIES
 
 TITLES = {"papers": "The papers' experiments"} | {
@@ -27,6 +28,7 @@ MARKS = re.compile(
     flags=re.DOTALL,
 )
 WITH_PLOTS = {"papers", "scaling"}  # a page with plots is written of them, too
+SOAK = "soak.json"  # what a stream took for half an hour; `bench.soak` writes it
 NOT_YET = "Not measured yet: `make bench` measures it and writes its figures here.\n"
 
 
@@ -65,6 +67,9 @@ def write(root: Path) -> list[Path]:
     texts = {results / f"{kind}.md": markdown(run) for kind, run in runs.items()}
     for kind in runs.keys() & WITH_PLOTS:
         texts[results / f"{kind}.html"] = html(runs[kind])
+    if (results / SOAK).exists():
+        raw = json.loads((results / SOAK).read_text("utf-8"))
+        texts |= {results / name: text for name, text in documents(raw).items()}
     for path in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
         texts[path] = filled(path.read_text("utf-8"), runs)
     changed = [p for p, text in texts.items() if not p.exists() or p.read_text("utf-8") != text]
