@@ -82,6 +82,13 @@ class Streaming:
         lines = [f"{name:<10} {_MEANS[name].format(v)}" for name, v in self.arguments().items()]
         return "\n".join([self.query.explain(), *lines])
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: the query, and what the options add."""
+        from windrow.queries.diagram import line
+
+        options = [f"{name}={_MEANS[name].format(v)}" for name, v in self.arguments().items()]
+        return self.query._repr_html_() + "".join(map(line, options))
+
     def __call__(self, frame: Any) -> Any:
         """The results over a streaming DataFrame."""
         if not getattr(frame, "isStreaming", False):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.windows.positions import Bounds, SortedRows
+    from windrow.windows.sketch import Sketch
     from windrow.windows.slicing import Slicing
 
 # What a stream keeps of a key for windows to come: an aggregate of each slice; one aggregate of all
@@ -129,6 +130,10 @@ class Window:
     def arguments(self) -> dict[str, Any]:
         """The keyword arguments of `sliding` that differ from the defaults."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
+
+    def sketch(self) -> Sketch | None:
+        """Some rows and the windows over them, to be drawn; None if there is nothing to draw."""
+        return None
 
     def cql(self) -> list[str]:
         """The clauses of CQL that say the same; an `Unsupported` error if there are none."""

@@ -30,6 +30,7 @@ from windrow.windows.sizes import (
     signed,
     signed_interval,
 )
+from windrow.windows.sketch import Sketch, between, excluding, grouped
 from windrow.windows.span import CLOSED, Measured, Span
 
 if TYPE_CHECKING:
@@ -308,6 +309,9 @@ class RowFrame(Frame):
     def _waits(self) -> bool:
         return self.ahead_rows != 0
 
+    def sketch(self) -> Sketch:
+        return excluding(between(*self.rows), self.exclude)
+
     def __str__(self) -> str:
         return f"the rows from {_in_words(*self.rows, 'row')}{self._and_without()}"
 
@@ -485,6 +489,9 @@ class RangeFrame(Frame, Measured):
             end = whole + (not self._to_end) if rest else whole
         return start, end
 
+    def sketch(self) -> Sketch:
+        return excluding(self.sketch_of(self.ends, self.closed), self.exclude)
+
     def cql(self) -> list[str]:
         words = super().cql()
         words += [] if self.closed == "both" else [f"CLOSED {self.closed.upper()}"]
@@ -569,6 +576,9 @@ class GroupFrame(Frame):
 
     def check_axis(self, axis: Axis) -> None:
         """Groups of equal order are counted along any column of times or numbers."""
+
+    def sketch(self) -> Sketch:
+        return grouped(between(*self.groups), self.exclude)
 
     def __str__(self) -> str:
         return f"the groups of equal order from {_in_words(*self.groups, '')}{self._and_without()}"
