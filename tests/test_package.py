@@ -23,6 +23,8 @@ LAYERS = [
     "kernels",
     "queries",
     "tables",
+    "pandas",
+    "polars",
     "streams",
     "spark",
     "samples",

@@ -250,6 +250,12 @@ RUN = {
         *blocks("docs/aggregations.md", having="import KLL")
     ),
     "metrics": run_metrics,
+    "plot": lambda environment: environment.examples(
+        *[
+            b.replace("pd.DataFrame", "pa.table").replace("pandas as pd", "pyarrow as pa")
+            for b in blocks("docs/tables.md", having="hourly.plot(")
+        ]
+    ),
     "cli": run_cli,
     "all": run_all,
     "test": run_test,

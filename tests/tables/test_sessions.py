@@ -283,7 +283,6 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"gap": ""}, InvalidArgument, "must be a duration"),
     ({"gap": "1 hour", "slide": "1 hour"}, InvalidArgument, "means nothing with gap="),
     ({"gap": 5, "range": 3}, InvalidArgument, "give one of"),
-    ({"gap": 5, "order_by": None}, InvalidArgument, "gap=5 measures along a column"),
     ({"gap": "1 hour", "order_by": "t"}, InvalidValue, "is a duration, and 't' is of type int64"),
     ({"gap": 5}, InvalidValue, "is a number, and 'ts' is of type timestamp"),
     ({"gap": "waits"}, InvalidArgument, "no column 'waits'; did you mean"),

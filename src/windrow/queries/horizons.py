@@ -5,13 +5,17 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from windrow.errors import InvalidArgument
-from windrow.queries.query import Query, call_text, engine_of
+from windrow.queries.frames import engine_of, plotted
+from windrow.queries.query import Query, call_text
 from windrow.queries.shared import Shared
 from windrow.windows.durations import short
 from windrow.windows.sizes import in_cql, is_number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,6 +32,10 @@ class Horizons(Shared):
     def __call__(self, frame: Any) -> Any:
         """The results over `frame`, as a frame of the same kind."""
         return engine_of(frame).run_together(self, frame)
+
+    def plot(self, frame: Any, key: Any = None) -> Figure:
+        """A figure of Matplotlib, as that of a query: the results of all sizes."""
+        return plotted(self.queries, frame, key)
 
     def explain(self, frame: Any = None) -> str:
         """What will run for each size, as a query of that size tells it."""

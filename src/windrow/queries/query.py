@@ -6,13 +6,13 @@ import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from windrow.aggregations.base import Aggregation, check_aggregation, fingerprints
-from windrow.errors import InvalidArgument, Unsupported, did_you_mean, whole_number
+from windrow.errors import InvalidArgument, did_you_mean, whole_number
 from windrow.identity import digest_of
 from windrow.queries.expressions import as_column, normal
+from windrow.queries.frames import engine_of, plotted
 from windrow.queries.policies import text_policy
 from windrow.queries.syntax import NAME
 from windrow.windows.base import Window, written
@@ -20,17 +20,12 @@ from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from windrow.queries.explain import Explanation
     from windrow.windows.sharing import SharedWindows
 
 EMIT = ("rstream", "istream")
-# Of each library of frames: the extra that installs what it needs, and the module that runs it.
-_ENGINES = {
-    "pandas": ("pandas", "windrow.tables.pandas"),
-    "polars": ("polars", "windrow.tables.polars"),
-    "pyarrow": ("arrow", "windrow.tables.arrow"),
-    "pyspark": ("spark", "windrow.spark"),
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,6 +108,14 @@ class Query:
         from windrow.queries.plan import plan_of
 
         return explain(plan_of(self) if frame is None else engine_of(frame).plan(self, frame))
+
+    def plot(self, frame: Any, key: Any = None) -> Figure:
+        """A figure of Matplotlib: the columns over time, and the results of their windows.
+
+        Of a query with keys it shows one: `key` is its value, or a tuple where keys have several
+        columns. A result that is no number is left out. It needs `pip install "windrow[plot]"`.
+        """
+        return plotted((self,), frame, key)
 
     def stream(self) -> SharedWindows:
         """The query one event at a time, as `shared(query).stream()`: `push` a row, get results.
@@ -257,6 +260,9 @@ def sliding(
 
     `min_rows=k` gives null until a window has k values that are not null, as pandas' `min_periods`.
 
+    Without `order_by`, windows measured in time go along a pandas index of times, or else along the
+    frame's only column of times; those that count rows take them as they stand.
+
     A column may be an expression, as in ``Sum("price * quantity")``. `where` drops rows before
     the window, `having` drops results after it; `emit="istream"` keeps only results that differ
     from the one before. Names that are no keywords of Python go into a dict before all others.
@@ -298,17 +304,11 @@ def sliding(
     )  # fmt: skip
     if window.row_size is not None:
         window = window.with_row_size(normal(window.row_size, window.measured))
-    order = _names("order_by", order_by)
-    if window.measured and not order:
-        size = window.arguments()[window.measured]
-        raise InvalidArgument(
-            f"{window.measured}={size!r} measures along a column: name it, as in order_by='ts'"
-        )
     return Query(
         window,
         (*(also or {}).items(), *aggregations.items()),
         _names("partition_by", partition_by),
-        order,
+        _names("order_by", order_by),
         None if where is None else normal(where, "where"),
         None if having is None else normal(having, "having"),
         emit,
@@ -358,20 +358,3 @@ def _names(argument: str, value: Any) -> tuple[str, ...]:
         if names.count(name) > 1:
             raise InvalidArgument(f"{argument} names {name!r} {names.count(name)} times")
     return names
-
-
-def engine_of(frame: Any) -> Any:
-    """The module that answers over such frames: `run`, `run_shared`, `run_together` and `plan`."""
-    homes = [cls.__module__.split(".")[0] for cls in type(frame).__mro__]
-    home = next((name for name in homes if name in _ENGINES), None)
-    if home is None:
-        raise InvalidArgument(
-            f"a query takes a pandas, Polars, Arrow or Spark frame, not {type(frame).__name__}"
-        )
-    extra, module = _ENGINES[home]
-    try:
-        return import_module(module)
-    except ImportError as missing:
-        raise Unsupported(
-            f"{home} frames need {missing.name} as well: pip install 'windrow[{extra}]'"
-        ) from missing

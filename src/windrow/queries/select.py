@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from windrow.queries.expressions import columns_of
-from windrow.queries.query import Query, engine_of
+from windrow.queries.frames import engine_of
+from windrow.queries.query import Query
 
 
 class Columns(Protocol):
@@ -67,10 +68,16 @@ class Steps:
 
     def reads(self, names: Sequence[str]) -> list[str]:
         """Which of a frame's columns are computed with; others are only passed on."""
-        found = dict.fromkeys(name for text in self._texts() for name in _columns(text, names))
+        texts = [*self._texts(), *(text for _, text in self.results if text not in names)]
+        found = dict.fromkeys(name for text in texts for name in _columns(text, names))
         for name in (n for stage in self.stages for q in stage.queries for n in _keys(q)):
             found[name] = None
         return [name for name in found if name in names]
+
+    def uses(self, names: Sequence[str]) -> list[str]:
+        """Which of a frame's columns are computed with or passed on."""
+        passed_on = [text for _, text in self.results if text in names]
+        return list(dict.fromkeys([*self.reads(names), *passed_on]))
 
     def _texts(self) -> Iterator[str]:
         yield from (text for text in (self.where, self.qualify) if text is not None)
@@ -79,7 +86,6 @@ class Steps:
             for query in stage.queries:
                 yield from (text for part in query.parts.values() for text in part.columns)
         yield from (key.text for key in self.order)
-        yield from (text for _, text in self.results)
 
 
 def _columns(text: str, names: Sequence[str]) -> tuple[str, ...]:

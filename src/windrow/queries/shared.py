@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.aggregations.least import at_least
 from windrow.errors import InvalidArgument, Unsupported
-from windrow.queries.query import Query, engine_of
+from windrow.queries.frames import engine_of
+from windrow.queries.query import Query
 from windrow.windows.durations import nanoseconds
 from windrow.windows.edges import SharedPlan
 from windrow.windows.sharing import SharedWindows

@@ -1,4 +1,8 @@
-"""Queries over Arrow tables and record batches."""
+"""Queries over Arrow tables and record batches, and over whatever hands its rows over as Arrow.
+
+Frames of other libraries do so by the PyCapsule interface, `__arrow_c_stream__`. A result is a
+frame of the same class if that can make one of Arrow, by `from_arrow`, and else a table of Arrow.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +10,42 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.errors import InvalidArgument
+from windrow.queries.frames import unknown_frame
 from windrow.tables.bind import Bound
 from windrow.tables.run import TableEngine, TableResult
+from windrow.tables.sources import Source, SourceEngine
 
 
-def _schema_of(frame: Any) -> pa.Schema:
-    if not isinstance(frame, pa.Table | pa.RecordBatch):
-        raise InvalidArgument(f"a query takes a Table or a RecordBatch, not {type(frame).__name__}")
-    return frame.schema
-
-
-def _table_of(frame: pa.Table | pa.RecordBatch, names: list[str]) -> pa.Table:
-    return pa.Table.from_batches([frame]) if isinstance(frame, pa.RecordBatch) else frame
-
-
-def _joined(bound: Bound, outcome: TableResult, frame: pa.Table | pa.RecordBatch) -> Any:
-    table = _table_of(frame, [])
+def _joined(bound: Bound, outcome: TableResult, table: pa.Table) -> pa.Table:
     base = table.select(bound.query.partition_by) if bound.own_rows else table
     if outcome.rows is not None:
         base = base.take(pa.array(outcome.rows))
     columns = dict(zip(base.column_names, base.columns, strict=True))
-    result = pa.table({**columns, **outcome.columns})
-    return result if isinstance(frame, pa.Table) else _batch(result)
+    return pa.table({**columns, **outcome.columns})
+
+
+def _selected(table: pa.Table, rows: Any, columns: dict[str, Any]) -> pa.Table:
+    own = list(dict.fromkeys(column for column in columns.values() if isinstance(column, str)))
+    base = table.select(own)
+    if rows is not None:
+        base = base.take(pa.array(rows))
+    return pa.table({n: base.column(c) if isinstance(c, str) else c for n, c in columns.items()})
+
+
+tables = TableEngine(lambda table: table.schema, lambda table, names: table, _joined, _selected)
+
+
+def _source(frame: Any) -> Source:
+    if isinstance(frame, pa.Table):
+        return Source(frame.schema, lambda names: frame, lambda table: table)
+    if isinstance(frame, pa.RecordBatch):
+        return Source(frame.schema, lambda names: pa.Table.from_batches([frame]), _batch)
+    if isinstance(frame, pa.ChunkedArray) or not hasattr(frame, "__arrow_c_stream__"):
+        raise unknown_frame(frame)
+    reader, back = pa.RecordBatchReader.from_stream(frame), pa.Table.to_reader
+    if not isinstance(frame, pa.RecordBatchReader):
+        back = getattr(type(frame), "from_arrow", lambda table: table)
+    return Source(reader.schema, lambda names: reader.read_all(), back)
 
 
 def _batch(table: pa.Table) -> pa.RecordBatch:
@@ -36,18 +53,7 @@ def _batch(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=table.column_names)
 
 
-def _selected(frame: pa.Table | pa.RecordBatch, rows: Any, columns: dict[str, Any]) -> Any:
-    table = _table_of(frame, [])
-    own = list(dict.fromkeys(column for column in columns.values() if isinstance(column, str)))
-    base = table.select(own)
-    if rows is not None:
-        base = base.take(pa.array(rows))
-    made = {name: base.column(c) if isinstance(c, str) else c for name, c in columns.items()}
-    result = pa.table(made)
-    return result if isinstance(frame, pa.Table) else _batch(result)
-
-
-_engine = TableEngine(_schema_of, _table_of, _joined, _selected)
+_engine = SourceEngine(tables, _source)
 run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan
 run_together, run_select = _engine.run_together, _engine.run_select
-columns_of_frame = _engine.columns_of_frame
+columns_of_frame, read = _engine.columns_of_frame, _engine.read

@@ -102,6 +102,13 @@ class Bound:
         """Whether some results may not come out."""
         return self.query.having is not None or self.query.emit != "rstream"
 
+    @property
+    def chooses(self) -> bool:
+        """Whether some rows of the frame may not be in the result."""
+        window = self.query.window
+        some = self.query.where is not None or window.row_size is not None
+        return some or self.filters or not window.per_row
+
     def columns_of(self, text: str) -> list[str]:
         """The columns of the frame that a column or an expression reads."""
         return _Columns(self.schema).read("column", text)[1]
@@ -116,12 +123,15 @@ class Bound:
         return pa.schema([*fields, *(pa.field(n, t) for n, t in self.types.items())])
 
 
-def bind(query: Query, schema: pa.Schema) -> Bound:
-    """`query` over a frame of this schema, or an error that names what does not fit."""
+def bind(query: Query, schema: pa.Schema, order: str | None = None) -> Bound:
+    """`query` over a frame of this schema, or an error that names what does not fit.
+
+    `order` is the column that a query goes by which names none and needs one.
+    """
     for name, count in Counter(schema.names).items():
         if count > 1:
             raise InvalidArgument(f"the frame has {count} columns named {name!r}")
-    query = _with_order(query, schema)
+    query = _with_order(query, schema, order)
     frame = _Columns(schema)
     for argument in ("partition_by", "order_by"):
         for name in getattr(query, argument):
@@ -191,15 +201,17 @@ def _after(query: Query, schema: pa.Schema, types: dict[str, Any]) -> pa.Schema:
     return pa.schema([*schema, *made])
 
 
-def _with_order(query: Query, schema: pa.Schema) -> Query:
-    """The query with the frame's only time column for its order, if it names none and needs one."""
+def _with_order(query: Query, schema: pa.Schema, order: str | None) -> Query:
+    """The query with an order, if it names none and needs one: this, or the only time column."""
     if query.order_by or not query.window.measured:
         return query
-    times = [field.name for field in schema if is_time(field.type)]
+    times = [field.name for field in schema if is_time(field.type)] if order is None else [order]
     if len(times) != 1:
         found = f"the frame has {', '.join(times)}" if times else "the frame has no column of times"
+        size = query.window.arguments()[query.window.measured]
         raise InvalidArgument(
-            f"the query names no order column, and {found}: say ORDER BY … in the bracket"
+            f"{query.window.measured}={size!r} measures along a column, and {found}: name it, as "
+            f"in order_by='ts' (in SQL, ORDER BY ts in the bracket)"
         )
     return query.replace(order_by=(times[0],))
 

@@ -1,7 +1,7 @@
 """Queries over pandas frames.
 
 NaN is how a float column of pandas says null, so here it is one. The index rides along where rows
-do.
+do, and its levels can be asked for by their names as if they were columns.
 """
 
 from __future__ import annotations
@@ -15,29 +15,45 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from windrow.errors import InvalidArgument, InvalidValue
+from windrow.queries.frames import unknown_frame
 from windrow.tables.bind import Bound
 from windrow.tables.run import TableEngine, TableResult
 
 
 def _schema_of(frame: Any) -> pa.Schema:
     if not isinstance(frame, pd.DataFrame):
-        raise InvalidArgument(f"a query takes a DataFrame, not a {type(frame).__name__}")
+        raise unknown_frame(frame)
     for name in frame.columns:
         if not isinstance(name, str):
             raise InvalidArgument(f"the frame's columns must have names, and {name!r} is none")
     types = [_type(frame, i, dtype) for i, dtype in enumerate(frame.dtypes)]
-    return pa.schema(list(zip(frame.columns, types, strict=True)))
+    fields = list(zip(frame.columns, types, strict=True))
+    for name, i in _levels(frame).items():
+        fields.append((name, _type_of_values(_level(frame.index, i))))
+    return pa.schema(fields)
+
+
+def _order_of(frame: pd.DataFrame) -> str | None:
+    """The name of the index of times, or of its only level of times."""
+    times = [n for n, i in _levels(frame).items() if _is_time(_level(frame.index, i))]
+    return times[0] if len(times) == 1 else None
 
 
 def _table_of(frame: pd.DataFrame, names: list[str]) -> pa.Table:
-    columns = {name: _arrow(frame[name]) for name in names}
+    levels = _levels(frame)
+    columns = {
+        name: _level_values(frame.index, levels[name])
+        if name in levels
+        else _arrow(frame[name], name)
+        for name in names
+    }
     return pa.table(columns or {"": pa.nulls(len(frame))})
 
 
 def _joined(bound: Bound, outcome: TableResult, frame: pd.DataFrame) -> pd.DataFrame:
-    base = frame[list(bound.query.partition_by)] if bound.own_rows else frame
+    base = _keys(frame, bound.query.partition_by) if bound.own_rows else frame
     base = base.copy(deep=False) if outcome.rows is None else base.iloc[outcome.rows]
-    if bound.own_rows:
+    if bound.own_rows and not _named(frame, bound.query.partition_by):
         base = base.reset_index(drop=True)
     made = {name: _series(array, base.index) for name, array in outcome.columns.items()}
     if not base.columns.size:
@@ -48,20 +64,87 @@ def _joined(bound: Bound, outcome: TableResult, frame: pd.DataFrame) -> pd.DataF
 
 
 def _selected(frame: pd.DataFrame, rows: Any, columns: dict[str, Any]) -> pd.DataFrame:
-    base = frame if rows is None else frame.iloc[rows]
-    made = [base[c] if isinstance(c, str) else _series(c, base.index) for c in columns.values()]
-    return pd.DataFrame(dict(zip(columns, made, strict=True)), index=base.index, copy=False)
+    base, levels = frame if rows is None else frame.iloc[rows], _levels(frame)
+    made = {}
+    for name, column in columns.items():
+        if not isinstance(column, str):
+            made[name] = _series(column, base.index)
+        elif column not in levels:
+            made[name] = base[column]
+        elif name != column:  # it is in the index already
+            made[name] = base.index.get_level_values(levels[column])
+    return pd.DataFrame(made, index=base.index, copy=False)
+
+
+# -- the index -----------------------------------------------------------------------------------
+
+
+def _levels(frame: pd.DataFrame) -> dict[str, int]:
+    """The levels of the index that a query can name, and where they are.
+
+    Times without a name are called as `reset_index` calls them. A column comes before a level of
+    the same name.
+    """
+    index, found = frame.index, dict[str, int]()
+    for i, name in enumerate(index.names):
+        if name is None and _is_time(_level(index, i)):
+            name = "index" if index.nlevels == 1 else f"level_{i}"
+        alone = name not in found and list(index.names).count(name) <= 1
+        if isinstance(name, str) and alone and name not in frame.columns:
+            found[name] = i
+    return found
+
+
+def _level(index: Any, i: int) -> Any:
+    """A level's distinct values, or the values of an index that has one level."""
+    return index.levels[i] if isinstance(index, pd.MultiIndex) else index
+
+
+def _level_values(index: Any, i: int) -> pa.Array:
+    """The value of each row in a level of the index."""
+    values = _arrow(_level(index, i), index.names[i])
+    if not isinstance(index, pd.MultiIndex):
+        return values
+    codes = index.codes[i]
+    return values.take(pa.array(codes, mask=codes < 0))
+
+
+def _is_time(values: Any) -> bool:
+    return isinstance(values, pd.DatetimeIndex)
+
+
+def _named(frame: pd.DataFrame, names: Any) -> list[int]:
+    """The levels of the index that are among these names."""
+    return [i for name, i in _levels(frame).items() if name in names]
+
+
+def _keys(frame: pd.DataFrame, names: Any) -> pd.DataFrame:
+    """The columns of the keys, and those levels of the index that are keys."""
+    levels = _named(frame, names)
+    index = frame.index
+    base = frame[[name for name in names if name in frame.columns]]
+    if levels and len(levels) < index.nlevels:
+        base = base.set_axis(index.droplevel([i for i in range(index.nlevels) if i not in levels]))
+    return base
+
+
+# -- columns -------------------------------------------------------------------------------------
 
 
 def _type(frame: pd.DataFrame, i: int, dtype: Any) -> pa.DataType:
     """The type of a column; a column that Arrow has no type for only rides along."""
     if isinstance(dtype, np.dtype) and dtype.kind in _PLAIN:
         return _type_of(dtype)
-    series = frame.iloc[:, i]
+    return _type_of_values(frame.iloc[:, i])
+
+
+def _type_of_values(values: Any) -> pa.DataType:
+    """The type of a series or of an index."""
     try:
-        if series.dtype == object:  # its values tell
-            return pa.array(series, from_pandas=True).type
-        return pa.array(series.iloc[:0], from_pandas=True).type
+        if values.dtype == object:  # its values tell
+            return pa.array(values, from_pandas=True).type
+        none = values[:0] if isinstance(values, pd.Index) else values.iloc[:0]
+        return pa.array(none, from_pandas=True).type
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         return pa.null()
 
@@ -72,8 +155,8 @@ def _type_of(dtype: np.dtype[Any]) -> pa.DataType:
     return pa.array(np.empty(0, dtype)).type
 
 
-def _arrow(series: Any) -> pa.Array:
-    """A column as Arrow has it: its own memory, if it has numbers or times and no null."""
+def _arrow(series: Any, name: Any) -> pa.Array:
+    """A column or an index as Arrow has it: its own memory, if all are numbers or times."""
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in _PLAIN:
         values = series.to_numpy()
@@ -82,9 +165,7 @@ def _arrow(series: Any) -> pa.Array:
     try:
         made = pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise InvalidValue(
-            f"the column {series.name!r} has values of no one type: {error}"
-        ) from None
+        raise InvalidValue(f"the column {name!r} has values of no one type: {error}") from None
     return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
 
 
@@ -116,7 +197,7 @@ _NULLABLE: dict[pa.DataType, Any] = {
     pa.bool_(): pd.BooleanDtype(),
 }
 
-_engine = TableEngine(_schema_of, _table_of, _joined, _selected)
+_engine = TableEngine(_schema_of, _table_of, _joined, _selected, _order_of)
 run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan
 run_together, run_select = _engine.run_together, _engine.run_select
-columns_of_frame = _engine.columns_of_frame
+columns_of_frame, read = _engine.columns_of_frame, _engine.read

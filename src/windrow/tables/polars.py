@@ -1,27 +1,35 @@
-"""Queries over Polars frames."""
+"""Queries over Polars frames.
+
+Over a LazyFrame, results beside its rows are an expression of the plan, so that Polars reads no
+column that is not needed, and runs no query whose results are not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from windrow.errors import InvalidArgument
+from windrow.errors import Unsupported
+from windrow.queries.frames import unknown_frame
 from windrow.queries.plan import Plan
 from windrow.queries.query import Query
 from windrow.queries.select import Select
 from windrow.queries.shared import Shared
 from windrow.tables.bind import Bound, SchemaColumns
-from windrow.tables.run import TableEngine, TableResult
+from windrow.tables.run import TableEngine, TableResult, needed
+
+_RESULTS, _KEPT = "windrow:results", "windrow:kept"
 
 
 def _schema_of(frame: Any) -> pa.Schema:
     if isinstance(frame, pl.LazyFrame):
-        raise InvalidArgument("several queries give several frames: collect a LazyFrame first")
+        raise Unsupported("several queries give several frames; give them frame.collect()")
     if not isinstance(frame, pl.DataFrame):
-        raise InvalidArgument(f"a query takes a DataFrame, not a {type(frame).__name__}")
+        raise unknown_frame(frame)
     return frame.head(0).to_arrow().schema
 
 
@@ -33,8 +41,12 @@ def _joined(bound: Bound, outcome: TableResult, frame: pl.DataFrame) -> pl.DataF
     base = frame.select(bound.query.partition_by) if bound.own_rows else frame
     if outcome.rows is not None and base.width:
         base = base[outcome.rows]
-    made = [pl.Series(name, pl.from_arrow(array)) for name, array in outcome.columns.items()]
+    made = _series(outcome.columns)
     return base.with_columns(made) if base.width else pl.DataFrame(made)
+
+
+def _series(columns: dict[str, pa.Array]) -> list[pl.Series]:
+    return [pl.Series(name, pl.from_arrow(array)) for name, array in columns.items()]
 
 
 def _selected(frame: pl.DataFrame, rows: Any, columns: dict[str, Any]) -> pl.DataFrame:
@@ -53,17 +65,34 @@ run_shared = _engine.run_shared
 
 def run(query: Query, frame: Any) -> Any:
     """The results of a query, of a LazyFrame as one that is run when it is collected."""
-    return _now_or_later(_engine.run, query, frame)
+    if not isinstance(frame, pl.LazyFrame):
+        return _engine.run(query, frame)
+    return _later(Shared((query,)), frame, lambda collected: _engine.run(query, collected))
 
 
 def run_together(shared: Shared, frame: Any) -> Any:
     """The same for queries whose results stand beside the rows of one frame."""
-    return _now_or_later(_engine.run_together, shared, frame)
+    if not isinstance(frame, pl.LazyFrame):
+        return _engine.run_together(shared, frame)
+    return _later(shared, frame, lambda collected: _engine.run_together(shared, collected))
 
 
 def run_select(select: Select, frame: Any) -> Any:
     """The same for a statement of SQL."""
-    return _now_or_later(_engine.run_select, select, frame)
+    if not isinstance(frame, pl.LazyFrame):
+        return _engine.run_select(select, frame)
+    names = frame.collect_schema().names()
+    uses = select.steps(columns_of_frame(frame)).uses(names)
+    chosen = frame.select(uses) if uses else frame
+    return _mapped(chosen, lambda collected: _engine.run_select(select, collected))
+
+
+def read(queries: Sequence[Query], frame: Any) -> tuple[list[Bound], pa.Table]:
+    """The queries as they fit the frame, and the columns that they need, collected."""
+    if isinstance(frame, pl.LazyFrame):
+        bounds, _ = _engine.read(queries, _without_rows(frame))
+        frame = frame.select(needed(bounds) or pl.all()).collect()
+    return _engine.read(queries, frame)
 
 
 def columns_of_frame(frame: Any) -> SchemaColumns:
@@ -77,12 +106,59 @@ def plan(query: Query, frame: Any) -> Plan:
     return _engine.plan(query, _without_rows(frame) if isinstance(frame, pl.LazyFrame) else frame)
 
 
-def _now_or_later(work: Callable[[Any, Any], Any], asked: Any, frame: Any) -> Any:
-    if not isinstance(frame, pl.LazyFrame):
-        return work(asked, frame)
-    schema = work(asked, _without_rows(frame)).schema  # a mistake is told here
+# -- lazy frames ---------------------------------------------------------------------------------
+
+
+def _later(shared: Shared, frame: pl.LazyFrame, work: Callable[[Any], Any]) -> pl.LazyFrame:
+    """The plan of what `work` gives for the rows of a frame."""
+    bounds, empty = _engine.results(shared, _without_rows(frame))  # a mistake is told here
+    if bounds[0].own_rows:
+        return _mapped(frame.select(needed(bounds)), work)
+    if any(kind is None for bound in bounds for kind in bound.types.values()):
+        return _mapped(frame, work)  # only running tells the type of an expression
+    made = pl.DataFrame(_beside(empty))
+    chooses = bounds[0].chooses
+    types = {**made.schema, **({_KEPT: pl.Boolean()} if chooses else {})}
+
+    def results(columns: Sequence[pl.Series]) -> pl.Series:
+        return _results_of_rows(shared, pl.DataFrame(columns), chooses)
+
+    reads = needed(bounds) or frame.collect_schema().names()[:1]  # one, to tell how many rows
+    beside = pl.map_batches(reads, results, return_dtype=pl.Struct(types)).alias(_RESULTS)
+    frame = frame.with_columns(beside)
+    if chooses:
+        frame = frame.filter(pl.col(_RESULTS).struct.field(_KEPT))
+    fields = [pl.col(_RESULTS).struct.field(name) for name in made.columns]
+    return frame.with_columns(fields).drop(_RESULTS)
+
+
+def _results_of_rows(shared: Shared, frame: pl.DataFrame, chooses: bool) -> pl.Series:
+    """The results beside each row of a frame, and if rows are chosen, whether it is."""
+    _, outcomes = _engine.results(shared, frame)
+    made = pl.DataFrame(_beside(outcomes))
+    if chooses:
+        rows = outcomes[0].rows
+        place = np.full(frame.height, -1)
+        place[slice(None) if rows is None else rows] = np.arange(made.height)
+        kept = pl.Series(_KEPT, place >= 0)
+        made = made.select(pl.all().gather(pl.Series(place).set(~kept, None))).with_columns(kept)
+    return made.to_struct(_RESULTS)
+
+
+def _beside(outcomes: Sequence[TableResult]) -> list[pl.Series]:
+    return [series for outcome in outcomes for series in _series(outcome.columns)]
+
+
+def _mapped(frame: pl.LazyFrame, work: Callable[[Any], Any]) -> pl.LazyFrame:
+    """The plan of a function of all rows."""
+    schema = work(_without_rows(frame)).schema  # a mistake is told here
     return frame.map_batches(
-        lambda collected: work(asked, collected), schema=schema, validate_output_schema=False
+        work,
+        schema=schema,
+        validate_output_schema=False,
+        predicate_pushdown=False,
+        projection_pushdown=False,
+        slice_pushdown=False,
     )
 
 

@@ -10,7 +10,7 @@ and the frame's own library picks them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,12 +59,14 @@ class TableEngine:
     those columns as a table of Arrow; `joined(bound, outcome, frame)` the rows of the frame that
     are in the result, with the new columns. `selected(frame, rows, columns)` gives these rows, all
     for None, with these columns by their names: columns of the frame, or new ones of Arrow.
+    `order_of(frame)` names what the frame's own rows are ordered by, if it says so.
     """
 
     schema_of: Callable[[Any], pa.Schema]
     table_of: Callable[[Any, list[str]], pa.Table]
     joined: Callable[[Bound, TableResult, Any], Any]
     selected: Callable[[Any, NDArray[Any] | None, dict[str, Any]], Any]
+    order_of: Callable[[Any], str | None] = lambda frame: None
 
     def run(self, query: Query, frame: Any) -> Any:
         """The results of a query as a frame of the same kind."""
@@ -72,19 +74,22 @@ class TableEngine:
 
     def run_shared(self, shared: Shared, frame: Any) -> list[Any]:
         """The results of each query."""
-        bounds, outcomes = self._outcomes(shared, frame)
+        bounds, outcomes = self.results(shared, frame)
         return [self.joined(b, o, frame) for b, o in zip(bounds, outcomes, strict=True)]
 
-    def _outcomes(self, shared: Shared, frame: Any) -> tuple[list[Bound], list[TableResult]]:
-        schema = self.schema_of(frame)
-        bounds = [bind(query, schema) for query in shared]
+    def results(self, shared: Shared, frame: Any) -> tuple[list[Bound], list[TableResult]]:
+        """The queries as they fit the frame, and the results of each."""
+        bounds = self._bound(shared, frame)
         warn_of_interpreted(bounds)
-        needed = dict.fromkeys(name for bound in bounds for name in bound.needed)
-        return bounds, run_queries(bounds, self.table_of(frame, list(needed)))
+        return bounds, run_queries(bounds, self.table_of(frame, needed(bounds)))
+
+    def _bound(self, queries: Iterable[Query], frame: Any) -> list[Bound]:
+        schema, order = self.schema_of(frame), self.order_of(frame)
+        return [bind(query, schema, order) for query in queries]
 
     def run_together(self, shared: Shared, frame: Any) -> Any:
         """The results of queries with a result a row, all beside the rows of one frame."""
-        bounds, outcomes = self._outcomes(shared, frame)
+        bounds, outcomes = self.results(shared, frame)
         columns = {name: array for each in outcomes for name, array in each.columns.items()}
         return self.joined(bounds[0], TableResult(outcomes[0].rows, columns), frame)
 
@@ -97,13 +102,23 @@ class TableEngine:
         table = self.table_of(frame, steps.reads(schema.names))
         return self.selected(frame, *run_steps(steps, table, schema.names))
 
+    def read(self, queries: Sequence[Query], frame: Any) -> tuple[list[Bound], pa.Table]:
+        """The queries as they fit the frame, and the columns that they need."""
+        bounds = self._bound(queries, frame)
+        return bounds, self.table_of(frame, needed(bounds))
+
     def columns_of_frame(self, frame: Any) -> SchemaColumns:
         """The columns of a frame, as statements of SQL ask about them."""
         return SchemaColumns(self.schema_of(frame))
 
     def plan(self, query: Query, frame: Any) -> Plan:
         """What will run for a query over a frame."""
-        return bind(query, self.schema_of(frame)).plan
+        return self._bound([query], frame)[0].plan
+
+
+def needed(bounds: Iterable[Bound]) -> list[str]:
+    """The columns of a frame that queries read."""
+    return list(dict.fromkeys(name for bound in bounds for name in bound.needed))
 
 
 def told_apart(bounds: Sequence[Bound]) -> bool:

@@ -1,0 +1,96 @@
+"""Which engine answers over a frame, and what to do with a frame that none takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from windrow.errors import Unsupported
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Of each library of frames: the extra that installs what it needs, and the module that runs it.
+_ENGINES = {
+    "pandas": ("pandas", "windrow.tables.pandas"),
+    "polars": ("polars", "windrow.tables.polars"),
+    "pyarrow": ("arrow", "windrow.tables.arrow"),
+    "pyspark": ("spark", "windrow.spark"),
+    "duckdb": ("arrow", "windrow.tables.duckdb"),
+    "narwhals": ("arrow", "windrow.tables.narwhals"),
+}
+# What makes a frame of other things, by the library and the class; "" is any class of a library.
+_CONVERSIONS = {
+    ("modin", ""): "frame.modin.to_pandas()",
+    ("cudf", ""): "frame.to_arrow()",
+    ("dask", ""): "frame.compute()",
+    ("dask_expr", ""): "frame.compute()",
+    ("numpy", ""): "pandas.DataFrame({'load': frame}), or rolling(frame, Max(), rows=3) as it is",
+    ("builtins", "dict"): "pyarrow.table(frame)",
+    ("builtins", "list"): "pyarrow.Table.from_pylist(frame)",
+    ("pandas", "Series"): "frame.to_frame('load')",
+    ("pandas", "DataFrameGroupBy"): "frame.obj, with the keys in partition_by=",
+    ("polars", "Series"): "frame.to_frame('load')",
+    ("polars", "GroupBy"): "the DataFrame itself, with the keys in partition_by=",
+    ("polars", "LazyGroupBy"): "the LazyFrame itself, with the keys in partition_by=",
+    ("pyarrow", "ChunkedArray"): "pyarrow.table({'load': frame})",
+    ("pyarrow", "Array"): "pyarrow.table({'load': frame})",
+    ("pyarrow", "Dataset"): "frame.to_table()",
+    ("pyarrow", "Scanner"): "frame.to_table()",
+    ("duckdb", "DuckDBPyConnection"): "frame.sql('FROM plugs'), with the name of a table",
+    ("narwhals", "Series"): "frame.to_frame()",
+    ("pyspark", "GroupedData"): "the DataFrame itself, with the keys in partition_by=",
+}
+
+
+def engine_of(frame: Any) -> Any:
+    """The module that answers over such frames: `run`, `run_shared`, `run_together` and `plan`."""
+    homes = [_home(cls) for cls in type(frame).__mro__]
+    home = next((name for name in homes if name in _ENGINES), None)
+    if home is None and (_conversion(frame) or not hasattr(frame, "__arrow_c_stream__")):
+        raise unknown_frame(frame)
+    extra, module = _ENGINES[home or "pyarrow"]
+    try:
+        return import_module(module)
+    except ImportError as missing:
+        raise Unsupported(
+            f"{home or homes[0]} frames need {missing.name} as well: pip install 'windrow[{extra}]'"
+        ) from missing
+
+
+def plotted(queries: Sequence[Any], frame: Any, key: Any) -> Figure:
+    """The figure of queries over a frame, for one of its keys."""
+    engine_of(frame)  # which says what is missing
+    figure: Figure = import_module("windrow.tables.plot").plot(queries, frame, key)
+    return figure
+
+
+def unknown_frame(frame: Any) -> Unsupported:
+    """The error for what no engine takes: its type, and the line that makes a frame of it.
+
+    >>> print(str(unknown_frame([{"load": 3.0}])).partition("not ")[2])
+    list; give it pyarrow.Table.from_pylist(frame)
+    """
+    cls, line = type(frame), _conversion(frame)
+    home = "" if cls.__module__ == "builtins" else f"{_home(cls)}."
+    if line is None:
+        line = "a table of Arrow, which pyarrow.table(…) makes of columns by their names"
+    return Unsupported(
+        "a query takes a frame of pandas, Polars, Arrow, DuckDB or Spark, not "
+        f"{home}{cls.__name__}; give it {line}"
+    )
+
+
+def _conversion(frame: Any) -> str | None:
+    """The line that makes a frame of something, if it is known."""
+    for cls in type(frame).__mro__:
+        for name in (cls.__name__, ""):
+            if (_home(cls), name) in _CONVERSIONS:
+                return _CONVERSIONS[_home(cls), name]
+    return None
+
+
+def _home(cls: type) -> str:
+    """The library that a class is of; that of DuckDB's is `_duckdb` in some versions."""
+    return cls.__module__.split(".")[0].lstrip("_")
