@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.kernels.sort import order_rows
+from windrow.kernels.sort import Order, order_rows
 from windrow.tables.bind import Bound
 from windrow.tables.columns import numbers, whole
 from windrow.tables.filters import columns_of
@@ -138,7 +138,8 @@ class Joined:
         """The rows at the sorted positions that a mask chooses, as if there were no others."""
         found = copy.copy(self)
         count = np.concatenate([[0], np.cumsum(chosen)])
-        found.order, found._in_order = self.order[chosen], False
+        found.order = self.order[chosen]
+        found._order = Order(rows=found.order)
         found.size = found.order.size
         found.keys = found.starts = count[self.keys]
         found.fresh = np.flatnonzero(found.order >= self.held)
