@@ -56,7 +56,7 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
     delay = _delay(bounds, frame)
     rows = pa.schema([bounds[0].schema.field(name) for name in columns])
     text = identity_text(asked, rows, delay)
-    counters = observed_name(hashlib.sha256(text.encode()).digest())
+    counters = observed_name(hashlib.sha256(text.encode()).digest(), asked)
     if delay is not None:
         frame = _without_future(asked, bounds, frame, f"{counters}_input")
         frame = _watermarked(frame, str(bounds[0].order), delay)
