@@ -182,7 +182,8 @@ def test_the_page_needs_no_network(page: Path) -> None:
     seen.feed(text)
     assert seen.fetched == []
     assert "<script" not in text and "@import" not in text and "url(http" not in text
-    assert seen.tags.count("svg") == 1 and seen.tags.count("details") == 3
+    # the chart for a screen and for a telephone, and the windows of each query
+    assert seen.tags.count("svg") == 2 + len(QUESTIONS) and seen.tags.count("details") == 3
     assert "prefers-color-scheme: dark" in text and "currentColor" in text
     assert "they agree" in text and "4.0× as fast" in text
     for question in QUESTIONS:
@@ -212,7 +213,9 @@ def test_late_rows_that_were_not_counted_are_no_agreement(findings: Findings) ->
 FRAME = """<body style="margin: 0"><iframe id="frame" width="{width}" height="2400"
 style="border: 0" srcdoc="{page}"></iframe><script>
 addEventListener("load", () => {{
-  const page = document.getElementById("frame").contentDocument;
+  const frame = document.getElementById("frame");
+  const page = frame.contentDocument;
+  for (const fold of page.querySelectorAll("details")) fold.open = true;
   const sizes = (what) => Array.from(page.querySelectorAll(what), (element) => {{
     const box = element.getBoundingClientRect();
     return [box.width, box.height];
@@ -220,6 +223,14 @@ addEventListener("load", () => {{
   document.body.dataset.measured = JSON.stringify({{
     rows: sizes("table tr"), bars: sizes(".bar i"), chart: sizes(".card > svg"),
     lines: sizes("svg path"), texts: sizes("svg text"), width: page.documentElement.scrollWidth,
+    wider: Array.from(page.body.querySelectorAll("*")).filter((element) =>
+      element.getBoundingClientRect().right > frame.width
+      || (element instanceof frame.contentWindow.HTMLElement && element.clientWidth > 0
+        && element.scrollWidth > element.clientWidth + 1)
+    ).map((element) => element.outerHTML.slice(0, 80)),
+    dark: frame.contentWindow.matchMedia("(prefers-color-scheme: dark)").matches,
+    paper: frame.contentWindow.getComputedStyle(page.body).backgroundColor,
+    ink: frame.contentWindow.getComputedStyle(page.body).color,
   }});
 }});</script></body>"""
 
@@ -244,25 +255,29 @@ def browse(tmp_path: Path) -> Callable[..., str]:
     return command
 
 
-@pytest.mark.parametrize("width", [1280, 420])
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (420, False), (420, True)])
 def test_the_page_in_a_browser(
-    page: Path, tmp_path: Path, browse: Callable[..., str], width: int
+    page: Path, tmp_path: Path, browse: Callable[..., str], width: int, dark: bool
 ) -> None:
     frame = tmp_path / "frame.html"
     text = html.escape(page.read_text("utf-8"))
     frame.write_text(FRAME.format(width=width, page=text), "utf-8")
-    document = browse(frame, "--window-size=1280,2400", "--dump-dom")
+    scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
+    document = browse(frame, "--window-size=1280,2400", scheme, "--dump-dom")
     (measures,) = re.findall(r'data-measured="(.*?)"', document)
     measured = json.loads(html.unescape(measures))
-    assert measured["width"] == width  # nothing runs out at the side
-    assert len(measured["rows"]) == 1 + len(QUESTIONS) and len(measured["bars"]) == 6
-    for name in ("rows", "bars", "chart"):
-        assert all(wide > 0 and high > 0 for wide, high in measured[name]), name
-    ((wide, high),) = measured["chart"]
-    assert wide > 300 and 0.5 < high / wide < 0.8
+    assert measured["width"] == width and measured["wider"] == []  # nothing runs out at the side
+    assert measured["dark"] is dark
+    paper, ink = (sum(map(int, re.findall(r"\d+", measured[n])[:3])) for n in ("paper", "ink"))
+    assert (paper < 150 and ink > 600) if dark else (paper > 700 and ink < 150)
+    headed = [size for size in measured["rows"] if size[1] > 0]
+    assert len(headed) == len(QUESTIONS) + (width > 640) and len(measured["bars"]) == 6
+    assert all(wide > 0 and high > 0 for wide, high in measured["bars"])
+    ((wide, high),) = [size for size in measured["chart"] if size[0] > 0]
+    assert wide > 300 and (0.5 < high / wide < 0.8 if width > 640 else 1 < high / wide < 2)
     assert len(measured["lines"]) > 6 and len(measured["texts"]) > 15
     shot = tmp_path / "shot.png"
-    browse(frame, f"--window-size={width},2400", f"--screenshot={shot}")
+    browse(frame, f"--window-size={width},2400", scheme, f"--screenshot={shot}")
     image = pytest.importorskip("matplotlib.image")
     pixels = (image.imread(shot)[:, :, :3] * 255).astype(int)
     colours = {tuple(c) for c in pixels[::3, ::3].reshape(-1, 3)}

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from windrow.cli.demo.agreement import Agreement
-from windrow.cli.demo.chart import save_charts
+from windrow.cli.demo.chart import Pictures, save_charts
 from windrow.cli.demo.questions import LATENESS
 from windrow.cli.demo.run import Findings, run_all
 from windrow.cli.failures import Usage
@@ -133,14 +133,14 @@ def as_dict(findings: Findings, seconds: float) -> dict[str, Any]:
 def write_files(findings: Findings, folder: Path, seconds: float) -> list[Path]:
     """Write the page, which has the chart in it, and the chart by itself; return their paths."""
     results = {each.question.name: each.windrow.table for each in findings.comparisons}
-    inline, charts = save_charts(findings.readings, results, folder)
+    chart, paths = save_charts(findings.readings, results, folder)
     path = folder / "index.html"
     with replacing(path) as part:
-        part.write_text(_page(findings, inline, seconds), "utf-8")
-    return [path, *charts]
+        part.write_text(_page(findings, chart, seconds), "utf-8")
+    return [path, *paths]
 
 
-def _page(findings: Findings, chart: str, seconds: float) -> str:
+def _page(findings: Findings, chart: Pictures, seconds: float) -> str:
     """Return one HTML file with everything in it, which needs no network."""
     import pyspark
     from jinja2 import Environment, StrictUndefined
