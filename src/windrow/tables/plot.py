@@ -71,11 +71,10 @@ def _draw(panel: Any, name: str, lines: Sequence[_Line]) -> None:
     panel.margins(x=0)
     panel.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=8, frameon=False, fontsize="small")
     if lines[0][1].dtype.kind == "M":
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+        from matplotlib import dates
 
-        locator = AutoDateLocator()
-        panel.xaxis.set_major_locator(locator)
-        panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        concise: Any = dates.ConciseDateFormatter
+        panel.xaxis.set_major_formatter(concise(panel.xaxis.get_major_locator()))
 
 
 def _add_lines(panels: dict[str, list[_Line]], bound: Bound, table: pa.Table) -> None:
