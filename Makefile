@@ -5,6 +5,7 @@
 # make bench-papers  the papers' experiments
 # make test-all  the tests with the slow ones, each property on all its examples
 # make faults    the fault suite, up to 15 minutes: kills, damage, full disks; writes docs/reliability.md
+# make soak      a stream for half an hour: is its memory flat? writes docs/benchmarks/soak.md
 # make explore   the tests on examples that no run has drawn before
 # make test-pandas  the tests of frames with pandas 3 (the others run with pandas 2, as Spark asks)
 # make test-extras  each extra by itself, in an environment of its own
@@ -16,7 +17,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-all test-pandas test-extras explore faults lint format clean java redis
+.PHONY: demo test test-all test-pandas test-extras explore faults soak lint format clean java redis
 
 demo: $(READY) java
 	@$(BIN)/windrow demo --output build/demo
@@ -24,6 +25,8 @@ demo: $(READY) java
 test: $(READY) java redis
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null \
 	  || echo "windrow: no browser to look at the demo's page with: apt-get install chromium"
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
+	  || echo "windrow: no PostgreSQL to run the recipes for streams with: apt-get install postgresql"
 	@echo "windrow: running the tests"
 	@$(BIN)/python -m pytest -q -n auto -m "not slow"
 
@@ -47,6 +50,10 @@ explore: $(READY) java redis
 faults: $(READY) java redis
 	@echo "windrow: running the fault suite, up to 15 minutes; writes docs/reliability.md"
 	@$(BIN)/python -m tests.faults
+
+soak: $(READY) java
+	@echo "windrow: a stream for half an hour and a thousand micro-batches; writes docs/benchmarks/soak.md"
+	@$(BIN)/python -m bench soak --output docs/benchmarks
 
 lint: $(READY)
 	@$(BIN)/ruff check .

@@ -164,6 +164,56 @@ def growth(queries: int) -> None:
         click.echo(f"{each:.2f} MB more for each query after the first {first[0]}")
 
 
+@bench.command()
+@click.option("--minutes", type=click.FloatRange(min=0), default=30.0, show_default=True)
+@click.option(
+    "--batches",
+    type=click.IntRange(min=3),
+    default=1000,
+    show_default=True,
+    help="Micro-batches, at least; it lasts until the minutes are over as well.",
+)
+@click.option("--keys", type=click.IntRange(min=1000), default=200_000, show_default=True)
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1),
+    default=4000,
+    show_default=True,
+    help="In an ordinary micro-batch; a burst has ten times as many.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="build/bench/soak",
+    show_default=True,
+    help="Where the report goes.",
+)
+def soak(minutes: float, batches: int, keys: int, rows: int, output: Path) -> None:  # fmt: skip
+    """A stream for half an hour: are its state and memory flat, and its results right?
+
+    Ctrl-C ends it in order, with a report of what was done. The exit code is 1 if a result or a
+    count was wrong, and 0 if all are right, flat or not.
+    """
+    import json
+
+    from bench.soak import report
+    from bench.soak.rows import Workload
+    from bench.soak.run import run_stream
+    from windrow.cli.terminal import Steps
+
+    with Steps() as steps, steps.step("soak") as note:
+        raw = run_stream(minutes, batches, Workload(keys, rows), note)
+    output.mkdir(parents=True, exist_ok=True)
+    texts = {"soak.json": json.dumps(raw) + "\n", **report.documents(raw)}
+    for name, text in texts.items():
+        (output / name).write_text(text, encoding="utf-8")
+    for line in report.summary(raw):
+        click.echo(line)
+    click.echo(str(output / "soak.md"))
+    if not report.is_right(raw):
+        sys.exit(1)
+
+
 def _measure(
     title: str,
     only: tuple[str, ...],

@@ -5,7 +5,7 @@ A place for figures is a pair of comments with the name of an experiment:
     <!-- figures arrays: begin, written by `python -m bench figures` -->
     <!-- figures arrays: end -->
 
-`today` and `verdicts` are tables over whole runs, see `bench.summaries`.
+`today`, `verdicts` and `model` are about whole runs, see `bench.summaries`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from bench.catalogue import PAPERS, PEERS, experiments
 from bench.report import about, as_markdown, caveats, html, markdown, place, tables
 from bench.results import Outcome, Ratio, Run, is_ours, ratios
+from bench.soak.report import documents
 from bench.summaries import SUMMARIES
 
 TITLES = {"papers": "The papers' experiments"} | {
@@ -26,6 +27,8 @@ MARKS = re.compile(
     r"(<!-- figures (?P<name>[\w ]+): begin[^>]*-->\n).*?(<!-- figures (?P=name): end -->\n)",
     flags=re.DOTALL,
 )
+WITH_PLOTS = {"papers", "scaling"}  # a page with plots is written of them, too
+SOAK = "soak.json"  # what a stream took for half an hour; `bench.soak` writes it
 NOT_YET = "Not measured yet: `make bench` measures it and writes its figures here.\n"
 
 
@@ -62,8 +65,11 @@ def write(root: Path) -> list[Path]:
     results = root / "docs" / "benchmarks"
     runs = read(results)
     texts = {results / f"{kind}.md": markdown(run) for kind, run in runs.items()}
-    if "papers" in runs:
-        texts[results / "papers.html"] = html(runs["papers"])
+    for kind in runs.keys() & WITH_PLOTS:
+        texts[results / f"{kind}.html"] = html(runs[kind])
+    if (results / SOAK).exists():
+        raw = json.loads((results / SOAK).read_text("utf-8"))
+        texts |= {results / name: text for name, text in documents(raw).items()}
     for path in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
         texts[path] = filled(path.read_text("utf-8"), runs)
     changed = [p for p, text in texts.items() if not p.exists() or p.read_text("utf-8") != text]

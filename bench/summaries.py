@@ -1,11 +1,12 @@
-"""Two tables over whole runs: what users do today against windrow, and the papers' verdicts."""
+"""Over whole runs: what users do today against windrow, the papers' verdicts, and how it grows."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bench.points import Place, Point
+from bench.points import Place, Point, Points
 from bench.report import AGREES, as_markdown, caveats, overall
 from bench.results import OURS, Run, is_ours
 
@@ -132,4 +133,60 @@ def verdicts(runs: Mapping[str, Run]) -> str:
     return "\n\n".join(parts)
 
 
-SUMMARIES: dict[str, Callable[[Mapping[str, Run]], str]] = {"today": today, "verdicts": verdicts}
+# -- how the cost grows ----------------------------------------------------------------------------
+
+CORES, ROWS, WRITTEN = (
+    1_000,
+    1e12,
+    100e6,
+)  # a cluster, a table, and bytes a second that a core moves
+
+
+def model(runs: Mapping[str, Run]) -> str:
+    """Return the line that the costs follow, and what it says for a thousand cores, on paper."""
+    run = runs.get("scaling")
+    if run is None:
+        return ""
+    (outcome,) = run.outcomes
+    lines = []
+    costs: dict[str, tuple[float, float]] = {}
+    for series in dict.fromkeys(p.series for p in outcome.points):
+        found = _line(outcome.points, series)
+        if found is not None:
+            costs[series] = found
+            base, each = found
+            lines.append(
+                f"- {series}: {base:.0f} ns a row, and {each:.1f} ns more for each aggregation, on "
+                f"{run.machine['cores']} cores."
+            )
+    shuffled = [p.median for p in outcome.points if p.figure == "bytes shuffled" and p.measured]
+    if "Spark" not in costs or not shuffled:
+        return "\n".join(lines) + "\n" if lines else ""
+    base, each = costs["Spark"]
+    busy = (base + 5 * each) * 1e-9 * run.machine["cores"]  # seconds of a core for a row
+    moved = max(shuffled)
+    hours = ROWS / CORES * (busy + 2 * moved / WRITTEN) / 3600
+    lines.append(
+        f"- A row is shuffled once, as {min(shuffled):.0f} to {moved:.0f} bytes. So {ROWS:.0e} "
+        f"rows with five aggregations are {ROWS * moved / 1e12:,.0f} TB to shuffle, and about "
+        f"{hours:,.1f} hours for {CORES:,} cores that write and read {WRITTEN / 1e6:.0f} MB a "
+        f"second each: {hours * busy / (busy + 2 * moved / WRITTEN):,.1f} of them computing."
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _line(points: Points, series: str) -> tuple[float, float] | None:
+    """The straight line through the costs by aggregations: ns a row, and ns for each of them."""
+    found = [(float(p.x), p.median) for p in points
+             if (p.figure, p.series) == ("by aggregations", series) and p.measured]  # fmt: skip
+    if len(found) < 2:
+        return None
+    each, base = statistics.linear_regression(*zip(*found, strict=True))
+    return base, each
+
+
+SUMMARIES: dict[str, Callable[[Mapping[str, Run]], str]] = {
+    "today": today,
+    "verdicts": verdicts,
+    "model": model,
+}

@@ -87,7 +87,8 @@ class _Walk:
         if isinstance(given, str):
             self._say(f"known as {given}")
             return
-        own = getattr(value, "py_func", None)  # a function that Numba compiles
+        # a function that Numba compiles, or one that writes machine code for it
+        own = getattr(value, "py_func", getattr(value, "_defn", None))
         if isinstance(own, types.FunctionType):
             if self._into is not None:  # its machine code is asked for, not what it means
                 self._say(getattr(value, "compiled_with", ""))

@@ -15,6 +15,7 @@ from bench.catalogue import PAPERS, PEERS, experiments
 from bench.command import bench
 from bench.experiment import Settings
 from bench.figures import MARKS, NOT_YET, TITLES, filled, fragment, groups_of, read, write
+from bench.points import Points
 from bench.results import Outcome, Run
 from bench.summaries import QUESTIONS, SUMMARIES
 
@@ -61,9 +62,10 @@ def test_every_mark_names_an_experiment() -> None:
 
 
 def test_every_file_of_the_results_is_written_by_a_program() -> None:
+    more = {"papers": ".html", "soak": ".svg"}
     for path in RESULTS.iterdir():
-        kinds = (".json", ".md", ".html") if path.stem == "papers" else (".json", ".md")
-        assert path.stem in TITLES and path.suffix in kinds, path
+        kinds = (".json", ".md", more.get(path.stem))
+        assert path.stem in {*TITLES, "soak"} and path.suffix in kinds, path
 
 
 def test_figures_tell_the_machine_the_versions_and_the_date(runs: dict[str, Run]) -> None:
@@ -131,6 +133,20 @@ def test_verdicts_of_the_papers_count_rules_and_tell_what_differs() -> None:
     assert text.startswith(f"{rules} rules: {rules} not measured.")
     assert all(f"| {experiment.name} |" in text for experiment in chosen)
     assert "What differs" not in text
+
+
+def test_the_model_is_a_line_through_the_costs_by_aggregations() -> None:
+    (experiment,) = experiments(["scaling"])
+    by_number, shuffled = experiment.figures[3], experiment.figures[5]
+    run = Run("", Settings(), {"cores": 2})
+    points = Points(by_number.point("Spark", k, 100.0 + 10 * k) for k in (1, 5, 50))
+    run.outcomes = [Outcome(experiment, points)]
+    line = "- Spark: 100 ns a row, and 10.0 ns more for each aggregation, on 2 cores."
+    assert SUMMARIES["model"]({"scaling": run}) == f"{line}\n"
+    points.add(shuffled.point("Spark", 1, 16.0))
+    # 150 ns on two cores are 300 of one, and 16 bytes written and read at 10 ns each are 320
+    assert "16 TB to shuffle, and about 0.2 hours" in SUMMARIES["model"]({"scaling": run})
+    assert SUMMARIES["model"]({}) == ""
 
 
 def a_run(folder: Path, kind: str, finished: bool = True) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.browser import QUIET, browser_path
 from tests.cli.conftest import Command
 from windrow.cli.demo.agreement import compare, rank_errors
 from windrow.cli.demo.arrivals import CLOSING, Arrivals, arrive, without_closing
@@ -207,10 +207,6 @@ def test_late_rows_that_were_not_counted_are_no_agreement(findings: Findings) ->
     assert not replace(findings, comparisons=[other]).stream_agrees
 
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--enable-logging=stderr")  # fmt: skip
 # A browser's own window is never as narrow as a telephone, so the page is shown in a frame. Its
 # measures are the text of an attribute, which --dump-dom shows.
 FRAME = """<body style="margin: 0"><iframe id="frame" width="{width}" height="2400"
@@ -231,9 +227,7 @@ addEventListener("load", () => {{
 @pytest.fixture
 def browse(tmp_path: Path) -> Callable[..., str]:
     """Run a browser that is found with some options on a page; what it writes to stdout."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        pytest.skip("no browser to look at the demo's page with: apt-get install chromium")
+    browser = browser_path()
 
     def command(page: Path, *options: str) -> str:
         profile = tempfile.mkdtemp(dir=tmp_path)

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from windrow.compiled import compiled
 from windrow.kernels.special import minmax, segmented, variance
-from windrow.kernels.special.sums import BLOCK, STRIP
+from windrow.kernels.special.scans import BLOCK
+from windrow.kernels.special.sums import STRIP
 
 Array = np.ndarray[Any, Any]
 
@@ -70,8 +71,7 @@ def var_with(ddof: int, root: bool = False) -> Callable[..., None]:
 
 def total(mean: bool) -> Callable[..., None]:
     def kernel(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-        starts, scratch = np.array([0, values.size]), np.empty(values.size + 1)
-        segmented.segment_sums(values, starts, w, start, stop, mean, scratch, out)
+        segmented.segment_sums(values, np.array([0, values.size]), w, start, stop, mean, out)
 
     return kernel
 

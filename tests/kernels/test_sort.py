@@ -66,9 +66,11 @@ def test_order_against_pythons_sort(few: int, table: Any, threads: int) -> None:
         patch.setattr(sorting, "FEW", few)
         order, starts = order_rows(codes, n_codes, at, n, threads=threads)
     want, want_starts = expected(codes, n_codes, at, n)
-    assert (list(range(n)) if order is None else order.tolist()) == want
+    assert (list(range(n)) if order is None else order.rows.tolist()) == want
     assert starts.tolist() == want_starts
-    assert order is None or order.dtype == (np.int64 if few else np.int32)
+    if order is not None:
+        assert order.rows.dtype == order.places.dtype == (np.int64 if few else np.int32)
+        assert order.places[order.rows].tolist() == list(range(n))
     if want == list(range(n)) and codes is not None:
         assert order is None or at  # sorted by code: nothing moves unless times ask for it
 
@@ -89,7 +91,9 @@ def test_many_rows_at_once() -> None:
     codes = source.integers(0, 50, n)
     for at in (source.integers(0, 10**6, n) * 1000, source.normal(size=n), -np.arange(n)):
         order, starts = order_rows(codes, 50, [at], n, threads=2)
-        np.testing.assert_array_equal(order, np.lexsort((at, codes)))
+        assert order is not None
+        np.testing.assert_array_equal(order.rows, np.lexsort((at, codes)))
+        np.testing.assert_array_equal(order.back(order.sorted(at, threads=2)), at)
         np.testing.assert_array_equal(np.diff(starts), np.bincount(codes))
 
 
@@ -98,10 +102,10 @@ def test_more_rows_than_int32_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sorting, "_SMALL", 4)
     codes, at = np.array([1, 0, 1, 0, 1]), np.array([3.0, 2.0, 1.0, 2.0, 1.0])
     order, starts = order_rows(codes, 2, [at], 5)
-    assert order is not None and order.dtype == np.int64
-    assert order.tolist() == [1, 3, 2, 4, 0] and starts.tolist() == [0, 2, 5]
-    assert gather(at, order).tolist() == [2.0, 2.0, 1.0, 1.0, 3.0]
-    assert scatter(gather(at, order), order).tolist() == at.tolist()
+    assert order is not None and order.rows.dtype == np.int64
+    assert order.rows.tolist() == [1, 3, 2, 4, 0] and starts.tolist() == [0, 2, 5]
+    assert order.sorted(at).tolist() == [2.0, 2.0, 1.0, 1.0, 3.0]
+    assert order.back(order.sorted(at)).tolist() == at.tolist()
 
 
 @both_ways

@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 
 ROWS = 3000
 
+OPERATOR: dict[str, Any] = {
+    "numRowsTotal": 5, "memoryUsedBytes": 100, "numRowsDroppedByWatermark": 2,
+    "numRowsUpdated": 3, "numRowsRemoved": 1, "allUpdatesTimeMs": 200, "allRemovalsTimeMs": 50,
+    "commitTimeMs": 125, "customMetrics": {"rocksdbTotalBytesWritten": 512},
+}  # fmt: skip
+
 
 def told(**more: Any) -> Any:
     """What Spark tells of a batch, as little of it as there may be."""
@@ -43,6 +49,8 @@ def told(**more: Any) -> Any:
         "id": "1234-abcd",
         "runId": "run",
         "name": None,
+        "timestamp": "2026-01-01T00:01:00.000Z",
+        "durationMs": {},
         "batchId": 3,
         "batchDuration": 2000,
         "numInputRows": 10,
@@ -62,10 +70,11 @@ def test_what_spark_does_not_tell_is_none() -> None:
     assert seen.in_per_second == 0.0 and seen.done_per_second == 5.0
     assert seen.rows_out is None and seen.out_per_second is None and seen.watermark is None
     assert seen.late == seen.dropped == seen.state_rows == 0
+    assert seen.newest is None and seen.state_written is None and seen.results == {}
 
 
 def test_what_spark_tells_is_added_up() -> None:
-    operator = SimpleNamespace(numRowsTotal=5, memoryUsedBytes=100, numRowsDroppedByWatermark=2)
+    operator = SimpleNamespace(**OPERATOR)
     seen = Progress.of(
         told(
             name="plugs",
@@ -77,8 +86,11 @@ def test_what_spark_tells_is_added_up() -> None:
                 "windrow_1f_input": Row(ahead=3),
                 "other": Row(late=9),
                 "windrows": Row(late=9),
+                "results_windrow_3c": Row(**{"plug 3": Row(peak=4.5, low=None), "plug 4": None}),
+                "results_windrow_4d": Row(**{" ": {"mean": 2.0}}),  # as Connect has it
             },
-            eventTime={"watermark": "2026-01-01T00:00:05.500Z"},
+            eventTime={"watermark": "2026-01-01T00:00:05.500Z", "max": "2026-01-01T00:00:15.500Z"},
+            durationMs={"addBatch": 1500, "triggerExecution": 2000},
         )
     )
     assert (seen.query, seen.state_rows, seen.state_bytes, seen.dropped) == ("plugs", 10, 200, 4)
@@ -88,6 +100,12 @@ def test_what_spark_tells_is_added_up() -> None:
         and seen.out_per_second == 4.0
     )
     assert seen.watermark == dt.datetime(2026, 1, 1, 0, 0, 5, 500_000, dt.UTC)
+    assert seen.newest == seen.watermark + dt.timedelta(seconds=10)
+    assert seen.started == dt.datetime(2026, 1, 1, 0, 1, tzinfo=dt.UTC)
+    assert seen.steps == {"addBatch": 1.5, "triggerExecution": 2.0}
+    assert (seen.state_updated, seen.state_removed, seen.state_written) == (6, 2, 1024)
+    assert (seen.update_seconds, seen.commit_seconds) == (0.5, 0.25)
+    assert seen.results == {"plug 3 peak": 4.5, "mean": 2.0}
 
 
 @pytest.mark.parametrize("row", [Row(late=None), Row(other=3)])

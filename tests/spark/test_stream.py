@@ -444,7 +444,6 @@ def test_what_a_stream_cannot_do_is_said_before_it_starts(source: Source) -> Non
         "order_by='id' is of type bigint, and a stream is ordered by a timestamp",
     )
     per_row = sliding(order_by="ts", rows=3, lateness="1 second", a=Max("x"))
-    refused(source, streaming(per_row, mode="update"), "is for hopping windows")
     refused(source, streaming(per_row, late="x"), "late='x' is the name of another column")
     marked = source.frame().withWatermark("ts", "9 seconds")
     with pytest.raises(AnalysisException, match="has a watermark of 9000 ms along 'ts' already"):

@@ -81,6 +81,7 @@ from windrow.aggregations.custom import Custom
 from windrow.aggregations.logic import All
 from windrow.aggregations.logic import Any as AnyTrue
 from windrow.errors import Unsupported
+from windrow.kernels.sort import Order
 from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.sort import TableRows
 from windrow.tables.states import StateColumns, part_of
@@ -217,10 +218,10 @@ def answerer(draw: Any, table: pa.Table, windows: Windows) -> WindowResults:
         return reading(table, windows)
     mixed = np.empty(n, np.int64)
     mixed[order] = np.arange(n)
-    return reading(table.take(pa.array(mixed)), windows, order)
+    return reading(table.take(pa.array(mixed)), windows, Order(rows=order))
 
 
-def reading(table: pa.Table, windows: Windows, order: Array | None = None) -> WindowResults:
+def reading(table: pa.Table, windows: Windows, order: Order | None = None) -> WindowResults:
     ends = np.array([0, table.num_rows])
     return WindowResults(SortedColumns(table.column, TableRows(ends, ends, order=order)), windows)
 

@@ -10,7 +10,7 @@
     session    Spark, quiet, and the Java that it runs on
     stream     what run does with --stream
     trials     what doctor runs, in a process of its own
-    run, warm, doctor, bench, demo/: a command each
+    run, watch, warm, doctor, bench, demo/: a command each
     about      explain, algorithms, functions, completion
 
 Results go to stdout, everything else to stderr; `failures` has the exit codes.

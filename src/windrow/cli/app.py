@@ -20,6 +20,7 @@ COMMANDS = {
     "algorithms": ("windrow.cli.about:algorithms", "The algorithms, and the card of each."),
     "functions": ("windrow.cli.about:functions", "The aggregations that a query may name."),
     "bench": ("windrow.cli.bench:bench", "The papers' experiments and the peers, measured."),
+    "watch": ("windrow.cli.watch:watch", "Show the streams of a program on a live page."),
     "state": ("windrow.cli.state:state", "What the checkpoint of a stream holds."),
     "warm": ("windrow.cli.warm:warm", "Compile ahead, as for a container image."),
     "doctor": ("windrow.cli.doctor:doctor", "What is installed, what works, what is missing."),

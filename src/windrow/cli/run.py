@@ -31,8 +31,12 @@ from windrow.cli.query import read_query
 from windrow.cli.session import LOCAL, check_master, read_settings, spark_session
 from windrow.cli.terminal import Steps, json_option, say, show_json, verbose_option
 from windrow.cli.times import EPOCHS, TimeFormat
+from windrow.cli.watch import port_option
 from windrow.queries.query import Query
 from windrow.queries.select import Select
+
+# The options that are a stream's.
+_STREAMS = ("checkpoint", "once", "every", "future", "watch", "port", "keys")
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,16 @@ class Job:
     help="How far ahead of the clock a row may be in a stream; those further ahead are counted "
     "and set aside.",
 )
+@click.option("--watch", is_flag=True, help="Show a stream on a live page of this machine.")
+@port_option
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="VALUE",
+    help="A key of the query whose newest results --watch draws, as in 3, or a,b for two columns. "
+    "May be given several times.",
+)
 @verbose_option
 @json_option("JSON lines on stdout; with --output PATH, a summary. Errors are JSON too.")
 def run(query: str, inputs: tuple[str, ...], **options: Any) -> None:
@@ -147,8 +161,7 @@ def run(query: str, inputs: tuple[str, ...], **options: Any) -> None:
     if options["stream"]:
         from windrow.cli.stream import run_stream
 
-        given = ("checkpoint", "once", "every", "future")
-        run_stream(job, **{name: options[name] for name in given})
+        run_stream(job, **{name: options[name] for name in _STREAMS})
         return
     started = time.perf_counter()
     rows = _run_local(job) if options["local"] else _run_spark(job)
@@ -162,9 +175,13 @@ def _check_together(options: dict[str, Any]) -> None:
             if options[name]:
                 raise Usage(f"--{name} is Spark's, and --local runs without it: leave one out")
     if not options["stream"]:
-        for name in ("checkpoint", "once", "every", "future"):
+        for name in ("checkpoint", "once", "every", "future", "watch"):
             if options[name]:
                 raise Usage(f"--{name} goes with --stream")
+    if not options["watch"]:
+        for name, given in (("key", options["keys"]), ("port", options["port"] is not None)):
+            if given:
+                raise Usage(f"--{name} goes with --stream --watch")
     if options["once"] and options["every"]:
         raise Usage("--once ends by itself: leave --every out")
 

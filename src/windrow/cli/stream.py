@@ -14,6 +14,7 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,14 @@ from windrow.cli.inputs import absolute, is_address
 from windrow.cli.outputs import STDOUT, Writer, is_directory
 from windrow.cli.session import spark_session
 from windrow.cli.terminal import Steps, say, show_json
+from windrow.cli.watch import open_page
 from windrow.queries.query import Query
 from windrow.queries.streaming import streaming
 from windrow.windows.durations import nanoseconds
 
 if TYPE_CHECKING:
     from windrow.cli.run import Job
+    from windrow.spark.progress_page import LiveView
 
 LOOK = 0.2  # seconds between two looks at how far a stream is
 
@@ -78,7 +81,14 @@ def raise_failure(query: Any) -> None:
 
 
 def run_stream(
-    job: Job, checkpoint: str | None, once: bool, every: str | None, future: str | None
+    job: Job,
+    checkpoint: str | None,
+    once: bool,
+    every: str | None,
+    future: str | None,
+    watch: bool,
+    port: int | None,
+    keys: tuple[str, ...],
 ) -> None:
     """Run until all is read (`once`), or until SIGINT or SIGTERM."""
     if not isinstance(job.query, Query):
@@ -92,6 +102,7 @@ def run_stream(
         asked = streaming(job.query, future=future)
     tally, started = Tally(), time.perf_counter()
     with ExitStack() as stack:
+        view = stack.enter_context(_live_view(port)) if watch else None
         # rows that go to the terminal and a progress bar there would disturb each other
         crowded = job.output == STDOUT and sys.stdout.isatty()
         steps = stack.enter_context(Steps(quiet=crowded or not sys.stderr.isatty()))
@@ -102,6 +113,10 @@ def run_stream(
         spark = stack.enter_context(spark_session(**job.session, steps=steps))
         with usage():
             results = read_stream(spark, job.source).transform(asked)
+            if view is not None:
+                view.listen(spark)
+                stack.callback(view.close)  # while there is a session to leave
+                results = _with_lines(results, job.query, keys)
         with steps.step("streaming" if once else "streaming; Ctrl-C stops") as note:
             stop.listen()  # Spark has put a handler of its own there
             query = _start(results, job, absolute(checkpoint), trigger, stop)
@@ -149,11 +164,55 @@ def _trigger(once: bool, every: str | None) -> dict[str, Any]:
     return {"processingTime": f"{milliseconds} milliseconds"}
 
 
+def _live_view(port: int | None) -> LiveView:
+    """Return a page that waits for a session, and open it."""
+    import_module("pyspark")  # if it is missing, that is told first
+    from windrow.spark.progress_page import LiveView
+
+    with usage():
+        view = LiveView(port)
+    open_page(view.url)
+    return view
+
+
+def _with_lines(results: Any, query: Query, keys: tuple[str, ...]) -> Any:
+    """Return the results, those of the keys (or of a query without keys) drawn as lines."""
+    from pyspark.sql.types import IntegralType, NumericType
+
+    from windrow.spark.observed_results import MOST_LINES, live_results
+
+    by, order = query.partition_by, (*query.order_by[:1], *query.window.columns)[-1:]
+    if keys and not by:
+        raise Usage(f"--key {keys[0]}: the query has no keys, and is drawn without them")
+    numeric = [n for n in query.parts if isinstance(results.schema[n].dataType, NumericType)]
+    values = numeric[: MOST_LINES // max(1, len(keys))]
+    if not values or not order or bool(by) != bool(keys):
+        return results
+
+    def value_of(name: str, text: str) -> Any:
+        kind = results.schema[name].dataType
+        try:
+            if isinstance(kind, IntegralType):
+                return int(text)
+            return float(text) if isinstance(kind, NumericType) else text
+        except ValueError:
+            raise Usage(f"--key {text}: {name} is of type {kind.simpleString()}") from None
+
+    picked = []
+    for key in keys:
+        texts = key.split(",") if len(by) > 1 else [key]
+        if len(texts) != len(by):
+            raise Usage(f"--key {key}: write a value for each of {', '.join(by)}, as in 3,7")
+        picked.append(tuple(map(value_of, by, texts)))
+    return live_results(results, values=values, order_by=order[0], partition_by=by, keys=picked)
+
+
 def _start(
     results: Any, job: Job, checkpoint: str, trigger: dict[str, Any], stop: threading.Event
 ) -> Any:
     """Start the query that writes the results, and return it."""
-    writer = results.writeStream.outputMode("append").option("checkpointLocation", checkpoint)
+    writer = results.writeStream.queryName(job.source.name).outputMode("append")
+    writer = writer.option("checkpointLocation", checkpoint)
     if trigger:
         writer = writer.trigger(**trigger)
     if job.output != STDOUT:

@@ -237,7 +237,7 @@ def _places(question: Question, flip: int) -> ResultArray:
 def _totals(question: Question, values: NDArray[np.float64], mean: bool) -> NDArray[np.float64]:
     return question.fill(
         lambda a, b, out: segmented.segment_sums(
-            values, question.windows.starts, question.w, a, b, mean, question.scratch(1)[0], out
+            values, question.windows.starts, question.w, a, b, mean, out
         ),
         lambda lo, hi, end, out: bounded.bounded_sums(
             values, lo, hi, end, mean, question.scratch(2), out

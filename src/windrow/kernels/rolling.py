@@ -366,7 +366,7 @@ class _Stream:
         if not self.timed:
             if at is not None:
                 raise InvalidArgument("at= goes with range=; other windows need no times")
-            return np.empty(n, np.int64)
+            return None
         if at is None:
             raise InvalidArgument("range= needs at=, the time of each value")
         instant = _instants(at)
@@ -446,11 +446,12 @@ class _Stream:
         self.answered = batch.stop
         return batch
 
-    def _by_bounds(self, batch: Batch, instant: NDArray[Any], last: bool) -> Batch:
+    def _by_bounds(self, batch: Batch, instant: Any, last: bool) -> Batch:
         """Find the windows of the rows that can be answered now.
 
         Where rows are counted their instants mean nothing, and only their number counts.
         """
+        instant = instant if self.timed else np.empty(len(batch.arrays[0]), np.int64)
         times = np.concatenate([self.times, instant]) if self.times.size else instant
         ends = np.array([0, times.size])
         rows = SortedRows(

@@ -22,6 +22,55 @@ Move = Callable[[NDArray[Any], NDArray[Any], int, int, NDArray[Any]], None]
 _MOVED = {1: np.uint8, 4: np.uint32, 8: np.uint64}  # as what values of so many bytes are moved
 
 
+class Order:
+    """A permutation of rows: row i stands at `places[i]`, and at position p stands row `rows[p]`.
+
+    Values are moved by their places, where these are known. Both sides of the move then go on from
+    one row to the next, with a place for each key: of 5·10⁶ rows and 10,000 keys a column takes
+    15 ms, and 29 by the rows, which lie all over the table. One array is made of the other when it
+    is first asked for.
+
+    >>> order = Order(places=np.array([2, 0, 1], np.int32))
+    >>> order.sorted(np.array([30, 10, 20])), order.rows
+    (array([10, 20, 30]), array([1, 2, 0], dtype=int32))
+    """
+
+    def __init__(
+        self, *, rows: NDArray[Any] | None = None, places: NDArray[Any] | None = None
+    ) -> None:
+        self._rows, self._places = rows, places
+
+    @property
+    def rows(self) -> NDArray[Any]:
+        """The row at each position."""
+        if self._rows is None:
+            self._rows = _inverse(self.places)
+        return self._rows
+
+    @property
+    def places(self) -> NDArray[Any]:
+        """The position of each row."""
+        if self._places is None:
+            self._places = _inverse(self.rows)
+        return self._places
+
+    def sorted(self, values: NDArray[Any], *, threads: int = 1) -> NDArray[Any]:
+        """Values of the rows, in the order of positions."""
+        if self._places is None:
+            return gather(values, self.rows, threads=threads)
+        return scatter(values, self._places, threads=threads)
+
+    def back(self, values: NDArray[Any], *, threads: int = 1) -> NDArray[Any]:
+        """What `sorted` gave, in the order of the rows."""
+        if self._places is None:
+            return scatter(values, self.rows, threads=threads)
+        return gather(values, self._places, threads=threads)
+
+
+def _inverse(positions: NDArray[Any]) -> NDArray[Any]:
+    return scatter(np.arange(positions.size, dtype=positions.dtype), positions)
+
+
 def order_rows(
     codes: NDArray[Any] | None,
     n_codes: int,
@@ -29,16 +78,16 @@ def order_rows(
     n: int,
     *,
     threads: int = 1,
-) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
-    """The permutation that sorts n rows by code and then by each of `at`, and where codes start.
+) -> tuple[Order | None, NDArray[np.int64]]:
+    """The order of n rows by code and then by each of `at`, and where the codes start.
 
     Codes are whole numbers below `n_codes`; None is one code for all. `at` holds int64 or float64
-    (NaN comes last). Rows that are equal keep their order; None for a permutation says that all
-    rows do. Segment c of the sorted rows is starts[c] … starts[c + 1] − 1, empty for a code that
-    no row has. O(n) for rows in the order of time, and never more than 8 moves a row otherwise.
+    (NaN comes last). Rows that are equal keep their order; None says that all rows do. Segment c of
+    the sorted rows is starts[c] … starts[c + 1] − 1, empty for a code that no row has. O(n) for
+    rows in the order of time, and never more than 8 moves a row otherwise.
 
     >>> order, starts = order_rows(np.array([1, 0, 1]), 2, [np.array([7, 5, 6])], 3)
-    >>> order.tolist(), starts.tolist()
+    >>> order.rows.tolist(), starts.tolist()
     ([1, 2, 0], [0, 1, 3])
     """
     if n < FEW:
@@ -47,11 +96,12 @@ def order_rows(
     starts = np.zeros(n_codes + 1, np.int64)
     np.cumsum(counts.sum(axis=0), out=starts[1:])
     if n >= _SMALL:
-        return np.lexsort([*reversed(at), codes if codes is not None else np.zeros(n)]), starts
+        codes = np.zeros(n) if codes is None else codes
+        return Order(rows=np.lexsort([*reversed(at), codes])), starts
     order = None
     if falls:
         assert codes is not None
-        order = _placed(codes, counts, starts, threads)
+        order = Order(places=_placed(codes, counts, starts, threads))
     for values in reversed(at):
         order = _sorted(values, order, starts, threads)
     return order, starts
@@ -59,7 +109,7 @@ def order_rows(
 
 def _order_of_few(
     codes: NDArray[Any] | None, n_codes: int, at: Sequence[NDArray[Any]], n: int
-) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
+) -> tuple[Order | None, NDArray[np.int64]]:
     """The same by NumPy: O(n log n)."""
     codes = np.zeros(n, np.int64) if codes is None else codes
     wrong = np.flatnonzero((codes < 0) | (codes >= n_codes))
@@ -67,9 +117,9 @@ def _order_of_few(
         raise _no_code(codes, int(wrong[0]), n_codes)
     starts = np.zeros(n_codes + 1, np.int64)
     np.cumsum(np.bincount(codes, minlength=n_codes), out=starts[1:])
-    order = np.lexsort([*reversed(at), codes])
-    kept = bool((order[1:] > order[:-1]).all())
-    return None if kept else order, starts
+    rows = np.lexsort([*reversed(at), codes])
+    kept = bool((rows[1:] > rows[:-1]).all())
+    return None if kept else Order(rows=rows), starts
 
 
 def _no_code(codes: NDArray[Any], row: int, n_codes: int) -> InvalidArgument:
@@ -103,78 +153,81 @@ def _counted(
 def _placed(
     codes: NDArray[Any], counts: NDArray[np.int64], starts: NDArray[np.int64], threads: int
 ) -> NDArray[np.int32]:
-    """The rows by code, each stretch behind those before it."""
+    """The place of each row by its code, each stretch behind those before it."""
     codes = ordinary(codes.astype(np.int64, copy=False))
-    order = np.empty(codes.size, np.int32)
+    places = np.empty(codes.size, np.int32)
     following = np.cumsum(counts, axis=0)
     following += starts[:-1] - counts
     edges = stretches(codes.size, len(counts))
 
     def place(k: int) -> None:
-        kernels.place_codes(codes, *edges[k], following[k], order)
+        kernels.place_codes(codes, *edges[k], following[k], places)
 
     in_threads(place, range(len(edges)))
-    return order
+    return places
 
 
 def _sorted(
-    values: NDArray[Any], order: NDArray[np.int32] | None, starts: NDArray[np.int64], threads: int
-) -> NDArray[np.int32] | None:
-    """The rows with each segment sorted by `values`."""
+    values: NDArray[Any], order: Order | None, starts: NDArray[np.int64], threads: int
+) -> Order | None:
+    """The order with each segment sorted by `values`."""
     floating = values.dtype.kind == "f"
     values = values.astype(np.float64 if floating else np.int64, copy=False)
     bits = ordinary(values).view(np.int64)
-    if order is None:
-        if kernels.in_order(bits, starts, floating):
-            return None
-        order = np.arange(bits.size, dtype=np.int32)
-    rows = [b for _, b in stretches(bits.size, threads)]
-    edges = [0, *np.searchsorted(starts, rows[:-1]).tolist(), starts.size - 1]
+    cuts = [b for _, b in stretches(bits.size, threads)]
+    edges = [0, *np.searchsorted(starts, cuts[:-1]).tolist(), starts.size - 1]
+    pieces = list(itertools.pairwise(edges))
+    along = bits if order is None else order.sorted(bits, threads=threads)
+    falls: list[bool] = []
+    in_threads(
+        lambda piece: falls.append(not kernels.in_order(along, starts, *piece, floating)), pieces
+    )
+    if not any(falls):
+        return order
+    rows = np.arange(bits.size, dtype=np.int32) if order is None else order.rows
+    in_threads(lambda piece: kernels.sort_segments(bits, starts, *piece, floating, rows), pieces)
+    return Order(rows=rows, places=None if order is None else _inverse(rows))
 
-    def sort(piece: tuple[int, int]) -> None:
-        kernels.sort_segments(bits, starts, *piece, floating, order)
 
-    in_threads(sort, list(itertools.pairwise(edges)))
-    return order
-
-
-def gather(values: NDArray[Any], order: NDArray[Any], *, threads: int = 1) -> NDArray[Any]:
-    """The values in the order of a permutation: ``values[order]``.
+def gather(values: NDArray[Any], positions: NDArray[Any], *, threads: int = 1) -> NDArray[Any]:
+    """The values at some positions: ``values[positions]``.
 
     >>> gather(np.array([3.5, 1.5]), np.array([1, 0], np.int32))
     array([1.5, 3.5])
     """
-    if not _moves(values, order):
-        return values[order]
-    return _moved(kernels.gather, values, order, threads)
+    if not _moves(values, positions):
+        return values[positions]
+    return _moved(kernels.gather, values, positions, threads)
 
 
-def scatter(values: NDArray[Any], order: NDArray[Any], *, threads: int = 1) -> NDArray[Any]:
-    """What `gather` gave, back in its place: ``out[order] = values``.
+def scatter(values: NDArray[Any], positions: NDArray[Any], *, threads: int = 1) -> NDArray[Any]:
+    """What `gather` gave, back in its place: ``out[positions] = values``.
 
     >>> scatter(np.array([1.5, 3.5]), np.array([1, 0], np.int32))
     array([3.5, 1.5])
     """
-    if not _moves(values, order):
+    if not _moves(values, positions):
         out = np.empty_like(values)
-        out[order] = values
+        out[positions] = values
         return out
-    return _moved(kernels.scatter, values, order, threads)
+    return _moved(kernels.scatter, values, positions, threads)
 
 
-def _moves(values: NDArray[Any], order: NDArray[Any]) -> bool:
+def _moves(values: NDArray[Any], positions: NDArray[Any]) -> bool:
     """Whether there is a kernel for such values and positions."""
     kind = values.dtype
-    return kind.itemsize in _MOVED and not kind.hasobject and order.dtype == np.int32
+    return kind.itemsize in _MOVED and not kind.hasobject and positions.dtype == np.int32
 
 
-def _moved(kernel: Move, values: NDArray[Any], order: NDArray[Any], threads: int) -> NDArray[Any]:
-    out = np.empty(order.size, values.dtype)
+def _moved(
+    kernel: Move, values: NDArray[Any], positions: NDArray[Any], threads: int
+) -> NDArray[Any]:
+    out = np.empty(positions.size, values.dtype)
     like = _MOVED[values.dtype.itemsize]
-    given, order = ordinary(values).view(like), ordinary(order)
+    given, positions = ordinary(values).view(like), ordinary(positions)
 
     def move(piece: tuple[int, int]) -> None:
-        kernel(given, order, *piece, out.view(like))
+        kernel(given, positions, *piece, out.view(like))
 
-    in_threads(move, stretches(order.size, threads))
+    in_threads(move, stretches(positions.size, threads))
     return out

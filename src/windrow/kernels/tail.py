@@ -24,7 +24,7 @@ from windrow.kernels.columns import Column, column
 from windrow.kernels.interpreted import name_failure, without_columns
 from windrow.kernels.results import ResultArray, with_arguments
 from windrow.kernels.routes import Route, route_over
-from windrow.kernels.special.sums import BLOCK
+from windrow.kernels.special.scans import BLOCK
 from windrow.kernels.stream_loop import Batch, check_count, check_no_nulls, measured_arrays
 from windrow.windows.arrays import Positions
 from windrow.windows.positions import Windows

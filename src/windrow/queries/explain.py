@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from windrow.identity import named
 from windrow.queries.plan import Plan, ResultPlan
 from windrow.windows.slicing import choose_slicing
@@ -26,9 +28,34 @@ _KEPT = {
 }
 
 _AT_ONCE = {"slices": "slice", "sessions": "open session"}
+# What there is to know by the step of the way that it belongs to; results are a step of their own.
+_STEPS = {
+    "rows": ("keys", "order", "columns", "where", "lateness"),
+    "windows": ("windows", "slices", "passes", "policy"),
+    "results": (),
+    "out": ("nulls", "having", "emits"),
+    "engines": ("on Spark", "on a stream"),
+}
 
 
-def explain(plan: Plan) -> str:
+class Explanation(str):
+    """Plans in words, as `explain` prints them; a notebook shows them as a diagram."""
+
+    plans: tuple[Plan, ...]
+
+    def __new__(cls, text: str, plans: Sequence[Plan] = ()) -> Explanation:
+        """Return the text with the plans that it is about."""
+        made = super().__new__(cls, text)
+        made.plans = tuple(plans)
+        return made
+
+    def _repr_html_(self) -> str:
+        from windrow.queries.diagram import diagram
+
+        return diagram(self.plans)
+
+
+def explain(plan: Plan) -> Explanation:
     """The plan as a text: what will run, a line for each thing there is to know.
 
     >>> from windrow import Max, sliding
@@ -52,7 +79,21 @@ def explain(plan: Plan) -> str:
         for name, texts in found.items()
         for i, text in enumerate(texts)
     ]
-    return "\n".join(lines)
+    return Explanation("\n".join(lines), [plan])
+
+
+def steps(plan: Plan) -> dict[str, dict[str, list[str]]]:
+    """The same entries by the steps that a row goes through, those that are in none at the end."""
+    found = entries(plan)
+    own = {name for names in _STEPS.values() for name in names}
+    by_step = {
+        step: {name: found[name] for name in names if name in found}
+        for step, names in _STEPS.items()
+    }
+    results = {result.name for result in plan.results} - own
+    by_step["results"] = {name: texts for name, texts in found.items() if name in results}
+    by_step["engines"] |= {n: t for n, t in found.items() if n not in own and n not in results}
+    return {step: entries for step, entries in by_step.items() if entries}
 
 
 def entries(plan: Plan) -> dict[str, list[str]]:

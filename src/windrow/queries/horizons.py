@@ -39,8 +39,17 @@ class Horizons(Shared):
 
     def explain(self, frame: Any = None) -> str:
         """What will run for each size, as a query of that size tells it."""
-        plans = [query.explain(frame) for query in self.queries]
-        return "\n\n".join(["sizes share their rows: sorted, shuffled and kept once", *plans])
+        from windrow.queries.explain import Explanation
+
+        told = [query.explain(frame) for query in self.queries]
+        text = "\n\n".join(["sizes share their rows: sorted, shuffled and kept once", *told])
+        return Explanation(text, [plan for each in told for plan in each.plans])
+
+    def _pictures(self) -> list[str]:
+        """The windows as a drawing in HTML: those of one row, one a size."""
+        from windrow.queries.diagram import picture_of_sizes
+
+        return [picture_of_sizes(self.queries)]
 
     def __repr__(self) -> str:
         return call_text(dict(self.asked), self.results)

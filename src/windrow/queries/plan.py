@@ -116,6 +116,12 @@ class Plan:
         """How rows are cut into slices, where windows begin and end at their edges only."""
         return None if self.query.window.per_row else self.query.window.slicing()
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: the steps that `explain` prints, as a diagram."""
+        from windrow.queries.diagram import diagram
+
+        return diagram([self])
+
 
 def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool = True) -> Plan:
     """The plan of a query over columns of such kinds; without them, over columns of floats.

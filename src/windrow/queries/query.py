@@ -22,6 +22,7 @@ from windrow.windows.kinds import window_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from windrow.queries.explain import Explanation
     from windrow.windows.sharing import SharedWindows
 
 EMIT = ("rstream", "istream")
@@ -98,7 +99,7 @@ class Query:
         """
         return engine_of(frame).run(self, frame)
 
-    def explain(self, frame: Any = None) -> str:
+    def explain(self, frame: Any = None) -> Explanation:
         """What will run: the window, its slices, each aggregation's algorithm, state, and why.
 
         With a frame, what will run over its columns; without one, over columns of floats.
@@ -181,6 +182,13 @@ class Query:
 
     def __repr__(self) -> str:
         return call_text(self.arguments(), self.aggregations)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the call, its windows drawn over time, and the plan as a diagram."""
+        from windrow.queries.diagram import page, pictures
+        from windrow.queries.plan import plan_of
+
+        return page(repr(self), pictures([self]), [plan_of(self)])
 
 
 def call_text(arguments: Mapping[str, Any], results: Sequence[tuple[str, Aggregation]]) -> str:

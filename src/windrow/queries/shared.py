@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from windrow.aggregations.least import at_least
 from windrow.errors import InvalidArgument, Unsupported
@@ -14,6 +14,9 @@ from windrow.windows.durations import nanoseconds
 from windrow.windows.edges import SharedPlan
 from windrow.windows.sharing import SharedWindows
 from windrow.windows.sizes import is_number
+
+if TYPE_CHECKING:
+    from windrow.queries.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,18 @@ class Shared:
 
     def explain(self) -> str:
         """The shared plans, where there are some, and then the plan of each query."""
-        from windrow.queries.explain import explain
+        from windrow.queries.explain import Explanation, explain
+
+        lines, plans = [self._shared_slices()], self._plans()
+        for i, plan in enumerate(plans):
+            lines.append(f"\nquery {i}\n{explain(plan)}")
+        return Explanation("\n".join(lines), plans)
+
+    def _plans(self) -> list[Plan]:
+        """The plans of the queries, which run together."""
         from windrow.queries.plan import plan_of, share
 
-        lines = [self._shared_slices()]
-        for i, plan in enumerate(share([plan_of(query) for query in self.queries])):
-            lines.append(f"\nquery {i}\n{explain(plan)}")
-        return "\n".join(lines)
+        return share([plan_of(query) for query in self.queries])
 
     def _shared_slices(self) -> str:
         """Which queries share slices, and what that saves."""
@@ -81,6 +89,18 @@ class Shared:
             plan = SharedPlan([cut for cut in windows if cut is not None])
             lines.append(f"plan of {group}\n{plan.explain()}\n")
         return "\n".join(lines).rstrip() or f"no shared slices: {alone}"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the call, the windows of each query, and the plans as a diagram."""
+        from windrow.queries.diagram import page
+
+        return page(repr(self), self._pictures(), self._plans())
+
+    def _pictures(self) -> list[str]:
+        """The windows as drawings in HTML: those of each query."""
+        from windrow.queries.diagram import pictures
+
+        return pictures(self.queries)
 
     def __repr__(self) -> str:
         return f"shared({', '.join(map(repr, self.queries))})"

@@ -14,7 +14,7 @@ from windrow.windows.durations import nanoseconds
 BUCKETS = 16
 # What each option means, in words.
 _MEANS = {
-    "mode": "{}: hopping windows and sessions come out whenever they change",
+    "mode": "{}: results come out at once, and again whenever they change",
     "late": "{}: the column that marks rows that came too late, which come out too",
     "idle": "{}: a key without rows for longer is forgotten",
     "future": "{}: rows further ahead of the clock are counted and set aside",
@@ -26,9 +26,10 @@ _MEANS = {
 class Streaming:
     """A query with what only a stream needs to know, for ``df.transform``.
 
-    - `mode`: "append" tells a window once, when it is final; "update" tells hopping windows and
-      sessions in every batch that changes them. A session that is no more, since an earlier row
-      came or another session took it in, comes out with its start and nothing else.
+    - `mode`: "append" tells a result once, when it is final; "update" tells it at once, and again
+      in every batch that changes it. A result beside a row then has a `revision`: 0, and one more
+      each time. A session that is no more, since an earlier row came or another session took it
+      in, comes out with its start and nothing else.
     - `late`: the name of a column that is true for rows that came too late. They then come out
       too, without results, to be put where they belong.
     - `idle`: after how long without rows a key is forgotten ("7 days").
@@ -80,6 +81,13 @@ class Streaming:
         """
         lines = [f"{name:<10} {_MEANS[name].format(v)}" for name, v in self.arguments().items()]
         return "\n".join([self.query.explain(), *lines])
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the query, and what the options add."""
+        from windrow.queries.diagram import line
+
+        options = [f"{name}={_MEANS[name].format(v)}" for name, v in self.arguments().items()]
+        return self.query._repr_html_() + "".join(map(line, options))
 
     def __call__(self, frame: Any) -> Any:
         """The results over a streaming DataFrame."""

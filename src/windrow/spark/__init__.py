@@ -10,7 +10,8 @@ One file a plan:
 
 `dataframe` chooses among them, and `select` puts them together for a statement of SQL. `groups` and
 `cuts` find where ranges begin, `schema` says what a query reads and gives, `workers` takes rows to
-Python and results back, and `interpreter` looks whether their Python has what it needs.
+Python and results back, and `interpreter` looks whether their Python has what it needs. Streams
+tell how they are through `progress`: `live_view` shows it, with what `live_results` picks.
 """
 
 from __future__ import annotations
@@ -20,11 +21,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from windrow.spark.dataframe import plan, run, run_shared, run_stream, run_together
+    from windrow.spark.observed_results import live_results
+    from windrow.spark.progress_page import live_view
     from windrow.spark.select import columns_of_frame, run_select
 
-_SELECT = ("columns_of_frame", "run_select")
+# The modules of what is not in `dataframe`.
+_HOMES = {
+    "columns_of_frame": "select",
+    "live_results": "observed_results",
+    "live_view": "progress_page",
+    "run_select": "select",
+}
 __all__ = [
     "columns_of_frame",
+    "live_results",
+    "live_view",
     "plan",
     "run",
     "run_select",
@@ -37,6 +48,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load the plans when they are asked for: a worker that makes events needs none of them."""
     if name in __all__:
-        home = "select" if name in _SELECT else "dataframe"
+        home = _HOMES.get(name, "dataframe")
         return getattr(import_module(f"windrow.spark.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,9 +2,11 @@
 
     Spark ──▶ ProgressListener ──▶ Feed     progress_terminal   lines or a live table
                   Progress                  progress_metrics    Prometheus
+                                            progress_page       a page with charts
 
 It works on classic sessions and on Connect, for any streaming query, windrow's own or not; what
-windrow counts itself is read from the observed metrics whose names `observed_name` makes.
+windrow counts itself, and the results of keys that `live_results` picks, are read from the observed
+metrics whose names `observed_name` and `results_name` make.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -24,7 +26,10 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 PATIENCE = 5.0  # seconds that the news of a query's end may take
 REMEMBERED, MOST_REMEMBERED = 600.0, 100  # seconds, and how many: queries that have ended
 _OBSERVED = "windrow"
+_RESULTS = "results_"  # before the name of counters
+_WRITTEN = "rocksdbTotalBytesWritten"  # the one store that tells
 _named: Counter[str] = Counter()
+_asked: dict[str, Any] = {}  # the queries of this process by the names of their counters
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,16 @@ class Progress:
     partly_late: int  # too late for some of them
     ahead: int  # further ahead of the clock than `future` allows
     watermark: dt.datetime | None
+    started: dt.datetime | None
+    newest: dt.datetime | None  # the newest time of the batch's rows
+    steps: Mapping[str, float]  # the seconds of each step, by Spark's names
+    state_updated: int  # rows
+    state_removed: int
+    state_written: int | None  # bytes
+    update_seconds: float  # of all tasks together, as the next one
+    commit_seconds: float
+    counters: tuple[str, ...]  # the names of windrow's own
+    results: Mapping[str, float]  # the newest of the keys that `live_results` picks
 
     @property
     def out_per_second(self) -> float | None:
@@ -73,21 +88,44 @@ class Progress:
             partly_late=_observed(told.observedMetrics, "partly_late"),
             ahead=_observed(told.observedMetrics, "ahead"),
             watermark=_instant((told.eventTime or {}).get("watermark")),
+            started=_instant(told.timestamp),
+            newest=_instant((told.eventTime or {}).get("max")),
+            steps={name: ms / 1000 for name, ms in told.durationMs.items()},
+            state_updated=sum(operator.numRowsUpdated for operator in operators),
+            state_removed=sum(operator.numRowsRemoved for operator in operators),
+            state_written=_added(operator.customMetrics.get(_WRITTEN) for operator in operators),
+            update_seconds=sum(o.allUpdatesTimeMs + o.allRemovalsTimeMs for o in operators) / 1000,
+            commit_seconds=sum(operator.commitTimeMs for operator in operators) / 1000,
+            counters=tuple(name for name in told.observedMetrics or () if name in _asked),
+            results=_results(told.observedMetrics),
         )
 
 
-def observed_name(identity: bytes) -> str:
+def observed_name(identity: bytes, asked: Any = None) -> str:
     """A name for the counters of a query, which no other one of this process has.
 
     Streams of one DataFrame must be told apart, also if they ask the same. A program that starts
-    again gives the same names in the same order.
+    again gives the same names in the same order. `asked` is what `explained` explains.
 
     >>> observed_name(b"plugs"), observed_name(b"plugs")
     ('windrow_706c7567', 'windrow_706c7567_2')
     """
     name = f"{_OBSERVED}_{identity.hex()[:8]}"
     _named[name] += 1
-    return name if _named[name] == 1 else f"{name}_{_named[name]}"
+    name = name if _named[name] == 1 else f"{name}_{_named[name]}"
+    if asked is not None:
+        _asked[name] = asked
+    return name
+
+
+def results_name(identity: bytes) -> str:
+    """A name for results that are observed: a struct of numbers for each key."""
+    return f"{_RESULTS}{observed_name(identity)}"
+
+
+def explained(counters: str) -> str:
+    """Return the plan of the query of this process whose counters are called so."""
+    return str(_asked[counters].explain())
 
 
 class Ended:
@@ -194,6 +232,24 @@ def _observed(metrics: Any, name: str) -> int:
     """A counter of windrow's; a batch in which nothing was counted has none, or null."""
     rows = [row for group, row in (metrics or {}).items() if group.partition("_")[0] == _OBSERVED]
     return sum(int(getattr(row, name, None) or 0) for row in rows)
+
+
+def _added(numbers: Iterable[int | None]) -> int | None:
+    """The sum of those that there are; None if there is none."""
+    found = [number for number in numbers if number is not None]
+    return sum(found) if found else None
+
+
+def _results(metrics: Any) -> dict[str, float]:
+    """The newest results by key and name; Connect has a dict where there is a row elsewhere."""
+    found = {}
+    for group, row in (metrics or {}).items():
+        if group.startswith(f"{_RESULTS}{_OBSERVED}_"):
+            for key, values in row.asDict(recursive=True).items():
+                for name, value in (values or {}).items():
+                    if value is not None:
+                        found[f"{key} {name}".strip()] = float(value)
+    return found
 
 
 def _instant(text: str | None) -> dt.datetime | None:

@@ -6,19 +6,15 @@ with prometheus_metrics(spark, port=9108):
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from socketserver import ThreadingMixIn
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from windrow.errors import InvalidArgument, Unsupported
+from windrow.errors import Unsupported
+from windrow.spark.local_server import LOCAL, LocalServer
 from windrow.spark.progress import Ended, Progress, listening
 
-READERS = 4  # are answered at a time; more have to come again
-SLOWEST = 5.0  # seconds that a reader may take to say what it wants
+READERS = 4  # are answered at a time
 
 # Each metric: what it is, and its value for a batch; None where Spark does not tell.
 Metric = tuple[str, Callable[[Progress], float | None]]
@@ -56,7 +52,7 @@ GAUGES: dict[str, Metric] = {
 
 
 @contextmanager
-def prometheus_metrics(spark: Any, port: int, address: str = "127.0.0.1") -> Iterator[Metrics]:
+def prometheus_metrics(spark: Any, port: int, address: str = LOCAL) -> Iterator[Metrics]:
     """Serve the figures of all streams of a session at ``http://address:port/metrics``.
 
     Port 0 takes any free one; `Metrics.port` tells which. Only this machine can read it, unless
@@ -92,14 +88,8 @@ class Metrics:
             self._ended.expire()
             return page(environment, respond)
 
-        try:
-            self._server = _Server(address, port)
-        except (OSError, OverflowError) as refused:
-            raise InvalidArgument(f"cannot serve at {address}:{port}: {refused}") from refused
-        self._server.set_app(current_page)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-        self.port: int = self._server.server_port
+        self._server = LocalServer(current_page, port, address, READERS)
+        self.port = self._server.port
 
     def progress(self, news: Progress) -> None:
         """Take a batch in."""
@@ -122,38 +112,4 @@ class Metrics:
 
     def close(self) -> None:
         """Give the port back."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-class _Handler(WSGIRequestHandler):
-    """Answers one reader, and writes no log."""
-
-    timeout = SLOWEST
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
-
-
-class _Server(ThreadingMixIn, WSGIServer):
-    """Answers a few readers at a time, and turns others away."""
-
-    daemon_threads = True
-
-    def __init__(self, address: str, port: int) -> None:
-        self._free = threading.BoundedSemaphore(READERS)
-        self.address_family = socket.getaddrinfo(address, None)[0][0]
-        super().__init__((address, port), _Handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._free.acquire(timeout=0.2):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
+        self._server.close()

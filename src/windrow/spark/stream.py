@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import functions as sf
-from pyspark.sql.types import BooleanType, StructField, StructType
+from pyspark.sql.types import BooleanType, IntegerType, StructField, StructType
 
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.streaming import Streaming
@@ -34,6 +34,7 @@ from windrow.spark.stream_processor import BUCKET, PLACE, RESULT, TIMELESS, Wind
 from windrow.spark.workers import Batches, arrow_result, in_arrow
 from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.plan import Plan, identity_text
+from windrow.streams.revised import REVISION, is_revisable
 from windrow.tables.bind import Bound
 from windrow.tables.columns import nulls_of, whole
 from windrow.windows.base import written
@@ -56,7 +57,7 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
     delay = _delay(bounds, frame)
     rows = pa.schema([bounds[0].schema.field(name) for name in columns])
     text = identity_text(asked, rows, delay)
-    counters = observed_name(hashlib.sha256(text.encode()).digest())
+    counters = observed_name(hashlib.sha256(text.encode()).digest(), asked)
     if delay is not None:
         frame = _without_future(asked, bounds, frame, f"{counters}_input")
         frame = _watermarked(frame, str(bounds[0].order), delay)
@@ -175,11 +176,9 @@ def _is_local(field: StructField) -> bool:
 
 def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
     check_together(bounds, frame)
-    if asked.mode == "update" and not bounds[0].own_rows:
-        raise InvalidArgument(
-            'mode="update" is for hopping windows and sessions, which change while rows come; an '
-            'answer beside a row is final: leave the mode "append"'
-        )
+    revised = asked.mode == "update" and not bounds[0].own_rows
+    if revised:
+        _check_revised(bounds, frame)
     sessions = bounds[0].query.window.kept == "sessions"
     if sessions and len({bound.query.window for bound in bounds}) > 1:
         raise Unsupported(
@@ -201,12 +200,13 @@ def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
                 f"{', '.join(written(window.arguments()))}: such a window ends with the last row, "
                 f"and a stream has none; give the frame another end"
             )
-        if window.kept == "followed" and len(bounds) > 1:
+        if window.kept == "followed" and len(bounds) > 1 and not revised:
             raise Unsupported(
                 f"{', '.join(written(window.arguments()))}: a result that waits for rows to come "
                 f"does not share a stream with others; run it as a query of its own"
             )
-        if window.kept == "followed" and asked.idle is not None and not bounds[0].query.order_by:
+        waits = window.kept == "followed" and not revised
+        if waits and asked.idle is not None and not bounds[0].query.order_by:
             raise InvalidArgument(
                 f"idle={asked.idle!r}: rows that wait for others would be forgotten; give order_by="
             )
@@ -216,6 +216,28 @@ def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
     if asked.future is not None and not bounds[0].query.order_by:
         raise InvalidArgument(
             f"future={asked.future!r} is about the times of rows: give the query order_by="
+        )
+
+
+def _check_revised(bounds: Sequence[Bound], frame: Any) -> None:
+    """Refuse what `mode="update"` cannot tell of results beside rows."""
+    for query in (bound.query for bound in bounds):
+        if not is_revisable(query.window):
+            raise Unsupported(
+                f'{", ".join(written(query.window.arguments()))}: mode="update" is for windows '
+                f'with a result for each row that have a start (rows=3, range="1 hour", frames), '
+                f'for hopping windows and for sessions; leave the mode "append"'
+            )
+        if query.having is not None or query.emit == "istream":
+            what = "having=" if query.having is not None else 'emit="istream"'
+            raise Unsupported(
+                f'{what} does not go with mode="update": a row whose result is let through no more '
+                f"could not be taken back; choose rows from the table that the results are kept in"
+            )
+    if REVISION in (*frame.columns, *(name for bound in bounds for name in bound.query.parts)):
+        raise InvalidArgument(
+            f'mode="update" tells in the column {REVISION!r} how often a result has changed, and '
+            f"there is another column of that name: rename it"
         )
 
 
@@ -239,6 +261,8 @@ def _schema(plan: Plan, frame: Any) -> StructType:
     """The schema of the result, all of which may be null, with the column that marks late rows."""
     found = result_schema(plan.bounds, frame, plan.columns)
     schema = StructType([StructField(field.name, field.dataType) for field in found.fields])
+    if plan.revised:
+        schema.add(REVISION, IntegerType())
     if plan.late is not None:
         for name in plan.columns:
             if name not in found.names:

@@ -8,6 +8,7 @@
     chunks     windows over chunks of rows and their states (rows=, range=)
     rows       windows over a log of rows (until=, rows= with a slide, what has no short state)
     followed   windows that hold rows behind the current one
+    revised    results at once, and again where a late row changes them
     aggregates windows that only grow (unbounded, on=)
     slices     hopping windows
     sessions   sessions

@@ -5,8 +5,8 @@
                             by time     joins them
 
 A step applies the rows that the watermark has passed, in the order of their times, so a result is
-final when it comes out. What is kept lies in the store as sealed chunks (`log`, `waiting`), and a
-step writes what is new of it and a small head.
+final when it comes out; where results are told as they change, no row waits. What is kept lies in
+the store as sealed chunks (`log`, `waiting`), and a step writes what is new of it and a small head.
 """
 
 from __future__ import annotations
@@ -83,10 +83,7 @@ class Bucket:
             rows = self._enter(self.plan.at_once, rows, now, outcome)
         elif self.plan.timed:
             rows = self._in_time(rows, now, outcome)
-            ready = self._waiting.before(NEVER if now is None else now)
-            if rows.num_rows:
-                self._waiting.add(rows)
-            rows = ready
+            rows = rows if self.plan.revised else self._in_turn(rows, now)
         self._apply(rows, now, outcome)
         self._forget(now)
         self._sign(now)
@@ -119,6 +116,13 @@ class Bucket:
         if now is not None:
             late = late | (integers(rows, self.plan.time) < now)
         return self._without(rows, late, outcome)
+
+    def _in_turn(self, rows: pa.Table, now: int | None) -> pa.Table:
+        """The rows whose turn has come; those that came now wait for theirs."""
+        ready = self._waiting.before(NEVER if now is None else now)
+        if rows.num_rows:
+            self._waiting.add(rows)
+        return ready
 
     def _timeless(self, rows: pa.Table) -> NDArray[np.bool_]:
         """Which rows have no time."""

@@ -89,11 +89,17 @@ class Family(Generic[KeptIn]):
     ) -> tuple[NewResults, Bounds]:
         """The results over the rows themselves, and their windows."""
         windows = bound.query.window.bounds(rows)
+        return self.over_windows(bound, joined, rows, windows, new), windows
+
+    def over_windows(
+        self, bound: Bound, joined: Joined, rows: TableRows, windows: Bounds, new: pa.Table
+    ) -> NewResults:
+        """The results over some windows of the rows themselves."""
         named = (*self.keys, *bound.query.order_by)
         identity = [name for name in named if name in joined.table.column_names]
         columns = SortedColumns(columns_of(joined.table), rows, identity)
         results = new_columns(bound, columns, windows)
-        return NewResults(new, joined.new_rows(windows.places(rows)), results), windows
+        return NewResults(new, joined.new_rows(windows.places(rows)), results)
 
 
 def passing(bound: Bound, results: NewResults) -> NDArray[np.bool_]:

@@ -143,7 +143,7 @@ class Chunks:
         counts = np.diff(sorted_rows.starts)
         first = sorted_rows.rows(sorted_rows.starts[:-1][counts > 0])
         if sorted_rows.order is not None:
-            values = values.take(pa.array(sorted_rows.order))
+            values = values.take(pa.array(sorted_rows.order.rows))
         owners = rows.select(self.keys.names).take(pa.array(first))
         owners = owners.append_column(_COUNT, pa.array(counts[counts > 0], pa.int32()))
         self.entries.put(self.log, self._entry(chunk), encode(owners, values))

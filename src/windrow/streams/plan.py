@@ -16,6 +16,7 @@ from windrow.streams.aggregates import GrowingWindows
 from windrow.streams.chunks import ChunkedWindows
 from windrow.streams.family import Family, Latest
 from windrow.streams.followed import FollowedWindows
+from windrow.streams.revised import REVISION, RevisedWindows
 from windrow.streams.rows import RowWindows
 from windrow.streams.sessions import SessionWindows
 from windrow.streams.slices import SlicedWindows
@@ -37,7 +38,7 @@ class Plan:
     bounds: tuple[Bound, ...]
     columns: tuple[str, ...]  # what rides along, of the rows
     timed: bool  # whether rows are applied by their times, else as they come
-    update: bool = False  # whether windows with rows of their own are told as they change
+    update: bool = False  # whether results are told as they change, else once they are final
     idle: int | None = None  # after how long a key without rows is forgotten, in µs
     late: str | None = None  # the column that marks rows that came too late, if they come out
     asked: str = ""  # the `identity_text` of what the user asked for
@@ -51,6 +52,11 @@ class Plan:
     def own_rows(self) -> bool:
         """Whether results are rows of their own, a row for each window."""
         return bool(self.bounds[0].own_rows)
+
+    @property
+    def revised(self) -> bool:
+        """Whether results beside rows come at once, and again when they have changed."""
+        return self.update and not self.own_rows
 
     @property
     def time(self) -> str:
@@ -75,6 +81,10 @@ class Plan:
                 return [self._entering]
             return [SlicedWindows([self.bounds[i] for i in g.members], self.update) for g in groups]
         gap = None if self.idle is None or not self.timed else Gap(self.time, self.idle)
+        if self.revised:
+            for bound in self.bounds:
+                trace(bound.query.window, "revised rows")
+            return [RevisedWindows(self.bounds, self.time if self.timed else None, gap)]
         kept: dict[Kept, list[Bound]] = {}
         for bound in self.bounds:
             trace(bound.query.window, self._kept(bound))
@@ -143,6 +153,7 @@ class Plan:
             shown = (*self.columns, *bound.query.parts)
             output.update({f.name: f for f in bound.output() if self.own_rows or f.name in shown})
         fields = list(output.values())
+        fields += [pa.field(REVISION, pa.int32())] if self.revised else []
         if self.late is not None:
             fields += [self.rows.field(n) for n in self.columns if n not in output]
             fields.append(pa.field(self.late, pa.bool_()))

@@ -6,6 +6,7 @@ b  [held] new
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.kernels.sort import order_rows
+from windrow.kernels.sort import Order, order_rows
 from windrow.tables.bind import Bound
 from windrow.tables.columns import numbers, whole
 from windrow.tables.filters import columns_of
@@ -43,8 +44,8 @@ def nullable(schema: pa.Schema) -> pa.Schema:
 def sort_by_key(table: pa.Table, keys: Sequence[str], *order: NDArray[Any]) -> TableRows:
     """The rows of a table sorted by key, and within a key by `order` or else as they stand."""
     code, count = codes([table.column(name) for name in keys])
-    positions, starts = order_rows(code, count, list(order), table.num_rows)
-    return TableRows(starts, starts, order=positions)
+    found, starts = order_rows(code, count, list(order), table.num_rows)
+    return TableRows(starts, starts, order=found)
 
 
 def rows_among(rows: pa.Table, others: pa.Table, names: Sequence[str]) -> NDArray[np.bool_]:
@@ -121,22 +122,41 @@ class Joined:
         self.held, self.size = held.num_rows, self.table.num_rows
         rows = sort_by_key(self.table, keys, *places)
         self.keys = self.starts = rows.starts
-        self._in_order = rows.order is None
+        self._order = rows.order
         self.order = rows.rows(np.arange(self.size))
         self.fresh = np.flatnonzero(self.order >= self.held)
-        if gap is not None and self.size:
-            at = self.sorted(gap.time)
-            self.starts = np.union1d(self.keys, np.flatnonzero(np.diff(at) > gap.size) + 1)
+        self._gap = gap
+        self._cut()
+
+    def _cut(self) -> None:
+        """Cut the rows of a key where it was idle for too long."""
+        if self._gap is not None and self.size:
+            at = self.sorted(self._gap.time)
+            self.starts = np.union1d(self.keys, np.flatnonzero(np.diff(at) > self._gap.size) + 1)
+
+    def part(self, chosen: NDArray[np.bool_]) -> Joined:
+        """The rows at the sorted positions that a mask chooses, as if there were no others."""
+        found = copy.copy(self)
+        count = np.concatenate([[0], np.cumsum(chosen)])
+        found.order = self.order[chosen]
+        found._order = Order(rows=found.order)
+        found.size = found.order.size
+        found.keys = found.starts = count[self.keys]
+        found.fresh = np.flatnonzero(found.order >= self.held)
+        found._cut()
+        return found
 
     def rows(self, bound: Bound, at: NDArray[Any] | None = None, **more: Any) -> TableRows:
         """The sorted rows for the windows of a query; `at` if the table does not have the order."""
         window, starts = bound.query.window, self.starts
         if not window.measured:
-            return TableRows(starts, starts, order=self.order, fresh=self.fresh, **more)
+            return TableRows(starts, starts, order=self._order, fresh=self.fresh, **more)
         if window.reach(bound.axis) is not None:
             starts = self.keys  # what a range holds does not depend on how long a key was idle
         at = self.sorted(str(bound.order)) if at is None else at
-        return TableRows(starts, starts, at, bound.axis, order=self.order, fresh=self.fresh, **more)
+        return TableRows(
+            starts, starts, at, bound.axis, order=self._order, fresh=self.fresh, **more
+        )
 
     def new_rows(self, positions: NDArray[Any]) -> NDArray[Any]:
         """The numbers of new rows at sorted positions among the new ones."""
@@ -145,11 +165,11 @@ class Joined:
     def sorted(self, name: str) -> NDArray[Any]:
         """A column of whole numbers in sorted order."""
         found = integers(self.table, name)
-        return found if self._in_order else found[self.order]
+        return found if self._order is None else self._order.sorted(found)
 
     def in_place(self, positions: NDArray[np.bool_]) -> NDArray[Any]:
         """The rows of the table at sorted positions that a mask chooses, in the table's order."""
-        chosen = np.zeros(self.size, np.bool_)
+        chosen = np.zeros(self.table.num_rows, np.bool_)
         chosen[self.order[positions]] = True
         return np.flatnonzero(chosen)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,10 +72,10 @@ def _draw(panel: Any, name: str, lines: Sequence[_Line]) -> None:
     panel.margins(x=0)
     panel.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=8, frameon=False, fontsize="small")
     if lines[0][1].dtype.kind == "M":
-        from matplotlib import dates
-
-        concise: Any = dates.ConciseDateFormatter
-        panel.xaxis.set_major_formatter(concise(panel.xaxis.get_major_locator()))
+        dates: Any = import_module("matplotlib.dates")
+        locator = dates.AutoDateLocator()
+        panel.xaxis.set_major_locator(locator)
+        panel.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
 
 def _add_lines(panels: dict[str, list[_Line]], bound: Bound, table: pa.Table) -> None:

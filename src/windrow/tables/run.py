@@ -24,7 +24,7 @@ from windrow.kernels.aggregate import aggregate
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import FLATFIT, Route
 from windrow.kernels.shared import aggregate_shared, shared_states, told_results
-from windrow.kernels.sort import scatter
+from windrow.kernels.sort import Order
 from windrow.queries.plan import Plan, share
 from windrow.queries.query import Query
 from windrow.queries.select import Select
@@ -305,7 +305,7 @@ def _arranged(
     """The rows of the result, in the table's order (windows with their own: in that of keys)."""
     if windows.every and not bound.filters:
         if rows.order is not None:
-            made = {name: _scattered(array, rows) for name, array in made.items()}
+            made = {name: _back(array, rows, rows.order) for name, array in made.items()}
         return None, made
     beside = rows.rows(windows.places(rows))
     place = np.arange(beside.size)
@@ -320,20 +320,18 @@ def _arranged(
     return beside[place], {name: array.take(pa.array(place)) for name, array in made.items()}
 
 
-def _scattered(array: pa.Array, rows: TableRows) -> pa.Array:
+def _back(array: pa.Array, rows: TableRows, order: Order) -> pa.Array:
     """Results of the sorted rows, back in the table's order."""
-    assert rows.order is not None
     values = numbers(array)
     if values is None or pt.is_boolean(array.type):
-        inverse = scatter(np.arange(rows.size, dtype=rows.order.dtype), rows.order)
-        return array.take(pa.array(inverse))
-    placed = scatter(values, rows.order, threads=rows.threads)
+        return array.take(pa.array(order.places))
+    placed = order.back(values, threads=rows.threads)
     if 0 < array.null_count < rows.size // _MANY and not pt.is_decimal(array.type):
-        places = rows.order[null_places(array)]
+        places = order.rows[null_places(array)]
         return with_nulls_at(from_numbers(placed, None, array.type), places)
     nulls = nulls_of(array)
     if nulls is not None:
-        nulls = scatter(nulls, rows.order, threads=rows.threads)
+        nulls = order.back(nulls, threads=rows.threads)
     return from_numbers(placed, nulls, array.type)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.sort import gather, order_rows
+from windrow.kernels.sort import Order, order_rows
 from windrow.tables.bind import Bound
 from windrow.tables.columns import decoded, nulls_of, numbers, ranks
 from windrow.tables.keys import codes, runs
@@ -19,17 +19,17 @@ from windrow.windows.positions import NAN, NULL, PLACED, SortedRows
 
 @dataclass(frozen=True)
 class TableRows(SortedRows):
-    """Sorted rows of a table: position p of them is row `order[p]` (row p if order is None)."""
+    """Sorted rows of a table; they stand as they are if `order` is None."""
 
-    order: NDArray[Any] | None = None
+    order: Order | None = None
 
     def rows(self, positions: NDArray[Any]) -> NDArray[Any]:
         """The rows of the table at sorted positions."""
-        return positions if self.order is None else self.order[positions]
+        return positions if self.order is None else self.order.rows[positions]
 
     def sorted(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the table's rows in sorted order."""
-        return values if self.order is None else gather(values, self.order, threads=self.threads)
+        return values if self.order is None else self.order.sorted(values, threads=self.threads)
 
 
 def sort_rows(bound: Bound, column: Callable[[str], Any], n: int, threads: int = 1) -> TableRows:
@@ -66,13 +66,13 @@ def _sorted(
     if not bound.query.window.measured:
         return TableRows(keys, keys, threads=threads, order=order)
     along = [
-        values if order is None else gather(values, order, threads=threads)
+        values if order is None else order.sorted(values, threads=threads)
         for values, _ in (at if bound.by_groups else at[:1])
     ]
     times = _group_numbers(along, n) if bound.by_groups else along[0]
     sizes = None if bound.query.window.row_size is None else numbers(decoded(column(SIZE)))
     if sizes is not None and order is not None:
-        sizes = gather(sizes, order, threads=threads)
+        sizes = order.sorted(sizes, threads=threads)
     return TableRows(starts, keys, times, bound.axis, sizes, threads, order=order)
 
 

@@ -79,7 +79,7 @@ def _flattened(over: WindowResults, name: str) -> WindowResults:
     lists = over.array(name)
     laid = over.laid
     if laid.order is not None:
-        lists = lists.take(pa.array(laid.order))
+        lists = lists.take(pa.array(laid.order.rows))
     sizes = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     lo, hi = over.windows.bounds()
@@ -159,7 +159,7 @@ class Sketch(Part):
         """The rows that a block of windows needs, and the windows over them."""
         array = over.array(self.names[0])
         if over.laid.order is not None:
-            array = array.take(pa.array(over.laid.order))
+            array = array.take(pa.array(over.laid.order.rows))
         for block in self._blocks(over.windows):
             lo, hi = block.bounds()
             first, past = (int(lo[0]), int(hi[-1])) if lo.size else (0, 0)

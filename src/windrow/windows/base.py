@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.windows.positions import Bounds, SortedRows
+    from windrow.windows.sketch import Sketch
     from windrow.windows.slicing import Slicing
 
 # What a stream keeps of a key for windows to come: an aggregate of each slice; one aggregate of all
@@ -58,6 +59,7 @@ class Window:
     ends_now: ClassVar[bool] = True  # whether windows go up to the current row, and end there
     # whether a window may begin or end before that of an earlier row, as months are not alike
     go_back: ClassVar[bool] = False
+    from_first: ClassVar[bool] = False  # whether they begin with the first row
     endless: ClassVar[bool] = False  # whether they go on to the last row
     in_ranges: ClassVar[bool] = False  # whether the order can be cut into ranges that run apart
     kept: ClassVar[Kept] = "rows"
@@ -128,6 +130,10 @@ class Window:
     def arguments(self) -> dict[str, Any]:
         """The keyword arguments of `sliding` that differ from the defaults."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
+
+    def sketch(self) -> Sketch | None:
+        """Some rows and the windows over them, to be drawn; None if there is nothing to draw."""
+        return None
 
     def cql(self) -> list[str]:
         """The clauses of CQL that say the same; an `Unsupported` error if there are none."""

@@ -44,6 +44,28 @@ def last_at(sorted_: Array, value: Any) -> int:
     return below
 
 
+@inner
+def first_from(times: Array, begin: int, end: int, edge: Any) -> int:
+    """The first position from `begin` on whose time is not before `edge`, or `end`.
+
+    O(log) in how far it is: of the rows of a long slide only a few are looked at.
+    """
+    above = begin
+    step = 1
+    while above < end and times[above] < edge:
+        begin = above + 1
+        above += step
+        step *= 2
+    above = min(above, end)
+    while begin < above:
+        middle = (begin + above) // 2
+        if times[middle] < edge:
+            begin = middle + 1
+        else:
+            above = middle
+    return begin
+
+
 # -- the rows within a size of the current one ---------------------------------------------------
 
 
@@ -296,8 +318,8 @@ def frame_of_rows(starts: Array, start: int, end: int, begin: int, lo: Array, hi
 #                          ├──────t─────────┼───►
 #         oldest k that reaches t  …  newest k that begins at t or before
 #
-# Both ends rise with t, so a segment's windows come in order: a pass over the rows counts them, and
-# a second one with a pointer to either end of the window writes them. O(rows + windows).
+# Both ends rise with t, so a segment's windows come in order: a pass from slide to slide counts
+# them, and a second one with a pointer to either end of the window writes them. O(rows + windows).
 
 
 def _around(t: Any, size: Any, slide: Any, offset: Any) -> tuple[int, int]:
@@ -351,20 +373,19 @@ def _hop(
     """
     w = done = 0
     for s in range(placed, starts.size - 1, places):
-        first = past = starts[s]
+        i = first = past = starts[s]
+        end = starts[s + 1]
         least = since if s < told else _FIRST
         most = until if s >= open_ else _LAST
-        opening = slide  # the start of the first window that no row has reached
-        for i in range(starts[s], starts[s + 1]):
-            if i > starts[s] and at[i] < opening:
-                continue
+        while i < end:
             oldest, newest = _around(at[i], size, slide, offset)
             if i > starts[s]:
                 oldest = max(oldest, done + 1)
             done = newest
-            opening = (newest + 1) * slide + offset
             if oldest > most:
                 break
+            # the next row that lies in a window which no row has reached
+            i = first_from(at, i + 1, end, (newest + 1) * slide + offset)
             oldest = max(oldest, least)
             newest = min(newest, most)
             if not lo.size:
@@ -374,10 +395,8 @@ def _hop(
                 continue
             for k in range(oldest, newest + 1):
                 start = k * slide + offset
-                while first < starts[s + 1] and at[first] < start:
-                    first += 1
-                while past < starts[s + 1] and at[past] < start + size:
-                    past += 1
+                first = first_from(at, first, end, start)
+                past = first_from(at, past, end, start + size)
                 lo[w] = first
                 hi[w] = past
                 opens[w] = start
@@ -431,8 +450,7 @@ def hop_bounds(
         if not value > 0:
             raise InvalidArgument(f"{name}={value!r} must be larger than 0")
     at, starts = ordinary(at), ordinary(starts)
-    if at.size:
-        _check_reach(at, size, slide)
+    _check_reach(at, starts, size, slide)
     kind = at.dtype.type
     sizes = [kind(each) for each in (size, slide, offset % slide)]
     told = 0 if asked.done is None else asked.told
@@ -459,9 +477,13 @@ def _first_behind(t: Any, *sizes: Any) -> int:
     return _around(t.item(), size, slide, offset)[0]
 
 
-def _check_reach(at: NDArray[Any], size: Any, slide: Any) -> None:
+def _check_reach(at: NDArray[Any], starts: Positions, size: Any, slide: Any) -> None:
     """Refuse times whose windows have bounds that the type cannot tell."""
-    least, most = at.min().item(), at.max().item()
+    filled = starts[:-1] < starts[1:]
+    if not filled.any():
+        return
+    least = at[starts[:-1][filled]].min().item()
+    most = at[starts[1:][filled] - 1].max().item()
     if at.dtype == np.int64:
         fits = least - size - slide >= -(2**63) and most + size + slide < 2**63
     else:

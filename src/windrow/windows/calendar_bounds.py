@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from windrow.compiled import compiled
 from windrow.windows.arrays import Positions, ordinary
-from windrow.windows.bounds import Asked, last_at
+from windrow.windows.bounds import Asked, first_from, last_at
 from windrow.windows.room import check_room
 
 Array = np.ndarray[Any, Any]
@@ -86,11 +86,8 @@ def _hop(
             k = max(k, last_at(closes, at[first]) + 1)
             if k >= most:
                 break
-            while first < end and at[first] < opens[k]:
-                first += 1
-            past = max(past, first)
-            while past < end and at[past] < closes[k]:
-                past += 1
+            first = first_from(at, first, end, opens[k])
+            past = first_from(at, max(past, first), end, closes[k])
             if past > first:
                 if lo.size:
                     lo[w] = first

@@ -30,6 +30,7 @@ from windrow.windows.sizes import (
     signed,
     signed_interval,
 )
+from windrow.windows.sketch import Sketch, between, excluding, grouped
 from windrow.windows.span import CLOSED, Measured, Span
 
 if TYPE_CHECKING:
@@ -148,6 +149,10 @@ class Frame(Window):
     def simplest(self) -> Window:
         """The same window as a kind that ends with the current row, if it does."""
         return self
+
+    @property
+    def from_first(self) -> bool:  # type: ignore[override]
+        return bool(self.ends[0] == UNBOUNDED)
 
     @property
     def endless(self) -> bool:  # type: ignore[override]
@@ -303,6 +308,9 @@ class RowFrame(Frame):
     @property
     def _waits(self) -> bool:
         return self.ahead_rows != 0
+
+    def sketch(self) -> Sketch:
+        return excluding(between(*self.rows), self.exclude)
 
     def __str__(self) -> str:
         return f"the rows from {_in_words(*self.rows, 'row')}{self._and_without()}"
@@ -481,6 +489,9 @@ class RangeFrame(Frame, Measured):
             end = whole + (not self._to_end) if rest else whole
         return start, end
 
+    def sketch(self) -> Sketch:
+        return excluding(self.sketch_of(self.ends, self.closed), self.exclude)
+
     def cql(self) -> list[str]:
         words = super().cql()
         words += [] if self.closed == "both" else [f"CLOSED {self.closed.upper()}"]
@@ -565,6 +576,9 @@ class GroupFrame(Frame):
 
     def check_axis(self, axis: Axis) -> None:
         """Groups of equal order are counted along any column of times or numbers."""
+
+    def sketch(self) -> Sketch:
+        return grouped(between(*self.groups), self.exclude)
 
     def __str__(self) -> str:
         return f"the groups of equal order from {_in_words(*self.groups, '')}{self._and_without()}"

@@ -28,6 +28,7 @@ from windrow.windows.sizes import (
     signed,
     signed_interval,
 )
+from windrow.windows.sketch import START, Sketch, hopping
 from windrow.windows.slicing import Slicing, slices
 from windrow.windows.span import Measured
 
@@ -216,6 +217,21 @@ class Hopping(Measured):
         return axis.holding(given)
 
     # -- how it prints ----------------------------------------------------------------------
+
+    def sketch(self) -> Sketch:
+        """Four windows, one behind the other."""
+        if self.calendar is not None:
+            import numpy as np
+
+            axis = Axis(tick=1, zoned=self.timezone is not None)
+            opens, closes = self.calendar.edges(np.array([START]), axis)
+            windows = zip(opens[-4:].tolist(), closes[-4:].tolist(), strict=True)
+            return replace(hopping(list(windows), "time"), zone=self.timezone)
+        size, slide, offset = self._sizes()
+        numbers = is_number(self.size)
+        first = offset if numbers else START + (offset - START) % slide
+        starts = [first + slide * i for i in range(4)]
+        return hopping([(at, at + size) for at in starts], "number" if numbers else "time")
 
     def cql(self) -> list[str]:
         words = [f"{self.measured.upper()} {in_cql(self.size)}", f"SLIDE {in_cql(self.slide)}"]

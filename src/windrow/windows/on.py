@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from windrow.errors import InvalidArgument, whole_number
 from windrow.identity import named
 from windrow.windows.base import Kept, Window
+from windrow.windows.sketch import Sketch, counted
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
@@ -89,6 +90,18 @@ class On(Window):
 
     def conditions(self) -> dict[str, str]:
         return {"on": self.on} if isinstance(self.on, str) else {}
+
+    def sketch(self) -> Sketch:
+        """Windows that some rows close, for instance."""
+        every = self.slide or 0
+        closes = (every + 3, every + 6)
+        windows, begin = [], 1
+        for row in range(1, closes[-1] + 1):
+            if row in closes or (every and (row - begin + 1) % every == 0):
+                windows.append((begin, row, row))
+            if row in closes:
+                begin = row + 1
+        return counted(windows, example=True)
 
     def cql(self) -> list[str]:
         words = [] if self.slide is None else [f"SLIDE {self.slide}"]

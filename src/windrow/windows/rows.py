@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from windrow.errors import whole_number
 from windrow.windows.base import Kept, Window, check_gaps
 from windrow.windows.sizes import UNBOUNDED
+from windrow.windows.sketch import Sketch, counted
 from windrow.windows.slicing import Slicing, slices
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ class Rows(Window):
         return self.per_row
 
     @property
+    def from_first(self) -> bool:  # type: ignore[override]
+        return self.rows is None
+
+    @property
     def in_ranges(self) -> bool:  # type: ignore[override]
         return self.per_row
 
@@ -88,6 +93,14 @@ class Rows(Window):
 
     def arguments(self) -> dict[str, Any]:
         return {**super().arguments(), "rows": UNBOUNDED if self.rows is None else self.rows}
+
+    def sketch(self) -> Sketch:
+        """Three windows that are full, or the first three where they hold all rows so far."""
+        size, slide = self.rows or 1, self.slide or 1
+        first = -(-size // slide) if self.rows or self.slide else 3
+        last = [(first + i) * slide for i in range(3)]
+        windows = [(1 if self.rows is None else n - size + 1, n, n) for n in last]
+        return counted(windows)
 
     def cql(self) -> list[str]:
         size = "UNBOUNDED" if self.rows is None else str(self.rows)

@@ -21,6 +21,7 @@ from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows.base import Kept, Window
 from windrow.windows.durations import NANOSECONDS, Interval, interval, is_duration
 from windrow.windows.sizes import Axis, in_cql, is_number, measure, quoted
+from windrow.windows.sketch import MIDNIGHT, START, Bar, Place, Sketch, Unit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -142,6 +143,30 @@ class Session(Window):
         return gaps
 
     # -- how it prints ----------------------------------------------------------------------
+
+    def sketch(self) -> Sketch:
+        """Three sessions; one goes on at a row that comes exactly a gap behind the one before."""
+        import numpy as np
+
+        numbers = is_number(self.gap)
+        axis = Axis(tick=None if numbers else 1, floating=numbers, zoned=self.timezone is not None)
+        example = self.row_size is not None
+        size = NANOSECONDS["min"] if example else measure("gap", self.gap)
+        start = 0 if numbers else START if size < NANOSECONDS["d"] else MIDNIGHT
+        at = [start + (size * n if numbers else int(size * n)) for n in (0, 0.4, 3, 4, 4.5, 8)]
+        if example:
+            gaps = [int(size * n) for n in (1, 0.4, 2, 0.6, 1, 0.8)]
+        else:
+            gaps = np.broadcast_to(self.sizes(np.array(at), axis), len(at)).tolist()
+        bars: list[Bar] = []
+        for begin, gap in zip(at, gaps, strict=True):
+            end: Place = begin + gap
+            if bars and begin <= (bars[-1].end or 0):
+                bars[-1] = replace(bars[-1], end=max(bars[-1].end or 0, end))
+            else:
+                bars.append(Bar(begin, end))
+        unit: Unit = "number" if numbers else "time"
+        return Sketch(tuple(at), tuple(bars), unit, zone=self.timezone, example=example)
 
     def cql(self) -> list[str]:
         zone = [] if self.timezone is None else [f"TIME ZONE {quoted(self.timezone)}"]

@@ -20,6 +20,7 @@ from windrow.windows.sizes import (
     signed,
     signed_interval,
 )
+from windrow.windows.sketch import Place, Sketch, Unit, measured
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
@@ -134,6 +135,30 @@ class Measured(Window):
         edges, between = moved(rows.at, -by if back else by, self.timezone, rows.axis)
         return edge_positions(rows.at, rows.starts, edges, keep and not between)
 
+    def sketch_of(self, ends: tuple[Any, Any], closed: str) -> Sketch:
+        """Windows that go from one end to the other, as `sketch` draws them."""
+        by_calendar = [self.by_calendar(end) for end in ends]
+
+        def edge(at: Place, which: int) -> Place | None:
+            by = by_calendar[which]
+            if ends[which] == UNBOUNDED:
+                return None
+            if by is None:
+                return at + signed(self.measured, ends[which])
+            import numpy as np
+
+            from windrow.windows.calendar import moved
+
+            axis = Axis(tick=1, zoned=self.timezone is not None)
+            return int(moved(np.array([at]), by, self.timezone, axis)[0][0])
+
+        back, ahead = (0 if e == UNBOUNDED else signed(self.measured, e) for e in ends)
+        numbers = self.delta is not None or any(is_number(e) and e != 0 for e in ends)
+        reach = max(0, -back), max(0, ahead)
+        unit: Unit = "number" if numbers else "time"
+        drawn = measured(edge, reach, unit, closed, days=by_calendar != [None, None])
+        return replace(drawn, zone=self.timezone)
+
     def zone_cql(self) -> list[str]:
         """The clause of CQL for the time zone, if there is one."""
         return [] if self.timezone is None else [f"TIME ZONE {quoted(self.timezone)}"]
@@ -227,6 +252,10 @@ class Span(Measured):
         return not self.bounded
 
     @property
+    def from_first(self) -> bool:  # type: ignore[override]
+        return bool(self.range == UNBOUNDED)
+
+    @property
     def includes_now(self) -> bool:
         """Whether rows of the current row's order are in its window."""
         return self.closed in ("both", "right")
@@ -253,6 +282,12 @@ class Span(Measured):
 
     def _units(self, axis: Axis) -> tuple[int | float, int | float]:
         return axis.units(self.measure() if self.bounded else 0)
+
+    def sketch(self) -> Sketch:
+        size = self.size
+        if self.bounded:
+            size = f"-{size.strip()}" if isinstance(size, str) else -size
+        return self.sketch_of((0 if size == NOW else size, 0), self.closed)
 
     def cql(self) -> list[str]:
         if self.range == NOW:

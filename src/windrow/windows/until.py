@@ -49,6 +49,7 @@ from windrow.stores.encoding import decode, encode
 from windrow.windows.adwin import Adwin, AdwinWindow
 from windrow.windows.base import Kept, Window
 from windrow.windows.policy_tree import EDGES, LEVELS, slide_with
+from windrow.windows.sketch import Sketch, counted
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
@@ -117,6 +118,13 @@ class Until(Window):
 
     def arguments(self) -> dict[str, Any]:
         return {**super().arguments(), "until": getattr(self.until, "text", self.until)}
+
+    def sketch(self) -> Sketch:
+        """Three windows, for instance: one that keeps its oldest row, and one that loses three."""
+        slide = self.slide or 1
+        last = [slide * n for n in (4, 5, 6)]
+        begins = (1 + slide, 1 + slide, 1 + 4 * slide)
+        return counted(list(zip(begins, last, last, strict=True)), example=True)
 
     def cql(self) -> list[str]:
         text = getattr(self.until, "text", None)

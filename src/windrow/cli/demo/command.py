@@ -145,11 +145,14 @@ def _page(findings: Findings, chart: str, seconds: float) -> str:
     import pyspark
     from jinja2 import Environment, StrictUndefined
 
+    from windrow.spark.progress_page import style
+
     template = resources.files("windrow.cli.demo").joinpath("page.html.j2").read_text("utf-8")
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     page = environment.from_string(template).render(
+        style=style(),
         readings=findings.readings,
         arrivals=findings.arrivals,
         comparisons=findings.comparisons,

@@ -24,7 +24,8 @@ import numpy as np
 from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.minmax import LOWEST, Order, key_of, value_of
-from windrow.kernels.special.sums import BLOCK, plus, running_sums
+from windrow.kernels.special.scans import BLOCK, running_sums
+from windrow.kernels.special.sums import plus
 from windrow.windows.bounds import phase_end
 
 # --- extrema -------------------------------------------------------------------------------

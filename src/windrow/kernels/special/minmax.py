@@ -26,6 +26,8 @@ and pairs in passes of their own, had 3.6 for 1024.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from windrow.compiled import inner
@@ -117,24 +119,36 @@ def _fourfold(source: Array, target: Array, k: int, size: int) -> None:
         into[i] = max(max(source[i], b[i]), max(c[i], d[i]))
 
 
-@inner(apart=True)
-def _column_maxima(rows: Array, target: Array, first: int, step: int) -> None:
-    """Maxima of each entry and those 8, 16, … before it in its block; after it for a step of -8."""
+def _column_maxima(first: int, step: int) -> Any:
+    """A compiled function for maxima of each entry and those `step`, twice that, … before it.
+
+    It goes through a block in steps from entry `first` of its row of columns on, backwards for a
+    step of -8, and all blocks of a tile.
+    """
     # Indices are unsigned, and so never negative (see _fourfold), and the number of columns is
     # read from an array, for a loop of eight known to be so is unrolled and not vectorised.
-    columns = np.uint64(rows.size // (TILE // 8))
-    begin, further = np.uint64(first), np.uint64(step)
-    for b in range(0, TILE, BLOCK):
-        block = rows[b : b + BLOCK]
-        into = target[b : b + BLOCK]
-        for c in range(columns):
-            place = c + begin
-            highest = block[place]
-            into[place] = highest
-            for _ in range(7):
-                place += further
-                highest = max(highest, block[place])
+    begin, further = np.uint64(first), np.uint64(step % 2**64)
+
+    @inner(apart=True)
+    def column_maxima(rows: Array, target: Array) -> None:
+        columns = np.uint64(rows.size // (TILE // 8))
+        for b in range(0, TILE, BLOCK):
+            block = rows[b : b + BLOCK]
+            into = target[b : b + BLOCK]
+            for c in range(columns):
+                place = c + begin
+                highest = block[place]
                 into[place] = highest
+                for _ in range(7):
+                    place += further
+                    highest = max(highest, block[place])
+                    into[place] = highest
+
+    return column_maxima
+
+
+_column_prefixes = _column_maxima(0, 8)
+_column_suffixes = _column_maxima(56, -8)
 
 
 @inner
@@ -215,10 +229,10 @@ def long_extremes(
             _fourfold(pairs, eights, 2, TILE + 7)
             for j in range(BLOCK):
                 suffixes[j] = suffixes[TILE + j]
-            _column_maxima(eights[7 : TILE + 7], suffixes[BLOCK:], 56, -8)
+            _column_suffixes(eights[7 : TILE + 7], suffixes[BLOCK:])
         _load(bits, first - 7, first + TILE, order, True, pairs)
         _fourfold(pairs, eights, 2, TILE + 7)
-        _column_maxima(eights[7 : TILE + 7], prefix, 0, 8)
+        _column_prefixes(eights[7 : TILE + 7], prefix)
         inside = first >= start and first + TILE <= stop
         rows = out[first : first + TILE] if inside else clipped
         for b in range(TILE // BLOCK):

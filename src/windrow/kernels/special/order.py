@@ -36,18 +36,18 @@ def count_codes(codes: Array, begin: int, stop: int, counts: Array) -> int:
 
 
 @compiled
-def place_codes(codes: Array, begin: int, stop: int, following: Array, order: Array) -> None:
-    """Put rows begin … stop − 1 where their code's next one goes; O(1) a row."""
+def place_codes(codes: Array, begin: int, stop: int, following: Array, places: Array) -> None:
+    """The places of rows begin … stop − 1: where their code's next one goes; O(1) a row."""
     for i in range(begin, stop):
         code = codes[i]
-        order[following[code]] = i
+        places[i] = following[code]
         following[code] += 1
 
 
 @compiled
-def in_order(bits: Array, starts: Array, floating: bool) -> bool:
-    """Whether the values of each segment never fall."""
-    for s in range(starts.size - 1):
+def in_order(bits: Array, starts: Array, begin: int, stop: int, floating: bool) -> bool:
+    """Whether the values of segments begin … stop − 1 never fall within one."""
+    for s in range(begin, stop):
         part = bits[starts[s] : starts[s + 1]]
         for i in range(1, part.size):
             if rank_of(part[i], (0, floating)) < rank_of(part[i - 1], (0, floating)):
@@ -147,14 +147,14 @@ def sort_segments(
 
 
 @compiled
-def gather(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
-    """out[i] = values[order[i]] for i from begin to stop − 1."""
+def gather(values: Array, positions: Array, begin: int, stop: int, out: Array) -> None:
+    """out[i] = values[positions[i]] for i from begin to stop − 1."""
     for i in range(begin, stop):
-        out[i] = values[np.uint32(order[i])]
+        out[i] = values[np.uint32(positions[i])]
 
 
 @compiled
-def scatter(values: Array, order: Array, begin: int, stop: int, out: Array) -> None:
-    """out[order[i]] = values[i] for i from begin to stop − 1."""
+def scatter(values: Array, positions: Array, begin: int, stop: int, out: Array) -> None:
+    """out[positions[i]] = values[i] for i from begin to stop − 1."""
     for i in range(begin, stop):
-        out[np.uint32(order[i])] = values[i]
+        out[np.uint32(positions[i])] = values[i]

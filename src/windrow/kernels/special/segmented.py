@@ -36,7 +36,8 @@ from windrow.kernels.special.minmax import (
 )
 from windrow.kernels.special.minmax import SCRATCH as EXTREMES_SCRATCH
 from windrow.kernels.special.minmax import SHORT as SHORT_EXTREMES
-from windrow.kernels.special.sums import BLOCK, COMPENSATED, STRIP, long_sums, short_sums
+from windrow.kernels.special.scans import BLOCK
+from windrow.kernels.special.sums import COMPENSATED, STRIP, long_sums, short_sums
 from windrow.kernels.special.variance import long_variances, short_variances, variance_of
 from windrow.windows.bounds import last_at
 
@@ -102,24 +103,15 @@ def segment_extremes(
 
 
 def segment_sums(
-    values: Array,
-    starts: Array,
-    w: int,
-    start: int,
-    stop: int,
-    mean: bool,
-    scratch: Array,
-    out: Array,
+    values: Array, starts: Array, w: int, start: int, stop: int, mean: bool, out: Array
 ) -> None:
-    """out[i] is the sum, or the mean, of the last w rows of i's segment.
-
-    `scratch` is longer than any segment of at most w rows.
-    """
+    """out[i] is the sum, or the mean, of the last w rows of i's segment."""
     if w <= BLOCK:
         strips = np.empty((3, STRIP + BLOCK))
         short_segment_sums(values, starts, w, start, stop, mean, strips, out)
     else:
-        long_segment_sums(values, starts, w, start, stop, mean, scratch, out)
+        growing = np.empty(min(w, COMPENSATED) + 1)
+        long_segment_sums(values, starts, w, start, stop, mean, growing, out)
 
 
 @compiled(error_model="numpy")
@@ -158,7 +150,10 @@ def long_segment_sums(
     scratch: Array,
     out: Array,
 ) -> None:
-    """The same for windows of more than 64 rows."""
+    """The same for windows of more than 64 rows.
+
+    `scratch` has room for the sums of a segment of fewer rows than w and COMPENSATED, and one more.
+    """
     s = last_at(starts, start)
     while s < starts.size - 1 and starts[s] < stop:
         first = max(start - starts[s], 0)

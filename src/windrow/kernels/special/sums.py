@@ -14,7 +14,8 @@ which depends on their positions only, so pieces of the output can be computed a
 
 Measured on 2·10⁶ normal values against bottleneck's moving sum, which adds and subtracts once a
 row and is 200 to 10⁴ times less exact: 1.7 of its speed for w = 1 and 2, 1.1–1.3 for 8, 1.1 for 16,
-0.9 for 32 and 64 (0.5 for 31 and 63, which are made of most parts), 0.6 for 1024, 0.3–0.4 for 2²⁰.
+0.9 for 32 and 64 (0.5 for 31 and 63, which are made of most parts), 0.5–0.6 for 1024 and 2²⁰, whose
+parts wait for memory (0.9–1.1 for what is in the cache).
 Faster than numbagg's for all of these, and at least 3 times as fast as pandas' compensated one. The
 error is at most that of pandas but for 64 values far from 0 (1.06 of its root mean square) and for
 constants, which pandas special-cases and which come out 1 ulp off at w = 1024.
@@ -26,12 +27,8 @@ import numpy as np
 
 from windrow.compiled import inner
 from windrow.kernels.special import Array
+from windrow.kernels.special.scans import BLOCK, TILE, ask_for_tile, prefix_sums, suffix_sums
 
-BLOCK = 64
-# Two blocks. Short enough that reading and writing memory overlaps with computing (at 4·10⁶ values
-# a tile of 512 is 1.3 times slower, at 10⁵ 1.3 times faster); with one block the vector loads
-# wait for the scalar stores before them.
-TILE = 128
 # What short windows are computed in: a few buffers of it fit into the first-level cache.
 STRIP = 512
 # From here on the sums of the blocks are compensated as well: 1024 blocks summed plainly have
@@ -54,55 +51,31 @@ def plus(high: float, low: float, value: float) -> tuple[float, float]:
 
 
 @inner
-def tile_at(values: Array, first: int, padded: Array) -> Array:
-    """The values of a tile, in `padded` among zeros if it reaches over an end of `values`."""
-    last = first + TILE
-    if first >= 0 and last <= values.size:
-        return values[first:last]
-    for i in range(padded.size):
-        padded[i] = values[first + i] if 0 <= first + i < values.size else 0.0
-    return padded
+def load_tile(values: Array, first: int, tile: Array) -> None:
+    """Fill a tile with the values from the first-th on, and with zeros where there are none.
 
-
-@inner
-def running_sums(x: tuple[float, ...]) -> tuple[float, ...]:
-    """The sums of the first 1 … 8 of eight values, as a tree; backwards, those of the last.
-
-    1.4 times as fast as one chain of additions, whose latency it hides, 1.7 times as fast as
-    vectors with masks, and more exact than the chain.
+    No value is asked whether it is there: vectors that read under a mask take 100 times as long
+    where no memory is.
     """
-    s01 = x[0] + x[1]
-    s03 = s01 + (x[2] + x[3])
-    s45 = x[4] + x[5]
-    s47 = s45 + (x[6] + x[7])
-    s06 = s03 + (s45 + x[6])
-    return x[0], s01, s01 + x[2], s03, s03 + x[4], s03 + s45, s06, s03 + s47
+    before = min(max(-first, 0), TILE)
+    present = max(min(values.size - first, TILE), before)
+    source = values[first + before : first + present]
+    target = tile[before:present]
+    for i in range(target.size):
+        target[i] = source[i]
+    for i in range(before):
+        tile[i] = 0.0
+    for i in range(present, TILE):
+        tile[i] = 0.0
 
 
 @inner
-def prefix_sums(tile: Array, prefix: Array) -> None:
-    """prefix[i] is the sum of the values from the beginning of i's block to i."""
-    for block in range(0, TILE, BLOCK):
-        base = 0.0
-        for r in range(block, block + BLOCK, 8):
-            x = tile[r : r + 8]
-            sums = running_sums((x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]))
-            for k in range(8):
-                prefix[r + k] = base + sums[k]
-            base += sums[7]
-
-
-@inner
-def suffix_sums(tile: Array, suffix: Array) -> None:
-    """suffix[i] is the sum of the values from i to the end of i's block."""
-    for block in range(0, TILE, BLOCK):
-        base = 0.0
-        for r in range(block + BLOCK - 8, block - 1, -8):
-            x = tile[r : r + 8]
-            sums = running_sums((x[7], x[6], x[5], x[4], x[3], x[2], x[1], x[0]))
-            for k in range(8):
-                suffix[r + 7 - k] = base + sums[k]
-            base += sums[7]
+def tile_at(values: Array, first: int, padded: Array) -> Array:
+    """The values of a tile; those that reach over an end of `values` are loaded into `padded`."""
+    if first >= 0 and first + TILE <= values.size:
+        return values[first : first + TILE]
+    load_tile(values, first, padded)
+    return padded
 
 
 @inner
@@ -276,12 +249,17 @@ def long_sums(values: Array, w: int, start: int, stop: int, divisor: float, out:
     low = 0.0
     for first in range(boundary * BLOCK, stop, TILE):
         tile = tile_at(values, first, padded)
+        ask_for_tile(values, first + TILE)
         prefix_sums(tile, prefix)
         _block_totals(tile, compensated, prefix, totals, scratch)
         if first + 2 * TILE > start:  # the tile before the first row leaves it its last suffixes
             for j in range(BLOCK):
                 suffixes[j] = suffixes[TILE + j]
-            suffix_sums(tile_at(values, first - s * BLOCK, padded), suffixes[BLOCK:])
+            if compensated:  # out of the cache: to read values one after the other is faster
+                load_tile(values, first - s * BLOCK, padded)
+                suffix_sums(padded, suffixes[BLOCK:])
+            else:
+                suffix_sums(tile_at(values, first - s * BLOCK, padded), suffixes[BLOCK:])
         inside = first >= start and first + TILE <= stop
         rows = out[first : first + TILE] if inside else clipped
         for b in range(TILE // BLOCK):

@@ -37,15 +37,8 @@ import numpy as np
 
 from windrow.compiled import inner
 from windrow.kernels.special import Array
-from windrow.kernels.special.sums import (
-    BLOCK,
-    STRIP,
-    TILE,
-    plus,
-    prefix_sums,
-    suffix_sums,
-    tile_at,
-)
+from windrow.kernels.special.scans import BLOCK, TILE, ask_for_tile, prefix_sums, suffix_sums
+from windrow.kernels.special.sums import STRIP, plus, tile_at
 
 
 @inner(error_model="numpy")
@@ -263,6 +256,7 @@ def long_variances(
             suffix_sums(d, suffix_1[BLOCK:])
             suffix_sums(squares, suffix_2[BLOCK:])
         tile = tile_at(values, first, padded)
+        ask_for_tile(values, first + TILE)
         _deviations(tile, 0, d, squares)
         prefix_sums(d, prefix_1)
         prefix_sums(squares, prefix_2)
@@ -302,7 +296,7 @@ def long_variances(
                 m2 = (wide if j < t else narrow) - (g + h) * (g + h) * per_w
                 m2 += end_2[j] + (g * g - p * p) * per_end[j]
                 m2 += begin_2[j] + (h * h - q * q) * per_beginning[j]
-                row[j] = 0.0 if -math.inf < m2 < 0.0 else m2
+                row[j] = m2
             # Windows that begin at 0: all the blocks before this one, and the prefix.
             for j in range(min(w - 1 - block * BLOCK, BLOCK)):
                 p = end_1[j]
@@ -330,8 +324,9 @@ def long_variances(
         if first >= max(start, w - 1) and first + TILE <= stop and w > ddof:
             rows = out[first : first + TILE]
             for i in range(TILE):
-                rows[i] = m2s[i] / (w - ddof)
-                odd |= rows[i] - rows[i] != 0.0
+                m2 = m2s[i]
+                odd |= m2 - m2 != 0.0
+                rows[i] = (0.0 if m2 < 0.0 else m2) / (w - ddof)
         else:
             for i in range(max(start, first), min(stop, first + TILE)):
                 out[i] = variance_of(m2s[i - first], min(i + 1, w), ddof)

@@ -1,0 +1,202 @@
+"""The stream of the soak, and what is recorded of each micro-batch."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from bench.run import load, machine
+from bench.sessions import session
+from bench.soak.check import COLUMNS, compare, expected, is_sampled, query
+from bench.soak.rows import SoakSource, Workload
+from windrow.spark.progress import Progress, listening
+
+ROOT = Path(__file__).parents[2]
+PROC = Path("/proc")
+SAMPLES = 60  # how often the state is read, of a whole run
+HEAP = "1g"  # all of it is taken at the start: what grows is not the heap
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+Note = Callable[[str, float | None], None]
+
+
+@dataclass
+class Recorder:
+    """A feed of the stream's progress: a record for each micro-batch."""
+
+    batches: list[dict[str, Any]] = field(default_factory=list)
+    error: str | None = None
+
+    def progress(self, news: Progress) -> None:
+        """Record a micro-batch, and the memory that its processes have now."""
+        self.batches.append(
+            {
+                "batch": news.batch,
+                "seconds": news.seconds,
+                "rows": news.rows_in,
+                "late": news.late,
+                "store_bytes": news.state_bytes,
+                "store_entries": news.state_rows,
+                "load": load() or 0.0,
+                **memory_below(os.getpid()),
+            }
+        )
+
+    def ended(self, query: str, error: str | None) -> None:
+        """Keep what the stream ended with."""
+        self.error = error
+
+
+def run_stream(minutes: float, batches: int, workload: Workload, note: Note) -> dict[str, Any]:
+    """Return what a stream of at least so many minutes and micro-batches took.
+
+    An interrupt ends it in order, with what was done so far.
+    """
+    paths = (str(ROOT), os.environ.get("PYTHONPATH"))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # workers make the rows
+    here, begin = machine(), time.monotonic()
+    settings = {
+        "spark.driver.extraJavaOptions": f"-Xms{HEAP} -XX:+AlwaysPreTouch",
+        "spark.sql.shuffle.partitions": "2",
+        CHANGELOG: "true",
+    }
+    recorder, results = Recorder(), list[pa.Table]()
+    samples: list[dict[str, Any]] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="windrow-soak-") as name,
+        session(2, HEAP, settings=settings) as spark,
+        listening(spark, recorder),
+        interrupts() as interrupted,
+    ):
+        folder = Path(name)
+        stream = _started(spark, folder, workload, results)
+        share = 0.0
+        while share < 1 and stream.isActive and not interrupted.wait(0.2):
+            done, passed = len(recorder.batches), (time.monotonic() - begin) / 60
+            share = min(1.0, done / batches, passed / minutes if minutes else 1.0)
+            note(f"{done} micro-batches, {passed:.0f} minutes", share)
+            if done and share * SAMPLES >= len(samples):
+                samples.append(_state(spark, folder, recorder))
+        (folder / "stop").touch()
+        if stream.isActive:
+            stream.processAllAvailable()
+        last = stream.lastProgress
+        stream.stop()
+        if stream.exception() is not None:
+            raise RuntimeError(str(stream.exception()))
+        samples.append(_state(spark, folder, recorder))
+    done = _batch(last.sources[0].endOffset)
+    wanted = expected(workload, done, _microseconds(last.eventTime["watermark"]))
+    note("recalculating", 1.0)
+    compared, problems = compare(results, wanted)
+    return {
+        "machine": here,
+        "asked": {"minutes": minutes, "batches": batches, **vars(workload)},
+        "interrupted": interrupted.is_set(),
+        "minutes": round((time.monotonic() - begin) / 60, 1),
+        "compared": compared,
+        "problems": problems[:20],
+        "late": sum(each["late"] for each in recorder.batches),
+        "late_expected": sum(workload.late_rows(batch) for batch in range(done)),
+        "batches": recorder.batches,
+        "samples": samples,
+    }
+
+
+@contextmanager
+def interrupts() -> Iterator[threading.Event]:
+    """Set an event at an interrupt, in the place of Spark's handler, which cancels the batch."""
+    event = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: event.set())
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _started(spark: Any, folder: Path, workload: Workload, results: list[pa.Table]) -> Any:
+    """The stream; all results are made, and those of sampled keys come here."""
+    from pyspark.sql import functions as sf
+
+    spark.dataSource.register(SoakSource)
+    options = {**vars(workload), "stop": str(folder / "stop")}
+    rows = spark.readStream.format(SoakSource.name()).options(**options).load()
+
+    def keep(frame: Any, _: int) -> None:
+        results.append(frame.where(is_sampled(sf.col("key"))).select(*COLUMNS).toArrow())
+
+    writer = rows.transform(query()).writeStream.foreachBatch(keep).queryName("soak")
+    return writer.option("checkpointLocation", str(folder / "checkpoint")).start()
+
+
+def _state(spark: Any, folder: Path, recorder: Recorder) -> dict[str, Any]:
+    """What the state holds: the bytes of its chunks, and those of the checkpoint's files."""
+    batch = recorder.batches[-1]["batch"]
+    chunks = spark.read.format("statestore").option("stateVarName", "chunks")
+    chunks = chunks.option("batchId", batch).load(str(folder / "checkpoint"))
+    count, size = chunks.selectExpr("count(*)", "sum(length(user_map_value.value))").first()
+    files = 0
+    for path in (folder / "checkpoint").rglob("*"):
+        try:
+            files += path.stat().st_size if path.is_file() else 0
+        except FileNotFoundError:  # Spark has just removed it
+            continue
+    return {"batch": batch, "chunks": count, "state_bytes": size or 0, "files_bytes": files}
+
+
+def _batch(offset: Any) -> int:
+    """The number of batches that were read, as Spark tells an offset."""
+    found = json.loads(offset) if isinstance(offset, str) else offset
+    return int(found["batch"])
+
+
+def _microseconds(watermark: str) -> int:
+    return round(datetime.fromisoformat(watermark).timestamp() * 1000) * 1000
+
+
+# -- memory -------------------------------------------------------------------------------------
+
+
+def memory_below(pid: int) -> dict[str, int]:
+    """Return the resident bytes of a process's Java machines and Python workers, and its own."""
+    parents, names = {}, {}
+    for entry in PROC.iterdir():
+        if entry.name.isdecimal():
+            try:
+                head, _, tail = (entry / "stat").read_text("utf-8").rpartition(")")
+            except OSError:  # it has just ended
+                continue
+            parents[int(entry.name)] = int(tail.split()[1])
+            names[int(entry.name)] = head.partition("(")[2]
+    below, found = {pid}, {pid}
+    while found:
+        found = {child for child, parent in parents.items() if parent in found} - below
+        below |= found
+    workers = [_resident(p) for p in below - {pid} if names.get(p, "").startswith("python")]
+    java = [_resident(p) for p in below if names.get(p) == "java"]
+    return {
+        "workers": len(workers),
+        "python_bytes": sum(workers),
+        "largest_worker": max(workers, default=0),
+        "java_bytes": sum(java),
+        "driver_bytes": _resident(pid),
+    }
+
+
+def _resident(pid: int) -> int:
+    try:
+        pages = int((PROC / str(pid) / "statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

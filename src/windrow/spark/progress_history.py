@@ -1,0 +1,248 @@
+"""What a page draws of streams: their last batches, and whatever comes next, for every reader.
+
+Which figures are drawn is said here once, in `PANELS`; the page's script knows none of them.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from windrow.spark.progress import Ended, Progress, explained
+from windrow.spark.progress_terminal import size
+
+KEPT = 240  # batches of a query
+BEAT = 15.0  # seconds without news after which a reader is told that there is none
+
+Figure = Callable[[Progress], float | None]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A chart: its title, what it measures, its lines, and whether they are parts of a whole."""
+
+    title: str
+    unit: str  # "n" numbers, "s" seconds, "B" bytes
+    lines: dict[str, Figure]
+    stacked: bool = False
+
+
+def _steps(*names: str) -> Figure:
+    """The seconds of some steps of a batch, by Spark's names."""
+    return lambda news: sum(news.steps.get(name, 0.0) for name in names)
+
+
+def _other_steps(news: Progress) -> float:
+    """What of a batch is in none of the steps that Spark tells."""
+    told = sum(seconds for name, seconds in news.steps.items() if name != "triggerExecution")
+    return max(0.0, news.steps.get("triggerExecution", news.seconds) - told)
+
+
+def _behind_clock(news: Progress) -> float | None:
+    if news.watermark is None or news.started is None:
+        return None
+    return (news.started - news.watermark).total_seconds()
+
+
+def _behind_newest(news: Progress) -> float | None:
+    if news.watermark is None or news.newest is None:
+        return None
+    return (news.newest - news.watermark).total_seconds()
+
+
+PANELS = (
+    Panel(
+        "Rows a second",
+        "n",
+        {
+            "arriving": lambda news: news.in_per_second,
+            "processed": lambda news: news.done_per_second,
+            "results": lambda news: news.out_per_second,
+        },
+    ),
+    Panel(
+        "Batch time",
+        "s",
+        {
+            "rows and state": _steps("addBatch", "commitBatch"),
+            "planning": _steps("queryPlanning"),
+            "sources": _steps("latestOffset", "getBatch", "getOffset", "setOffsetRange"),
+            "logs": _steps("walCommit", "commitOffsets"),
+            "other": _other_steps,
+        },
+        stacked=True,
+    ),
+    Panel(
+        "State work, all tasks added up",
+        "s",
+        {
+            "updates": lambda news: news.update_seconds,
+            "commits": lambda news: news.commit_seconds,
+        },
+        stacked=True,
+    ),
+    Panel("Watermark behind the newest row", "s", {"behind": _behind_newest}),
+    Panel("Watermark behind the clock", "s", {"behind": _behind_clock}),
+    Panel(
+        "Rows left out, in each batch",
+        "n",
+        {
+            "too late": lambda news: news.late + news.dropped,
+            "partly late": lambda news: news.partly_late,
+            "too far ahead": lambda news: news.ahead,
+        },
+    ),
+    Panel("State kept, rows", "n", {"kept": lambda news: news.state_rows}),
+    Panel("State kept, memory", "B", {"kept": lambda news: news.state_bytes}),
+    Panel(
+        "State written, rows",
+        "n",
+        {
+            "updated": lambda news: news.state_updated,
+            "removed": lambda news: news.state_removed,
+        },
+    ),
+    Panel("State written, bytes", "B", {"written": lambda news: news.state_written}),
+)
+
+
+@dataclass
+class _Shown:
+    """What is known of a query."""
+
+    batches: deque[dict[str, Any]]
+    counters: tuple[str, ...] = ()  # of the queries that the plan is of
+    plan: str = ""
+    end: str | None = None  # "" without an error
+    rows: int = 0
+    late: int = 0
+    totals: dict[str, str] = field(default_factory=dict)
+
+    def add(self, news: Progress) -> dict[str, Any]:
+        """Take a batch in, and return it as the page draws it."""
+        self.end = None
+        self.rows += news.rows_in
+        self.late += news.late + news.dropped
+        self.totals = {
+            "batch": f"{news.batch:,}",
+            "batch time": f"{news.seconds:.2f} s",
+            "rows so far": f"{self.rows:,}",
+            "too late so far": f"{self.late:,}",
+            "state": f"{news.state_rows:,} rows, {size(news.state_bytes)}",
+            "watermark": f"{news.watermark:%Y-%m-%d %H:%M:%S}" if news.watermark else "none yet",
+        }
+        drawn = {
+            "batch": news.batch,
+            "at": news.started.timestamp() if news.started else time.time(),
+            "values": [[_finite(line(news)) for line in p.lines.values()] for p in PANELS],
+            "results": {name: _finite(value) for name, value in news.results.items()},
+        }
+        self.batches.append(drawn)
+        return drawn
+
+
+class History:
+    """The feed of a page: it keeps the last batches of each query, and tells readers of new ones.
+
+    A query that has ended is forgotten after a while.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._shown: dict[str, _Shown] = {}
+        self._readers: list[queue.SimpleQueue[dict[str, Any] | None]] = []
+        self._ended = Ended(self._forget)
+        self._closed = False
+
+    def progress(self, news: Progress) -> None:
+        """Keep a batch, and tell it."""
+        self._ended.discard(news.query)
+        with self._lock:
+            shown = self._shown.setdefault(news.query, _Shown(deque(maxlen=KEPT)))
+            told = {"query": news.query, "add": shown.add(news), "totals": shown.totals}
+            if news.counters and news.counters != shown.counters:
+                shown.counters = news.counters
+                shown.plan = "\n\n".join(map(explained, news.counters))
+                told["plan"] = shown.plan
+            self._tell(told)
+
+    def ended(self, query: str, error: str | None) -> None:
+        """Tell that a query has ended; its batches stay for a while."""
+        with self._lock:
+            shown = self._shown.setdefault(query, _Shown(deque(maxlen=KEPT)))
+            shown.end = error or ""
+            self._tell({"query": query, "end": shown.end})
+        self._ended.add(query)
+
+    def snapshot(self, most: int = KEPT) -> dict[str, Any]:
+        """Return the panels and, of each query, the last so many batches at most."""
+        self._ended.expire()
+        with self._lock:
+            return {
+                "panels": [
+                    {"title": p.title, "unit": p.unit, "lines": [*p.lines], "stacked": p.stacked}
+                    for p in PANELS
+                ],
+                "queries": [
+                    {
+                        "query": name,
+                        "plan": shown.plan,
+                        "end": shown.end,
+                        "totals": shown.totals,
+                        "batches": [*shown.batches][-most:],
+                    }
+                    for name, shown in self._shown.items()
+                ],
+            }
+
+    def follow(self) -> Iterator[dict[str, Any] | None]:
+        """Yield all that there is, then what comes; None now and then if nothing does."""
+        news: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        with self._lock:
+            if self._closed:
+                return
+            self._readers.append(news)
+            everything = self.snapshot()
+        try:
+            yield everything
+            while True:
+                try:
+                    told = news.get(timeout=BEAT)
+                except queue.Empty:
+                    yield None
+                    continue
+                if told is None:
+                    return
+                yield told
+        finally:
+            with self._lock:
+                self._readers.remove(news)
+
+    def close(self) -> None:
+        """Let all readers go."""
+        with self._lock:
+            self._closed = True
+            self._tell(None)
+
+    def _tell(self, news: dict[str, Any] | None) -> None:
+        for reader in self._readers:
+            reader.put(news)
+
+    def _forget(self, query: str) -> None:
+        with self._lock:
+            self._shown.pop(query, None)
+
+
+def _finite(number: float | None) -> float | None:
+    """Return a number with six digits, which are more than a chart shows; JSON knows no infinity.
+
+    >>> _finite(1234567.8), _finite(0.123456789), _finite(float("nan"))
+    (1234570.0, 0.123457, None)
+    """
+    return float(f"{number:.6g}") if number is not None and math.isfinite(number) else None

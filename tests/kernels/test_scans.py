@@ -1,0 +1,64 @@
+"""Running sums in vectors have the bits of the same additions, one number at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from windrow.compiled import compiled
+from windrow.identity import digest_of
+from windrow.kernels.special import Array, scans
+from windrow.kernels.special.scans import BLOCK, TILE, ask_for_tile, prefix_sums, suffix_sums
+
+
+@compiled(cached=False)
+def prefixes(tile: Array, sums: Array) -> None:
+    prefix_sums(tile, sums)
+
+
+@compiled(cached=False)
+def suffixes(tile: Array, sums: Array) -> None:
+    suffix_sums(tile, sums)
+
+
+@compiled(cached=False)
+def asked(values: Array, first: int) -> int:
+    ask_for_tile(values, first)
+    return values.size
+
+
+def sums_of_a_block(block: Array) -> Array:
+    """The sums of the first values of a block, eight at a time, each eight as a tree."""
+    made: list[float] = []
+    base = 0.0
+    for row in block.reshape(-1, 8):
+        sums = scans.running_sums.py_func(tuple(row))
+        made += [base + each for each in sums]
+        base = base + sums[-1]
+    return np.array(made)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@given(arrays(np.float64, TILE, elements=st.floats(width=64)))
+def test_sums_within_blocks_are_those_of_the_tree(tile: Array) -> None:
+    first, last = np.full(TILE, 7.0), np.full(TILE, 7.0)
+    prefixes(tile, first)
+    suffixes(tile, last)
+    for begin in range(0, TILE, BLOCK):
+        here = slice(begin, begin + BLOCK)
+        np.testing.assert_array_equal(first[here], sums_of_a_block(tile[here]))
+        np.testing.assert_array_equal(last[here][::-1], sums_of_a_block(tile[here][::-1]))
+
+
+def test_a_tile_may_be_asked_for_beyond_both_ends() -> None:
+    values = np.ones(10)
+    assert asked(values, -(2**40)) == asked(values, 2**40) == 10
+
+
+def test_functions_that_write_other_machine_code_are_told_apart() -> None:
+    again = scans._sums_within_blocks(backwards=False)
+    made = [digest_of(each, into="windrow") for each in (prefix_sums, suffix_sums, again)]
+    assert made[0] == made[2] != made[1]
