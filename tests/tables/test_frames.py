@@ -231,3 +231,87 @@ def test_a_lazy_frame_stays_lazy(size: Any) -> None:
 def test_a_lazy_frame_is_explained() -> None:
     frame = pl.LazyFrame({"v": ["a", "b"]})
     assert "maxima" in sliding(rows=2, m=Max("v")).explain(frame)
+
+
+class Readings(pd.DataFrame):
+    """A frame of a library that builds on pandas."""
+
+    @property
+    def _constructor(self) -> Any:
+        return Readings
+
+
+SHAPES = {
+    "plain": lambda f: f,
+    "wide": lambda f: f.assign(**{f"c{i}": i for i in range(20)}),
+    "named columns": lambda f: f.rename_axis(columns="what"),
+    "subclass": Readings,
+    "slice": lambda f: f.iloc[::2],
+    "equal labels": lambda f: f.set_index(np.zeros(len(f), np.int64)),
+    "nullable": lambda f: f.convert_dtypes(),
+    "arrow": lambda f: f.convert_dtypes(dtype_backend="pyarrow"),
+    "objects": lambda f: f.assign(thing=[object() for _ in range(len(f))]),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "parts",
+    [{"peak": Max("load"), "n": Count(), "at": ArgMax("load", "ts")}, {"all": Collect("load")}],
+    ids=["numbers", "lists"],
+)
+def test_pandas_frames_of_every_shape_keep_it(shape: str, parts: Any) -> None:
+    frame = SHAPES[shape](readings(200))
+    frame.attrs["of"] = "plugs"
+    before = frame.copy()
+    query = sliding(parts, partition_by="key", order_by="ts", rows=3)
+    made = query(frame)
+    table = pa.table({n: pa.array(frame[n], from_pandas=True) for n in ("key", "ts", "load")})
+    assert type(made) is type(frame)
+    assert made.attrs == frame.attrs
+    pd.testing.assert_frame_equal(made[list(frame.columns)], before)
+    pd.testing.assert_index_equal(made.columns[: frame.shape[1]], frame.columns)
+    for name in parts:
+        ours = pa.array(made[name], from_pandas=True).to_pylist()
+        assert ours == query(table).column(name).to_pylist()
+        made.isetitem(made.columns.get_loc(name), made[name].iloc[::-1].to_numpy())
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_results_can_be_written_to() -> None:
+    made = sliding(order_by="ts", rows=3, peak=Max("load"), at=ArgMax("load", "ts"))(readings())
+    made.loc[:, "peak"] = 0.0
+    made.loc[0, "at"] = pd.Timestamp("2026-01-01")
+    assert made["peak"].sum() == 0
+    assert made["at"][0] == pd.Timestamp("2026-01-01")
+    windows = sliding(order_by="ts", range="1 hour", slide="1 hour", n=Count())(readings())
+    windows.loc[:, "n"] = 1
+    assert set(windows["n"]) == {1}
+
+
+def test_a_query_meets_a_schema_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from windrow.tables import bind
+
+    met = []
+    real = bind.bind
+    monkeypatch.setattr(bind, "bind", lambda *given: met.append(given) or real(*given))
+    query = sliding(rows=3, peak=Max("load"))
+    again = sliding(rows=3, peak=Max("load"))
+    polars = pl.from_pandas(readings())
+    for frame in (readings(), readings(), polars, polars, polars.lazy(), polars.lazy()):
+        query(frame)
+    assert len(met) == 1  # for the schema is the same
+    again(polars)
+    assert len(met) == 2
+    whole = readings().assign(load=1)
+    assert query(whole)["peak"].dtype == np.int64
+    assert len(met) == 3
+
+
+def test_schemas_that_are_kept_are_few() -> None:
+    from windrow.tables import bind
+
+    query = sliding(rows=2, n=Count())
+    for i in range(200):
+        query(pa.table({f"c{i}": [1]}))
+    assert bind._bind_known.cache_info().currsize <= 64

@@ -46,7 +46,7 @@ _CONVERSIONS = {
 
 def engine_of(frame: Any) -> Any:
     """The module that answers over such frames: `run`, `run_shared`, `run_together` and `plan`."""
-    homes = [_home(cls) for cls in type(frame).__mro__]
+    homes = map(_home, type(frame).__mro__)
     home = next((name for name in homes if name in _ENGINES), None)
     if home is None and (_conversion(frame) or not hasattr(frame, "__arrow_c_stream__")):
         raise unknown_frame(frame)
@@ -54,8 +54,9 @@ def engine_of(frame: Any) -> Any:
     try:
         return import_module(module)
     except ImportError as missing:
+        of = home or _home(type(frame))
         raise Unsupported(
-            f"{home or homes[0]} frames need {missing.name} as well: pip install 'windrow[{extra}]'"
+            f"{of} frames need {missing.name} as well: pip install 'windrow[{extra}]'"
         ) from missing
 
 

@@ -7,7 +7,7 @@ import typing
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from types import NoneType
 from typing import Any
@@ -20,7 +20,7 @@ from windrow.errors import InvalidArgument, InvalidValue, did_you_mean
 from windrow.kernels.compiled_states import compiled_state
 from windrow.kernels.functions import NotCompilable
 from windrow.kernels.routes import compiled_or_warned
-from windrow.queries.plan import Plan, plan_of
+from windrow.queries.plan import Plan, plan_of, share
 from windrow.queries.query import Query
 from windrow.tables.types import (
     COMPILED,
@@ -74,25 +74,30 @@ class Bound:
         """The columns that tell where windows lie, if results are rows of their own."""
         return self.query.window.columns
 
-    @property
+    @cached_property
+    def alone(self) -> Plan:
+        """What will run where no other query runs beside it."""
+        return share([self.plan])[0]
+
+    @cached_property
     def by_groups(self) -> bool:
         """Whether windows go by the numbers of groups of equal order, not by a column's values."""
         types = [plain(self.schema.field(name).type) for name in self.query.order_by]
         return self.query.window.by_peers and not (len(types) == 1 and _is_measure(types[0]))
 
-    @property
+    @cached_property
     def order_type(self) -> pa.DataType:
         """The type of what windows are measured along."""
         if self.by_groups:
             return pa.int64()
         return _measured_type(self.query, str(self.order), self.schema)
 
-    @property
+    @cached_property
     def axis(self) -> Axis:
         """What windows are measured in along the order column."""
         return self.query.window.start_axis(axis_of(self.order_type, str(self.order)))
 
-    @property
+    @cached_property
     def at_type(self) -> pa.DataType:
         """The type that the order column is brought to, and of where windows start and end."""
         return type_along(self.axis, self.order_type)
@@ -121,6 +126,29 @@ class Bound:
         else:
             fields = list(self.schema)
         return pa.schema([*fields, *(pa.field(n, t) for n, t in self.types.items())])
+
+
+def bind_once(query: Query, schema: pa.Schema, order: str | None = None) -> Bound:
+    """What `bind` gives; what it gave for the last of such queries and schemas is kept."""
+    return _bind_known(_Same(query), schema, order)
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """A query that is known by being this one: another that is equal may print itself otherwise."""
+
+    query: Query
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.query is self.query
+
+    def __hash__(self) -> int:
+        return id(self.query)
+
+
+@lru_cache(maxsize=64)
+def _bind_known(same: _Same, schema: pa.Schema, order: str | None) -> Bound:
+    return bind(same.query, schema, order)
 
 
 def bind(query: Query, schema: pa.Schema, order: str | None = None) -> Bound:

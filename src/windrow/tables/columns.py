@@ -6,6 +6,7 @@ times, dates and short decimals as the integers that they are made of.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ def numbers(array: pa.Array) -> NDArray[Any] | None:
     return ordinary(np.frombuffer(array.buffers()[1], dtype, len(array), begin))
 
 
+@lru_cache(maxsize=256)
 def _dtype(kind: pa.DataType) -> np.dtype[Any] | None:
     if (
         pt.is_boolean(kind)

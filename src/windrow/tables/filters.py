@@ -19,9 +19,10 @@ Columns = dict[str, pa.Array]
 
 def columns_of(table: pa.Table) -> Callable[[str], Any]:
     """A column of a table by its name, or an expression's values."""
+    names = frozenset(table.column_names)
 
     def column(text: str) -> Any:
-        if text in table.column_names:
+        if text in names:
             return table.column(text)
         from windrow.tables.arithmetic import evaluate
 

@@ -7,6 +7,7 @@ column that is not needed, and runs no query whose results are not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,17 @@ def _schema_of(frame: Any) -> pa.Schema:
         raise Unsupported("several queries give several frames; give them frame.collect()")
     if not isinstance(frame, pl.DataFrame):
         raise unknown_frame(frame)
-    return frame.head(0).to_arrow().schema
+    return _arrow_schema(tuple(frame.schema.items()))
+
+
+@lru_cache(maxsize=64)
+def _arrow_schema(columns: tuple[tuple[str, pl.DataType], ...]) -> pa.Schema:
+    return pl.DataFrame(schema=columns).to_arrow().schema
 
 
 def _table_of(frame: pl.DataFrame, names: list[str]) -> pa.Table:
-    return frame.select(names).to_arrow() if names else pa.table({"": pa.nulls(frame.height)})
+    columns = {name: frame.get_column(name).to_arrow() for name in names}
+    return pa.table(columns or {"": pa.nulls(frame.height)})
 
 
 def _joined(bound: Bound, outcome: TableResult, frame: pl.DataFrame) -> pl.DataFrame:
@@ -42,7 +49,7 @@ def _joined(bound: Bound, outcome: TableResult, frame: pl.DataFrame) -> pl.DataF
     if outcome.rows is not None and base.width:
         base = base[outcome.rows]
     made = _series(outcome.columns)
-    return base.with_columns(made) if base.width else pl.DataFrame(made)
+    return base.hstack(made) if base.width else pl.DataFrame(made)
 
 
 def _series(columns: dict[str, pa.Array]) -> list[pl.Series]:

@@ -29,7 +29,7 @@ from windrow.queries.plan import Plan, share
 from windrow.queries.query import Query
 from windrow.queries.select import Select
 from windrow.queries.shared import Shared
-from windrow.tables.bind import Bound, SchemaColumns, bind, warn_of_interpreted
+from windrow.tables.bind import Bound, SchemaColumns, bind_once, warn_of_interpreted
 from windrow.tables.columns import from_numbers, null_places, nulls_of, numbers, with_nulls_at
 from windrow.tables.filters import columns_of, satisfies, wanted
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
@@ -85,7 +85,7 @@ class TableEngine:
 
     def _bound(self, queries: Iterable[Query], frame: Any) -> list[Bound]:
         schema, order = self.schema_of(frame), self.order_of(frame)
-        return [bind(query, schema, order) for query in queries]
+        return [bind_once(query, schema, order) for query in queries]
 
     def run_together(self, shared: Shared, frame: Any) -> Any:
         """The results of queries with a result a row, all beside the rows of one frame."""
@@ -165,12 +165,17 @@ def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableR
         kept = sized if kept is None else kept[sized]
     column = columns_of(table)
     rows = sort_rows(bounds[0], column, table.num_rows, threads)
-    counted = replace(rows, starts=rows.keys, at=None, axis=None)
-    of = [rows if bound.query.window.measured else counted for bound in bounds]
+    of = [
+        rows
+        if bound.query.window.measured or rows.at is None
+        else replace(rows, starts=rows.keys, at=None, axis=None)
+        for bound in bounds
+    ]
     query = bounds[0].query
     columns = SortedColumns(column, rows, (*query.partition_by, *query.order_by))
     windows = [_windows(bound, each, table) for bound, each in zip(bounds, of, strict=True)]
-    plans = share([bound.plan for bound in bounds])
+    many = len(bounds) > 1
+    plans = share([bound.plan for bound in bounds]) if many else [bounds[0].alone]
     pool = _Pool([(plan, w.windows) for plan, w in zip(plans, windows, strict=True)])
     outcomes = []
     for bound, plan, each, own in zip(bounds, plans, windows, of, strict=True):
@@ -246,7 +251,7 @@ def new_columns(
     by_rows = windows.windows.rows is not None
     least = bound.query.min_rows
     for result in (plan or bound.plan).results:
-        way = replace(result, by_rows=by_rows)
+        way = result if result.by_rows == by_rows else replace(result, by_rows=by_rows)
         made[result.name] = over.run(way, bound.types[result.name], least)
     return made
 

@@ -12,7 +12,7 @@ from windrow.queries.plan import Plan
 from windrow.queries.query import Query
 from windrow.queries.select import Select
 from windrow.queries.shared import Shared
-from windrow.tables.bind import Bound, SchemaColumns, bind
+from windrow.tables.bind import Bound, SchemaColumns, bind_once
 from windrow.tables.run import TableEngine, needed
 
 
@@ -65,7 +65,7 @@ class SourceEngine:
     def read(self, queries: Sequence[Query], frame: Any) -> tuple[list[Bound], pa.Table]:
         """The queries as they fit the frame, and the columns that they need."""
         source = self.open(frame)
-        bounds = [bind(query, source.schema) for query in queries]
+        bounds = [bind_once(query, source.schema) for query in queries]
         return bounds, source.read(needed(bounds) or None)
 
     def columns_of_frame(self, frame: Any) -> SchemaColumns:
@@ -74,10 +74,10 @@ class SourceEngine:
 
     def plan(self, query: Query, frame: Any) -> Plan:
         """What will run for a query over a frame."""
-        return bind(query, self.open(frame).schema).plan
+        return bind_once(query, self.open(frame).schema).plan
 
 
 def _read(source: Source, shared: Shared) -> pa.Table:
     """The columns of a source that are needed, or all if they ride along."""
-    bounds = [bind(query, source.schema) for query in shared]
+    bounds = [bind_once(query, source.schema) for query in shared]
     return source.read(needed(bounds) if all(bound.own_rows for bound in bounds) else None)

@@ -6,6 +6,7 @@ import datetime
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from windrow.errors import InvalidArgument, did_you_mean
@@ -137,6 +138,7 @@ def short(text: str) -> str:
     return re.sub(r"\W", "_", found or text.strip())
 
 
+@lru_cache(maxsize=256)
 def _parse(text: str, name: str) -> Interval:
     months, days, total, at = Decimal(0), Decimal(0), Decimal(0), 0
     while at < len(text):
