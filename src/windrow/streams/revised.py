@@ -83,10 +83,9 @@ class RevisedWindows(Family[Log]):
 
     def _joined(self, held: pa.Table, new: pa.Table) -> Joined:
         """Rows that are held and new ones, those of a key by time, and then as they came."""
-        both = [held, new.select(held.column_names)]
         names = [NUMBER] if self._time is None else [self._time, NUMBER]
-        places = [np.concatenate([integers(table, name) for table in both]) for name in names]
-        return Joined(self.keys, *both, self.gap, places)
+        places = [np.concatenate([integers(held, name), integers(new, name)]) for name in names]
+        return Joined(self.keys, held, new, self.gap, places)
 
     # -- results ----------------------------------------------------------------------------
 

@@ -228,7 +228,7 @@ class Span(Measured):
 
     @property
     def from_first(self) -> bool:  # type: ignore[override]
-        return self.range == UNBOUNDED
+        return bool(self.range == UNBOUNDED)
 
     @property
     def includes_now(self) -> bool:
