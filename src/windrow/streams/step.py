@@ -26,6 +26,7 @@ from windrow.tables.states import StateColumns
 from windrow.windows.positions import Windows
 
 NEVER = -(2**62)  # a watermark before all times
+END = 2**62  # and the one behind them, when no row comes any more
 COUNT = "windrow:rows"  # how many rows a state stands for
 
 
