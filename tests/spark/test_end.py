@@ -56,7 +56,7 @@ def test_results_come_out_of_a_stream_that_has_gone_quiet(source: Source) -> Non
     running = writer.option("checkpointLocation", str(source.path / "checkpoint")).start()
     try:
         deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and running.isActive:
             time.sleep(1)
             if any((source.path / "out").glob("*.parquet")) and source.result().num_rows == 120:
                 break

@@ -125,8 +125,11 @@ def test_the_last_run_sends_out_what_waits() -> None:
     assert ids(first) == ids(last) == []
     last.batch(beat=True, watermark=990)
     assert ids(last) == [1000, 1020]
-    with pytest.raises(InvalidArgument, match="rows came after the end"):
-        Bucket(last_two(), before=last).batch(rows_at(5000), beat=True, watermark=990)
+    empty = Bucket(last_two(), final=True)
+    empty.batch(beat=True, watermark=990)
+    for ended in (last, empty):
+        with pytest.raises(InvalidArgument, match="rows came after the end"):
+            Bucket(last_two(), before=ended).batch(rows_at(5000), beat=True, watermark=990)
 
 
 def test_a_clock_lets_results_out_when_no_row_comes() -> None:

@@ -75,7 +75,7 @@ class WindowProcessor(StatefulProcessor):
                 "final=True is for a run in which nothing is left to read, and this one has rows: "
                 "run with final=False and trigger(availableNow=True) first, and then once more"
             )
-        if arrived or self._header() is not None:
+        if arrived or ends or self._header() is not None:
             yield from self._step(key[0], arrived, timerValues, late=late, ends=ends)
 
     def handleExpiredTimer(  # noqa: N802

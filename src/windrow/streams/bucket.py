@@ -26,7 +26,7 @@ from windrow.streams.log import DECODED, Entries, Log
 from windrow.streams.plan import Plan
 from windrow.streams.sessions import SessionWindows
 from windrow.streams.slices import SlicedWindows
-from windrow.streams.step import END, NEVER, NewResults, integers
+from windrow.streams.step import END, NEVER, NewResults, in_order, integers
 from windrow.streams.waiting import Waiting
 from windrow.tables.columns import nulls_of, whole
 from windrow.tables.run import QUERY, with_columns
@@ -145,7 +145,8 @@ class Bucket:
         ready = self._waiting.before(NEVER if now is None else now)
         if rows.num_rows:
             self._waiting.add(rows)
-        return ready
+        bound = self.plan.bounds[0]
+        return ready.take(in_order(bound, ready)) if len(bound.query.order_by) > 1 else ready
 
     def _timeless(self, rows: pa.Table) -> NDArray[np.bool_]:
         """Which rows have no time."""
