@@ -1,4 +1,4 @@
-"""What a worker remembers of the streams that it has steps of."""
+"""The step of a stream as Spark calls it, and what a worker remembers of streams."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ from collections import OrderedDict
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("pyspark")
 
+from tests.streams.feeding import plan_of
+from windrow import Collect, sliding
+from windrow.errors import InvalidArgument
 from windrow.spark import stream_processor
+from windrow.stores.encoding.tables import decode, encode
+from windrow.streams.plan import Flush
 
 
 def test_what_a_process_remembers_of_checked_partitions_is_bounded(
@@ -33,3 +40,101 @@ def test_what_a_process_remembers_of_checked_partitions_is_bounded(
     for _ in range(10):
         processor._check_partition(handle)
     assert [partition for _, partition, _ in stream_processor._CHECKED] == [7, 8, 9]
+
+
+class Value:
+    """A variable of a bucket."""
+
+    def __init__(self) -> None:
+        self.held: Any = None
+
+    def get(self) -> Any:
+        return self.held
+
+    def update(self, value: Any) -> None:
+        self.held = value
+
+
+class Chunks(dict[Any, Any]):
+    """A map of a bucket."""
+
+    getValue, updateValue, removeKey = dict.__getitem__, dict.__setitem__, dict.__delitem__  # noqa: N815
+
+
+class Bucket:
+    """One bucket as Spark calls its processor: batches of rows, beats of the clock, timers."""
+
+    def __init__(self, plan: Any, final: bool = False, before: Bucket | None = None) -> None:
+        self.head, self.query = Value(), Value()
+        self.chunks = Chunks()
+        if before is not None:
+            self.head, self.query, self.chunks = before.head, before.query, before.chunks
+        values = {"head": self.head, "query": self.query}
+        handle: Any = SimpleNamespace(
+            getValueState=lambda name, _: values[name],
+            getMapState=lambda *_: self.chunks,
+            registerTimer=lambda _: None,
+            deleteTimer=lambda _: None,
+        )
+        self.plan, self.tables = plan, []
+        self.processor = stream_processor.WindowProcessor(plan, 1, final=final)
+        self.processor.init(handle)
+
+    def batch(self, *rows: pa.Table, beat: bool, watermark: int = 0, clock: int = 0) -> None:
+        """A micro-batch; times are in seconds."""
+        packets = [(i, encode(each), 0) for i, each in enumerate(rows)]
+        packets += [(stream_processor.BEAT, b"", 0)] if beat else []
+        names = [stream_processor.PLACE, stream_processor.RESULT, stream_processor.TIMELESS]
+        timers = SimpleNamespace(
+            getCurrentWatermarkInMs=lambda: watermark * 1000,
+            getCurrentProcessingTimeInMs=lambda: clock * 1000,
+        )
+        frames = iter([pd.DataFrame(packets, columns=names)])
+        for made in self.processor.handleInputRows((0,), frames, timers):
+            (packet,) = made[stream_processor.RESULT]
+            self.tables += decode(packet, [self.plan.result], "results")
+
+
+def rows_at(*seconds: int) -> pa.Table:
+    """Rows with the numbers that their times are, since the stream began."""
+    times = pa.array([s * 10**6 for s in seconds], pa.timestamp("us", "UTC"))
+    return pa.table({"id": pa.array(seconds), "ts": times})
+
+
+def ids(bucket: Bucket) -> list[int]:
+    found = [i for table in bucket.tables for i in table.column("id").to_pylist()]
+    bucket.tables.clear()
+    return found
+
+
+def last_two(**options: Any) -> Any:
+    query = sliding(order_by="ts", rows=2, lateness="30 seconds", c=Collect("id"))
+    return plan_of(query, schema=rows_at(1).schema, **options)
+
+
+def test_the_last_run_sends_out_what_waits() -> None:
+    first = Bucket(last_two())
+    first.batch(beat=True)
+    assert first.head.get() is None, "a clock makes no state"
+    first.batch(rows_at(1000, 1020), beat=True)
+    first.batch(beat=False, watermark=990)
+    last = Bucket(last_two(), final=True, before=first)
+    with pytest.raises(InvalidArgument, match="this one has rows"):
+        last.batch(rows_at(1030), beat=True, watermark=990)
+    last.batch(beat=False, watermark=990)
+    assert ids(first) == ids(last) == []
+    last.batch(beat=True, watermark=990)
+    assert ids(last) == [1000, 1020]
+    empty = Bucket(last_two(), final=True)
+    empty.batch(beat=True, watermark=990)
+    for ended in (last, empty):
+        with pytest.raises(InvalidArgument, match="rows came after the end"):
+            Bucket(last_two(), before=ended).batch(rows_at(5000), beat=True, watermark=990)
+
+
+def test_a_clock_lets_results_out_when_no_row_comes() -> None:
+    bucket = Bucket(last_two(flush=Flush(600 * 10**6, 30 * 10**6)))
+    bucket.batch(rows_at(1000, 1020), beat=False, clock=50)
+    for clock, found in ((60, []), (650, []), (661, [1000, 1020]), (900, [])):
+        bucket.batch(beat=True, watermark=990, clock=clock)
+        assert ids(bucket) == found, clock

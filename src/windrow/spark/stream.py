@@ -26,14 +26,22 @@ from pyspark.sql.types import BooleanType, IntegerType, StructField, StructType
 
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.streaming import Streaming
+from windrow.spark.clock import clock
 from windrow.spark.columns import as_number, column, unused
 from windrow.spark.keys import needed_columns
 from windrow.spark.progress import observed_name
 from windrow.spark.schema import check_together, result_schema
-from windrow.spark.stream_processor import BUCKET, PLACE, RESULT, TIMELESS, WindowProcessor
+from windrow.spark.stream_processor import (
+    BEAT,
+    BUCKET,
+    PLACE,
+    RESULT,
+    TIMELESS,
+    WindowProcessor,
+)
 from windrow.spark.workers import Batches, arrow_result, in_arrow
 from windrow.stores.encoding.tables import decode, encode
-from windrow.streams.plan import Plan, identity_text
+from windrow.streams.plan import Flush, Plan, identity_text
 from windrow.streams.revised import REVISION, is_revisable
 from windrow.tables.bind import Bound
 from windrow.tables.columns import nulls_of, whole
@@ -47,6 +55,8 @@ _PACKETS = (
     f"{BUCKET} int not null, {PLACE} bigint not null, {RESULT} binary not null, "
     f"{TIMELESS} bigint not null"
 )
+# A clock wakes a stream every so many milliseconds at most.
+_SHORTEST = 100
 # Rows are packed so many at a time: a task's packets are few, and none is very large.
 _PACKED = 1 << 18
 
@@ -67,12 +77,16 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
         few = pa.schema([bounds[0].schema.field(name) for name in frame.columns])
         bounds = [replace(bound, schema=few) for bound in bounds]
     idle = None if asked.idle is None else nanoseconds(asked.idle, "idle") // 1000
+    flush = None
+    if asked.flush is not None and delay is not None:
+        flush = Flush(nanoseconds(asked.flush, "flush") // 1000, delay * 1000)
     plan = Plan(
         tuple(bounds),
         tuple(columns),
         timed=bool(bounds[0].query.order_by),
         update=asked.mode == "update",
         idle=idle,
+        flush=flush,
         late=asked.late,
         asked=text,
     )
@@ -82,8 +96,12 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
     bucket = sf.pmod(sf.xxhash64(*keys), sf.lit(buckets)) if keys else sf.lit(0)
     needed = frame.select("*", bucket.cast("int").alias(BUCKET))
     packed = in_arrow(needed, Packed(plan), _PACKETS)
+    if asked.flush is not None or asked.final is not None:
+        period = None if plan.flush is None else max(_SHORTEST, plan.flush.after // 4000)
+        beats = clock(frame.sparkSession, period).mapInArrow(Beats(buckets), _PACKETS)
+        packed = packed.union(beats)
     stepped = packed.groupBy(BUCKET).transformWithStateInPandas(
-        WindowProcessor(plan, buckets),
+        WindowProcessor(plan, buckets, final=bool(asked.final)),
         f"{RESULT} binary, late long, partly_late long",
         asked.mode.capitalize(),
         "EventTime" if plan.timed else "None",
@@ -213,10 +231,12 @@ def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
     taken = (*frame.columns, *(name for bound in bounds for name in bound.query.parts))
     if asked.late in taken:
         raise InvalidArgument(f"late={asked.late!r} is the name of another column")
-    if asked.future is not None and not bounds[0].query.order_by:
-        raise InvalidArgument(
-            f"future={asked.future!r} is about the times of rows: give the query order_by="
-        )
+    for name in ("flush", "future"):
+        if getattr(asked, name) is not None and not bounds[0].query.order_by:
+            raise InvalidArgument(
+                f"{name}={getattr(asked, name)!r} is about the times of rows: give the query "
+                f"order_by="
+            )
 
 
 def _check_revised(bounds: Sequence[Bound], frame: Any) -> None:
@@ -325,6 +345,26 @@ class Packed:
                 TIMELESS: pa.array(late),
             }
         )
+
+
+@dataclass(frozen=True)
+class Beats:
+    """What a worker runs over rows of the clock: a packet without rows for each bucket."""
+
+    buckets: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        """The packets, which have no place among those of rows."""
+        for batch in batches:
+            n = self.buckets if batch.num_rows else 0
+            yield pa.RecordBatch.from_pydict(
+                {
+                    BUCKET: pa.array(np.arange(n), pa.int32()),
+                    PLACE: pa.array(np.full(n, BEAT)),
+                    RESULT: pa.array([b""] * n, pa.binary()),
+                    TIMELESS: pa.array(np.zeros(n, np.int64)),
+                }
+            )
 
 
 @dataclass(frozen=True)

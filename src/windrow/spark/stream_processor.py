@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
 from operator import itemgetter
@@ -17,12 +18,14 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorHandleState
 
+from windrow.errors import InvalidArgument
 from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.bucket import Bucket, StepResult
 from windrow.streams.header import Header, check_identity
 from windrow.streams.plan import Plan
 
 BUCKET, PLACE, RESULT = "windrow_bucket", "windrow_place", "windrow_rows"
+BEAT = -1  # the place of a packet without rows, by which a clock wakes a bucket
 TIMELESS = "windrow_timeless"  # how many rows without a time were left out of a packet
 _RUN = "spark.jobGroup.id"  # Spark names the jobs of a stream after its run
 # A packet of results has so many rows at most.
@@ -40,8 +43,8 @@ _MOST_CHECKED = 4096
 class WindowProcessor(StatefulProcessor):
     """What Spark calls for each bucket that got rows, or whose timer went off."""
 
-    def __init__(self, plan: Plan, buckets: int) -> None:
-        self._plan, self._buckets = plan, buckets
+    def __init__(self, plan: Plan, buckets: int, final: bool = False) -> None:
+        self._plan, self._buckets, self._final = plan, buckets, final
         self._identity, self._text = plan.identity(buckets)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -63,8 +66,17 @@ class WindowProcessor(StatefulProcessor):
         columns = [PLACE, RESULT, TIMELESS]
         packets = [p for frame in rows for p in frame[columns].itertuples(index=False, name=None)]
         packets.sort(key=itemgetter(0))  # a shuffle brings them in any order
-        arrived = [decode(p, [self._plan.arrives], "a packet of rows")[0] for _, p, _ in packets]
-        yield from self._step(key[0], arrived, timerValues, late=sum(p[2] for p in packets))
+        late = sum(packet[2] for packet in packets)
+        of_rows = [packet for place, packet, _ in packets if place != BEAT]
+        arrived = [decode(p, [self._plan.arrives], "a packet of rows")[0] for p in of_rows]
+        ends = self._final and len(of_rows) < len(packets)
+        if ends and arrived:
+            raise InvalidArgument(
+                "final=True is for a run in which nothing is left to read, and this one has rows: "
+                "run with final=False and trigger(availableNow=True) first, and then once more"
+            )
+        if arrived or ends or self._header() is not None:
+            yield from self._step(key[0], arrived, timerValues, late=late, ends=ends)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -85,11 +97,15 @@ class WindowProcessor(StatefulProcessor):
         timers: Any,
         fired: int | None = None,
         late: int = 0,
+        ends: bool = False,
     ) -> Iterator[pd.DataFrame]:
         bucket = self._bucket(label)
         try:
             now = self._now(timers)
-            outcome = bucket.step(arrived, now)
+            if self._plan.timed:
+                clock = int(timers.getCurrentProcessingTimeInMs()) * 1000
+                now = bucket.watermark(now, bool(arrived), clock, zlib.crc32(_run().encode()))
+            outcome = bucket.end() if ends else bucket.step(arrived, now)
             outcome.late += late
             if self._plan.timed:
                 self._set_timer(bucket, now, fired)
@@ -116,7 +132,7 @@ class WindowProcessor(StatefulProcessor):
         if client is None or client.handle_state != StatefulProcessorHandleState.CREATED:
             return
         task: Any = TaskContext.get()
-        run = (task.getLocalProperty(_RUN) or "", task.partitionId(), self._identity)
+        run = (_run(), task.partitionId(), self._identity)
         if run[0] and run in _CHECKED:
             return
         for label in range(self._buckets):
@@ -176,6 +192,12 @@ class WindowProcessor(StatefulProcessor):
             self._handle.deleteTimer(header.timer)
         self._handle.registerTimer(wanted)
         header.timer = wanted
+
+
+def _run() -> str:
+    """What Spark calls this run of the stream; nothing if it does not tell."""
+    task: Any = TaskContext.get()
+    return "" if task is None else task.getLocalProperty(_RUN) or ""
 
 
 class Chunks:
