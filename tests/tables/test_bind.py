@@ -85,16 +85,6 @@ def test_names_that_are_taken() -> None:
     refused(InvalidArgument, "2 columns named 'load'", frame=two, rows=2, x=Max("load"))
 
 
-def test_things_that_are_no_frames() -> None:
-    refused(
-        InvalidArgument,
-        "takes a pandas, Polars, Arrow or Spark frame",
-        frame=[1],
-        rows=2,
-        x=Max("n"),
-    )
-
-
 def test_sketches_that_are_no_column() -> None:
     refused(InvalidValue, "give quantiles", rows=2, x=MomentSketch("load"))
 

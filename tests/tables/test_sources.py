@@ -217,7 +217,6 @@ REFUSED = {
     "arrow array": (pa.array([1]), "pyarrow.Int64Array", "pyarrow.table({'load': frame})"),
     "dataset": (ds.dataset(TABLE), "pyarrow.InMemoryDataset", "frame.to_table()"),
     "none": (None, "NoneType", "pyarrow.table(…)"),
-    "connection": (duckdb.connect(), "duckdb.DuckDBPyConnection", "frame.sql('FROM plugs')"),
 }
 
 
@@ -228,3 +227,9 @@ def test_what_is_no_frame_is_refused_with_the_line_that_makes_one(kind: str) -> 
         BESIDE(given)
     assert isinstance(told.value, Unsupported)
     assert line in str(told.value)
+
+
+def test_a_connection_is_no_relation() -> None:
+    with duckdb.connect() as connection, pytest.raises(TypeError, match="FROM plugs") as told:
+        BESIDE(connection)
+    assert "not duckdb.DuckDBPyConnection; give it frame.sql(" in str(told.value)
