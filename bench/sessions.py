@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +17,9 @@ HOURS = 10  # that rows spread over, so that an hour is a tenth of them
 
 
 @contextmanager
-def session(cores: int = 0, memory: str = "3g", nodes: int = 0) -> Iterator[Any]:
+def session(
+    cores: int = 0, memory: str = "3g", nodes: int = 0, settings: Mapping[str, str] | None = None
+) -> Iterator[Any]:
     """A session on so many cores, or on all of them; it ends with the block.
 
     With `nodes`, on a cluster of so many workers on this machine, each a process with one core.
@@ -38,6 +40,7 @@ def session(cores: int = 0, memory: str = "3g", nodes: int = 0) -> Iterator[Any]
         "spark.sql.shuffle.partitions": str(2 * cores),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+        **(settings or {}),
     }.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
