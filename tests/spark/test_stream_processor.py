@@ -33,7 +33,7 @@ def test_what_a_process_remembers_of_checked_partitions_is_bounded(
     )
     handle: Any = SimpleNamespace(_statefulProcessorApiClient=client)
     processor = object.__new__(stream_processor.WindowProcessor)
-    processor._identity, processor._buckets = b"a query", 0
+    processor._identity, processor._labels = b"a query", ()
     monkeypatch.setattr(stream_processor, "_CHECKED", OrderedDict())
     monkeypatch.setattr(stream_processor, "_MOST_CHECKED", 3)
     monkeypatch.setattr(stream_processor, "TaskContext", SimpleNamespace(get=lambda: task))

@@ -56,6 +56,13 @@ def test_a_change_of_what_was_written_is_another_identity(what: str) -> None:
     assert len(set(CHANGED.values())) == len(CHANGED)
 
 
+def test_the_number_of_buckets_that_earlier_versions_had_makes_their_identity() -> None:
+    assert identity_text(streaming(query(), buckets=16), SCHEMA, 1000) == text(query())
+    plan = plan_of(sliding(rows=3, n=Count()), schema=SCHEMA)
+    assert plan.identity(16)[1].endswith("\nin 16 buckets of keys")
+    assert plan.identity(2) != plan.identity(2, in_partitions=True)
+
+
 def test_the_same_query_is_the_same_and_shown_in_full() -> None:
     assert text(query()) == text(query())
     assert repr(query()) in text(query())

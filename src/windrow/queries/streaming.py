@@ -11,7 +11,7 @@ from windrow.queries.query import Query
 from windrow.queries.shared import Shared
 from windrow.windows.durations import nanoseconds
 
-BUCKETS = 16
+BUCKETS = 16  # of keys, at most, if nothing is said
 # What each option means, in words.
 _MEANS = {
     "mode": "{}: results come out at once, and again whenever they change",
@@ -42,7 +42,8 @@ class Streaming:
     - `future`: how far ahead of the clock a row's time may be ("1 hour"). A row further ahead is
       counted and set aside: it is in no result, and the watermark does not follow it.
     - `buckets`: how many groups the keys are put into, which is how many tasks can work at a time.
-      It belongs to the checkpoint.
+      It belongs to the checkpoint. Without it there are as many as the state has partitions, and
+      16 at most.
 
     >>> from windrow import Max, sliding
     >>> streaming(sliding(order_by="ts", range="1 hour", peak=Max("load")), idle="7 days").idle
@@ -57,12 +58,13 @@ class Streaming:
     flush: Any = None
     final: bool | None = None
     future: Any = None
-    buckets: int = BUCKETS
+    buckets: int | None = None
 
     def __post_init__(self) -> None:
         if self.mode not in ("append", "update"):
             raise InvalidArgument(f"mode={self.mode!r} must be 'append' or 'update'")
-        if not isinstance(self.buckets, int) or not 0 < self.buckets <= 4096:
+        buckets = BUCKETS if self.buckets is None else self.buckets
+        if not isinstance(buckets, int) or not 0 < buckets <= 4096:
             raise InvalidArgument(f"buckets={self.buckets!r} must be a number from 1 to 4096")
         for name in ("idle", "flush", "future"):
             if getattr(self, name) is not None:

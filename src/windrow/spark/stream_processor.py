@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -17,18 +17,32 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
 )
 from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorHandleState
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from windrow.errors import InvalidArgument
+from windrow.spark.workers import spare_garbage_collection
 from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.bucket import Bucket, StepResult
 from windrow.streams.header import Header, check_identity
 from windrow.streams.plan import Plan
+from windrow.tables.columns import whole
 
 BUCKET, PLACE, RESULT = "windrow_bucket", "windrow_place", "windrow_rows"
 BEAT = -1  # the place of a packet without rows, by which a clock wakes a bucket
 TIMELESS = "windrow_timeless"  # how many rows without a time were left out of a packet
+LATE, PARTLY = "late", "partly_late"  # columns that are null but in a row that counts
+_BYTES = StructType([StructField("value", BinaryType())])
+_TEXT = StructType([StructField("text", StringType())])
+_CHUNK = StructType([StructField("log", IntegerType()), StructField("number", LongType())])
 _RUN = "spark.jobGroup.id"  # Spark names the jobs of a stream after its run
-# A packet of results has so many rows at most.
+# Results go back so many rows at a time, at most.
 _PACKET = 1 << 16
 # What this process remembers of buckets: reading it from the store is needed only if another
 # process had the last step, or none had it.
@@ -43,17 +57,25 @@ _MOST_CHECKED = 4096
 class WindowProcessor(StatefulProcessor):
     """What Spark calls for each bucket that got rows, or whose timer went off."""
 
-    def __init__(self, plan: Plan, buckets: int, final: bool = False) -> None:
-        self._plan, self._buckets, self._final = plan, buckets, final
-        self._identity, self._text = plan.identity(buckets)
+    def __init__(
+        self,
+        plan: Plan,
+        labels: Sequence[int],
+        given: pa.Schema,
+        in_rows: bool,
+        final: bool = False,
+    ) -> None:
+        self._plan, self._labels, self._given, self._in_rows = plan, labels, given, in_rows
+        self._final = final
+        self._identity, self._text = plan.identity(len(labels), not isinstance(labels, range))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Meet the state: a head, the chunks, and the query's text for those who read it."""
+        spare_garbage_collection()
         self._handle = handle
-        self._head = handle.getValueState("head", "value binary")
-        self._query = handle.getValueState("query", "text string")
-        chunks = handle.getMapState("chunks", "log int, number long", "value binary")
-        self._entries = Chunks(chunks)
+        self._head = handle.getValueState("head", _BYTES)
+        self._query = handle.getValueState("query", _TEXT)
+        self._entries = Chunks(handle.getMapState("chunks", _CHUNK, _BYTES))
         self._check_partition(handle)
 
     def handleInputRows(  # noqa: N802
@@ -113,7 +135,29 @@ class WindowProcessor(StatefulProcessor):
         except BaseException:
             _REMEMBERED.pop((self._identity, label), None)
             raise
-        yield from _packets(outcome)
+        yield from self._results(outcome)
+
+    def _results(self, outcome: StepResult) -> Iterator[pd.DataFrame]:
+        """Results as Spark takes them, and a row for itself that counts the late ones."""
+        if outcome.late or outcome.partly:
+            nothing = [pa.nulls(1, field.type) for field in list(self._given)[:-2]]
+            yield self._frame([*nothing, *(pa.array([n]) for n in (outcome.late, outcome.partly))])
+        for table in outcome.tables:
+            for begin in range(0, table.num_rows, _PACKET):
+                part = table.slice(begin, _PACKET)
+                columns = part.columns if self._in_rows else [pa.array([encode(part)])]
+                uncounted = pa.nulls(len(columns[0]), pa.int32())
+                yield self._frame([*columns, uncounted, uncounted])
+
+    def _frame(self, columns: Sequence[pa.Array]) -> pd.DataFrame:
+        """Arrow's columns in the order and the types in which they are given to Spark.
+
+        pandas holds on to them, and Spark finds them there: nothing is copied.
+        """
+        pairs = zip(self._given, columns, strict=True)
+        typed = {f.name: pa.chunked_array([whole(c)]).cast(f.type) for f, c in pairs}
+        arrays = {name: pd.arrays.ArrowExtensionArray(each) for name, each in typed.items()}
+        return pd.DataFrame(arrays, copy=False)
 
     def _now(self, timers: Any) -> int | None:
         """The watermark in microseconds; it is 0 while there is none."""
@@ -135,7 +179,7 @@ class WindowProcessor(StatefulProcessor):
         run = (_run(), task.partitionId(), self._identity)
         if run[0] and run in _CHECKED:
             return
-        for label in range(self._buckets):
+        for label in self._labels:
             client.set_implicit_key((label,))
             if self._header() is not None:
                 break  # one query made all of them
@@ -217,18 +261,3 @@ class Chunks:
     def remove(self, log: int, number: int) -> None:
         """Forget a chunk."""
         self._state.removeKey((log, number))
-
-
-def _packets(outcome: StepResult) -> Iterator[pd.DataFrame]:
-    """Results as Spark takes them, the late rows counted with the first of them."""
-    packets = [
-        encode(table.slice(begin, _PACKET))
-        for table in outcome.tables
-        for begin in range(0, table.num_rows, _PACKET)
-    ]
-    late, partly = outcome.late, outcome.partly
-    if not packets and (late or partly):
-        packets = [None]  # type: ignore[list-item]
-    for packet in packets:
-        yield pd.DataFrame({RESULT: [packet], "late": [late], "partly_late": [partly]})
-        late = partly = 0

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from windrow.kernels.routes import trace
 from windrow.queries.plan import groups_of
-from windrow.queries.streaming import Streaming
+from windrow.queries.streaming import BUCKETS, Streaming
 from windrow.streams.aggregates import GrowingWindows
 from windrow.streams.chunks import ChunkedWindows
 from windrow.streams.family import Family, Latest
@@ -188,10 +188,14 @@ class Plan:
         """Whether a column says which query a row of the result is of."""
         return told_apart(self.bounds)
 
-    def identity(self, buckets: int) -> tuple[bytes, str]:
-        """A digest of all that the state depends on, and the same to be read."""
+    def identity(self, buckets: int, in_partitions: bool = False) -> tuple[bytes, str]:
+        """A digest of all that the state depends on, and the same to be read.
+
+        If buckets are `in_partitions`, each has a partition of the state to itself.
+        """
         logs = [str(family.schema) for family in self.families]
-        text = f"{self.asked}\nin {buckets} buckets of keys"
+        apart = ", one for each partition of the state" if in_partitions else ""
+        text = f"{self.asked}\nin {buckets} buckets of keys{apart}"
         whole = "\n".join([text, str(self.bounds[0].schema), *logs])
         return hashlib.sha256(whole.encode()).digest()[:16], text
 
@@ -206,6 +210,8 @@ def identity_text(asked: Streaming, rows: pa.Schema, delay: int | None) -> str:
     """
     queries = [query.fingerprint for query in asked.queries]
     given = {name: value for name, value in asked.arguments().items() if name != "final"}
+    if given.get("buckets") == BUCKETS:  # which earlier versions had without being told
+        del given["buckets"]
     options = f"with {', '.join(written(given))}" if given else ""
     mark = "" if delay is None else f"with a watermark {delay} ms behind the newest row"
     columns = f"over {', '.join(f'{field.name}: {field.type}' for field in rows)}"
