@@ -77,7 +77,9 @@ class Bucket:
             deleteTimer=lambda _: None,
         )
         self.plan, self.tables = plan, []
-        self.processor = stream_processor.WindowProcessor(plan, 1, final=final)
+        counts = [pa.field(name, pa.int32()) for name in ("late", "partly_late")]
+        given = pa.schema([pa.field(stream_processor.RESULT, pa.binary()), *counts])
+        self.processor = stream_processor.WindowProcessor(plan, range(1), given, False, final)
         self.processor.init(handle)
 
     def batch(self, *rows: pa.Table, beat: bool, watermark: int = 0, clock: int = 0) -> None:
@@ -91,8 +93,8 @@ class Bucket:
         )
         frames = iter([pd.DataFrame(packets, columns=names)])
         for made in self.processor.handleInputRows((0,), frames, timers):
-            (packet,) = made[stream_processor.RESULT]
-            self.tables += decode(packet, [self.plan.result], "results")
+            for packet in made[stream_processor.RESULT].dropna():
+                self.tables += decode(packet, [self.plan.result], "results")
 
 
 def rows_at(*seconds: int) -> pa.Table:
