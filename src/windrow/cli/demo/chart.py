@@ -1,4 +1,4 @@
-"""The demo's picture: a plug and its hourly peak, a house and its means and percentiles."""
+"""The demo's picture: a plug with its hourly peak and mean, and the mean of its house."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.cli.demo.questions import QUANTILES
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -20,7 +18,6 @@ _COLOURED: Any = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.colo
 _READINGS, _PEAK, _MEAN = "#8a94a6", "#e4572e", "#2e86ab"
 _BURST = 300  # watts
 _WIDE, _NARROW = (10, 6.4), (4.4, 6.4)  # inches
-_QUANTILES = ("#7fb069", "#d6a419", "#a05195")
 
 
 class Pictures(NamedTuple):
@@ -58,21 +55,16 @@ def _draw(readings: pa.Table, results: dict[str, pa.Table], size: tuple[float, f
     plug, house = _busiest(readings)
     figure = Figure(figsize=size, layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
-    rows = _rows_of(results["peak"], "plug_id", plug).sort_by("ts")
-    time, load, peak = (rows[name].to_numpy() for name in ("ts", "load", "peak"))
+    rows = _rows_of(results["plugs"], "plug_id", plug).sort_by("ts")
+    time, load, peak, mean = (rows[n].to_numpy() for n in ("ts", "load", "peak", "mean"))
     above.plot(time, load, lw=0.9, color=_READINGS, label="readings")
     above.plot(time, peak, lw=1.6, color=_PEAK, label="peak of the last hour")
+    above.plot(time, mean, lw=1.4, color=_MEAN, label="mean of the last hour")
     above.set_title(f"plug {plug}{colon}every reading has its result", loc="left")
-    rows = _full_windows(_rows_of(results["hourly"], "house_id", house), readings)
+    rows = _full_windows(_rows_of(results["houses"], "house_id", house), readings)
     time, mean = (rows[name].to_numpy() for name in ("window_end", "mean"))
     below.plot(time, mean, lw=1.8, color=_MEAN, label="mean of an hour")
-    rows = _full_windows(_rows_of(results["percentiles"], "house_id", house), readings)
-    time, estimates = rows["window_end"].to_numpy(), rows["percentiles"].to_pylist()
-    for i, (quantile, colour) in enumerate(zip(QUANTILES, _QUANTILES, strict=True)):
-        name = "median" if quantile == 0.5 else f"{quantile * 100:.0f}th percentile"
-        below.plot(time, [row[i] for row in estimates], lw=1.2, color=colour, label=name)
-    below.set_yscale("log")
-    below.set_title(f"house {house}{colon}a window every minute, percentiles every ten", loc="left")
+    below.set_title(f"house {house}{colon}a window of an hour every minute", loc="left")
     below.xaxis.set_major_locator(ticks(minticks=3, maxticks=6 if narrow else 12))
     below.xaxis.set_major_formatter(clock("%H:%M"))
     for panel in (above, below):
@@ -82,8 +74,7 @@ def _draw(readings: pa.Table, results: dict[str, pa.Table], size: tuple[float, f
         panel.legend(frameon=False, loc="upper left", fontsize=9, ncols=2 if narrow else 4)
         panel.margins(x=0)
         low, high = panel.get_ylim()
-        room = 1.25 if panel is above else 6 if narrow else 3  # for the legend
-        panel.set_ylim(low, high * room)
+        panel.set_ylim(low, high * (1.35 if narrow else 1.2))  # room for the legend
     return figure
 
 
