@@ -34,7 +34,8 @@ test-all: $(READY) java redis
 	@HYPOTHESIS_PROFILE=all $(BIN)/python -m pytest -q -n auto
 
 # With another pandas before the locked one.
-PANDAS := tests/tables/test_frames.py tests/tables/test_bind.py tests/kernels/test_other_arrays.py \
+PANDAS := tests/tables/test_frames.py tests/tables/test_index.py tests/tables/test_bind.py \
+  tests/kernels/test_other_arrays.py \
   tests/windows/test_push.py tests/windows/test_push_refusals.py
 test-pandas: $(READY)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --upgrade \

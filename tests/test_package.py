@@ -119,3 +119,13 @@ def test_public_names_are_those_of_the_aggregations_package() -> None:
     import windrow.aggregations
 
     assert set(windrow.aggregations.__all__) <= set(windrow.__all__)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_the_method_of_frames_says_what_is_missing(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"windrow.{library}", raising=False)
+    with pytest.raises(TypeError, match=rf"frame.windrow needs {library}: pip install 'windrow\["):
+        __import__(f"windrow.{library}")

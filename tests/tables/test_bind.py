@@ -100,7 +100,6 @@ def test_sketches_that_are_no_column() -> None:
             "slide='2 h' is larger than range='1 h'",
             {"range": "1 h", "slide": "2 h", "order_by": "t"},
         ),
-        ("order_by='ts'", {"range": "1 h"}),
         ("no unit of time", {"range": "1 fortnight", "order_by": "t"}),
         ("months and years differ", {"rows": 2, "lateness": "1 month", "order_by": "t"}),
         ("longer than nothing", {"range": "0 s", "order_by": "t"}),

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import duckdb
 import matplotlib as mpl
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -134,3 +136,15 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: Any) -> 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(Unsupported, match=r"plot needs matplotlib: pip install 'windrow\[plot\]'"):
         HOURLY.plot(PLUGS, key="a")
+
+
+def test_rows_that_are_not_in_memory_are_not_drawn() -> None:
+    frame = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe"})()
+    with pytest.raises(Unsupported, match=r"in memory: give it frame\.toArrow\(\)"):
+        HOURLY.plot(frame, key="a")
+
+
+def test_relations_and_wrapped_frames_are_drawn() -> None:
+    table = pa.Table.from_pandas(PLUGS)
+    for frame in (nw.from_native(table), duckdb.from_arrow(table), table.to_reader()):
+        assert len(lines(HOURLY.plot(frame, key="a"))) == 3
