@@ -265,8 +265,7 @@ def test_columns_of_every_plain_type_come_out_as_they_went_in(source: Source, sp
         "*", "cast(y as decimal(12, 3)) as price", "cast(ts as date) as day",
         "cast(x as byte) as b", "x > 0 as flag", "cast(key as binary) as raw",
         "cast(ts as timestamp_ntz) as clock",
-        "make_dt_interval(0, 0, x, y) as span",
-        "cast(y as float) as short", "x as late",
+        "make_dt_interval(0, 0, x, y) as span", "cast(y as float) as short", "x as late",
     ]  # fmt: skip
     rows = readings(50, 3, seed=5)
     source.add(rows.slice(0, 30))
