@@ -16,6 +16,7 @@ import pyarrow.types as pt
 
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.tables.bind import Bound
+from windrow.tables.columns import null_places, nulls_of, numbers
 from windrow.tables.run import TableEngine, TableResult
 
 
@@ -50,6 +51,8 @@ def _joined(bound: Bound, outcome: TableResult, frame: pd.DataFrame) -> pd.DataF
 def _selected(frame: pd.DataFrame, rows: Any, columns: dict[str, Any]) -> pd.DataFrame:
     base = frame if rows is None else frame.iloc[rows]
     made = [base[c] if isinstance(c, str) else _series(c, base.index) for c in columns.values()]
+    given = list(map(id, columns.values()))
+    made = [each.copy() if given.index(given[i]) < i else each for i, each in enumerate(made)]
     return pd.DataFrame(dict(zip(columns, made, strict=True)), index=base.index, copy=False)
 
 
@@ -97,9 +100,24 @@ def _has_nulls(values: np.ndarray[Any, Any]) -> bool:
 
 
 def _series(array: pa.Array, index: Any) -> Any:
-    """A column of results as pandas has it: NaN for a null float, Int64 for integers with nulls."""
-    if array.null_count and (pt.is_integer(array.type) or pt.is_boolean(array.type)):
-        made = array.to_pandas(types_mapper=_NULLABLE.get)
+    """A column of results as pandas has it: NaN for a null float, Int64 for integers with nulls.
+
+    A result is made for pandas, and nobody else looks at what stands where it is null.
+    """
+    kind = array.type
+    if array.null_count and (pt.is_integer(kind) or pt.is_float64(kind)):
+        values, few = numbers(array), array.null_count < len(array) // _MANY
+        assert values is not None
+        null = null_places(array) if few else nulls_of(array)
+        if pt.is_integer(kind):
+            mask = np.zeros(values.size, np.bool_)
+            mask[null] = True
+            made = pd.Series(pd.arrays.IntegerArray(values, mask))
+        else:
+            values[null] = np.nan
+            made = pd.Series(values)
+    elif array.null_count and pt.is_boolean(kind):
+        made = array.to_pandas(types_mapper={kind: pd.BooleanDtype()}.get)
     else:
         made = array.to_pandas()
     made.index = index
@@ -107,14 +125,7 @@ def _series(array: pa.Array, index: Any) -> Any:
 
 
 _PLAIN = "iufMm"  # the kinds of NumPy's types whose values lie in memory as Arrow has them
-_NULLABLE: dict[pa.DataType, Any] = {
-    **{
-        getattr(pa, f"{sign}int{bits}")(): pd.api.types.pandas_dtype(f"{sign.upper()}Int{bits}")
-        for sign in ("", "u")
-        for bits in (8, 16, 32, 64)
-    },
-    pa.bool_(): pd.BooleanDtype(),
-}
+_MANY = 8  # nulls among so many values are found one by one
 
 _engine = TableEngine(_schema_of, _table_of, _joined, _selected)
 run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan
