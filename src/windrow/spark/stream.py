@@ -12,6 +12,7 @@ rows in a batch, and all that is done with the rows in them is vectorised.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -33,6 +34,7 @@ from windrow.spark.schema import check_together, result_schema
 from windrow.spark.stream_processor import BUCKET, PLACE, RESULT, TIMELESS, WindowProcessor
 from windrow.spark.workers import Batches, arrow_result, in_arrow
 from windrow.stores.encoding.tables import decode, encode
+from windrow.streams.description import Description, describe
 from windrow.streams.plan import Plan, identity_text
 from windrow.tables.bind import Bound
 from windrow.tables.columns import nulls_of, whole
@@ -40,6 +42,19 @@ from windrow.windows.base import written
 from windrow.windows.durations import nanoseconds
 
 _DELAY = "spark.watermarkDelayMs"
+_STATEFUL = {  # operators of Spark's whose results come from before the watermark, as windrow's do
+    "Aggregate",
+    "Deduplicate",
+    "DeduplicateWithinWatermark",
+    "Distinct",
+    "FlatMapGroupsInPandasWithState",
+    "FlatMapGroupsWithState",
+    "Join",
+    "TransformWithState",
+    "TransformWithStateInPySpark",
+}
+# Where windrow tells Spark the watermark, it is so many milliseconds before the one that counts.
+_EARLIER = 1
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _STATE = "org.apache.spark.sql.execution.streaming.state."
 _PACKETS = (
@@ -50,16 +65,74 @@ _PACKETS = (
 _PACKED = 1 << 18
 
 
+@dataclass(frozen=True)
+class PlannedStream:
+    """What runs for a stream: its plan, the rows that it goes over, and what lies in its state."""
+
+    plan: Plan
+    frame: Any
+    buckets: int
+    about: Description
+    counters: str  # the name of what is counted
+    delay: int | None  # of the watermark, in milliseconds
+
+    def bucketed(self, frame: Any) -> Any:
+        """A frame that has the key columns, with the bucket of each row."""
+        keys = [_hashed(name, frame) for name in self.plan.keys]
+        bucket = sf.pmod(sf.xxhash64(*keys), sf.lit(self.buckets)) if keys else sf.lit(0)
+        return frame.select("*", bucket.cast("int").alias(BUCKET))
+
+    def stepped(self, packets: Any, processor: Any) -> Any:
+        """What a processor makes of packets, each of them of a bucket."""
+        return packets.groupBy(BUCKET).transformWithStateInPandas(
+            processor,
+            f"{RESULT} binary, late long, partly_late long",
+            "Update" if self.plan.update else "Append",
+            "EventTime" if self.plan.timed else "None",
+        )
+
+
 def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]) -> Any:
     """The results of queries over a streaming DataFrame, in which expressions are columns."""
+    planned = planned_stream(asked, bounds, frame, columns)
+    plan, frame = planned.plan, planned.frame
+    packed = in_arrow(planned.bucketed(frame), Packed(plan), _PACKETS)
+    processor = WindowProcessor(plan, planned.buckets, planned.about.encode())
+    counted = (
+        planned.stepped(packed, processor)
+        .observe(planned.counters, *[sf.sum(name).alias(name) for name in ("late", "partly_late")])
+        .where(sf.col(RESULT).isNotNull())
+    )
+    schema = _schema(plan, frame, planned.delay)
+    return counted.mapInArrow(Unpacked(plan, arrow_result(schema)), schema)
+
+
+def planned_stream(
+    asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]
+) -> PlannedStream:
+    """What runs for queries over a streaming DataFrame, in which expressions are columns."""
     _check(asked, bounds, frame)
-    delay = _delay(bounds, frame)
+    operators = _operators(frame)
+    if asked.mode == "update" and (found := _STATEFUL & operators - {"Join"}):
+        raise Unsupported(
+            f'mode="update": Spark has one stateful operator in a query of updates, and the frame '
+            f"comes from another ({', '.join(sorted(found))}): write its results to files or a "
+            f"table, and start a second stream that reads those"
+        )
+    own = _own_delay(bounds, frame, operators)
+    delay = _delay(bounds, frame, own)
     rows = pa.schema([bounds[0].schema.field(name) for name in columns])
     text = identity_text(asked, rows, delay)
     counters = observed_name(hashlib.sha256(text.encode()).digest())
-    if delay is not None:
+    if delay is not None and own is None:
         frame = _without_future(asked, bounds, frame, f"{counters}_input")
         frame = _watermarked(frame, str(bounds[0].order), delay)
+    elif asked.future is not None:
+        raise InvalidArgument(
+            f"future={asked.future!r}: the frame's own watermark along {bounds[0].order!r} has "
+            f"followed rows from the future already: give the query lateness= in place of "
+            f"withWatermark"
+        )
     if bounds[0].query.window.kept == "sessions" and asked.late is None:
         # rows become states in the state's own tasks, so as little of them as possible travels
         frame = frame.select(*needed_columns(bounds))
@@ -74,30 +147,51 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
         idle=idle,
         late=asked.late,
         asked=text,
+        chained=own is not None and bool(_STATEFUL & operators),
+        past=_EARLIER * 1000 if own is None else 1,
     )
     _use_rocksdb(frame.sparkSession)
-    keys = [_hashed(name, frame) for name in plan.keys]
-    buckets = asked.buckets if keys else 1
-    bucket = sf.pmod(sf.xxhash64(*keys), sf.lit(buckets)) if keys else sf.lit(0)
-    needed = frame.select("*", bucket.cast("int").alias(BUCKET))
-    packed = in_arrow(needed, Packed(plan), _PACKETS)
-    stepped = packed.groupBy(BUCKET).transformWithStateInPandas(
-        WindowProcessor(plan, buckets),
-        f"{RESULT} binary, late long, partly_late long",
-        asked.mode.capitalize(),
-        "EventTime" if plan.timed else "None",
-    )
-    counted = stepped.observe(
-        counters, *[sf.sum(name).alias(name) for name in ("late", "partly_late")]
-    ).where(sf.col(RESULT).isNotNull())
-    schema = _schema(plan, frame)
-    return counted.mapInArrow(Unpacked(plan, arrow_result(schema)), schema)
+    buckets = asked.buckets if plan.keys else 1
+    about = describe(asked, plan, buckets, rows, delay, own is not None)
+    return PlannedStream(plan, frame, buckets, about, counters, delay)
 
 
 # -- what a stream must have --------------------------------------------------------------------
 
 
-def _delay(bounds: Sequence[Bound], frame: Any) -> int | None:
+def _own_delay(bounds: Sequence[Bound], frame: Any, operators: set[str]) -> int | None:
+    """How far the frame's own watermark is behind its newest row, in ms; None if it has none."""
+    if not bounds[0].query.order_by:
+        return None
+    name = str(bounds[0].query.order_by[0])
+    marked = {f.name: f.metadata[_DELAY] for f in frame.schema.fields if _DELAY in f.metadata}
+    if "EventTimeWatermark" not in operators:
+        return None  # a schema that was read from the files of another stream has the marks of it
+    if name in marked:
+        return int(marked[name])
+    if marked:
+        hint = f"give order_by={next(iter(marked))!r}, along which it has it, or two streams"
+    else:
+        hint = (
+            "its results have no time that a watermark could follow (those of mode='update', of "
+            "late=, of windows that end behind the current row and along TIMESTAMP_NTZ have none): "
+            "write them to files or a table, and start a second stream that reads those"
+        )
+    raise Unsupported(
+        f"order_by={name!r}: the frame comes from a stream that has a watermark already, and Spark "
+        f"has one only; {hint}"
+    )
+
+
+def _operators(frame: Any) -> set[str]:
+    """The names of the operators in the plan of a frame."""
+    plan = getattr(frame, "_jdf", None)
+    explained: Any = getattr(frame, "_explain_string", None)  # on Connect
+    text = plan.queryExecution().analyzed().toString() if plan else explained(extended=True)
+    return set(re.findall(r"^[\W\d]*([A-Za-z]+)", text, re.MULTILINE))
+
+
+def _delay(bounds: Sequence[Bound], frame: Any, own: int | None) -> int | None:
     """How far the watermark is behind the newest row, in milliseconds; None without an order."""
     query = bounds[0].query
     if not query.order_by:
@@ -111,7 +205,6 @@ def _delay(bounds: Sequence[Bound], frame: Any) -> int | None:
         )
     wanted = {b.query.lateness for b in bounds} - {None}
     delays = {-(-nanoseconds(each, "lateness") // 10**6) for each in wanted}
-    own: int | None = field.metadata.get(_DELAY)
     if own is not None:
         if delays - {own}:
             raise InvalidArgument(
@@ -138,11 +231,6 @@ def _without_future(asked: Streaming, bounds: Sequence[Bound], frame: Any, count
         return frame
     name = str(bounds[0].order)
     field = frame.schema[name]
-    if _DELAY in field.metadata:
-        raise InvalidArgument(
-            f"future={asked.future!r}: the frame's own watermark along {name!r} has followed rows "
-            f"from the future already: give the query lateness= in place of withWatermark"
-        )
     clock = sf.localtimestamp() if _is_local(field) else sf.current_timestamp()
     seconds = Decimal(nanoseconds(asked.future, "future") // 1000).scaleb(-6)
     limit = clock + sf.make_dt_interval(secs=sf.lit(seconds))
@@ -153,19 +241,20 @@ def _without_future(asked: Streaming, bounds: Sequence[Bound], frame: Any, count
 
 
 def _watermarked(frame: Any, name: str, delay: int) -> Any:
-    """The frame with a watermark along the order column, unless it has its own.
+    """The frame with a watermark along the order column.
+
+    Spark takes a row at its watermark for late, and here it is not: so Spark's is a millisecond
+    earlier, and operators of its own that follow leave out nothing.
 
     Spark's watermarks are of times with a zone. A time without one is taken for UTC there, as it
     is wherever windows are measured, so that no zone has a say in it.
     """
-    field = frame.schema[name]
-    if _DELAY in field.metadata:
-        return frame
+    field, behind = frame.schema[name], f"{delay + _EARLIER} milliseconds"
     if not _is_local(field):
-        return frame.withWatermark(name, f"{delay} milliseconds")
+        return frame.withWatermark(name, behind)
     clock = unused("windrow_clock", frame.columns)
     times = sf.timestamp_micros(as_number(name, field.dataType.typeName()))
-    return frame.withColumn(clock, times).withWatermark(clock, f"{delay} milliseconds").drop(clock)
+    return frame.withColumn(clock, times).withWatermark(clock, behind).drop(clock)
 
 
 def _is_local(field: StructField) -> bool:
@@ -235,10 +324,17 @@ def _hashed(name: str, frame: Any) -> Any:
     return column(name)
 
 
-def _schema(plan: Plan, frame: Any) -> StructType:
-    """The schema of the result, all of which may be null, with the column that marks late rows."""
+def _schema(plan: Plan, frame: Any, delay: int | None) -> StructType:
+    """The schema of the result, all of which may be null, with the column that marks late rows.
+
+    Spark knows the time of a result, which its operators that follow go by, from a mark.
+    """
     found = result_schema(plan.bounds, frame, plan.columns)
-    schema = StructType([StructField(field.name, field.dataType) for field in found.fields])
+    fields = [StructField(field.name, field.dataType) for field in found.fields]
+    for field in fields:
+        if field.name == plan.event_time and not _is_local(field):
+            field.metadata = {_DELAY: delay}
+    schema = StructType(fields)
     if plan.late is not None:
         for name in plan.columns:
             if name not in found.names:

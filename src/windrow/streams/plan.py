@@ -40,6 +40,8 @@ class Plan:
     update: bool = False  # whether windows with rows of their own are told as they change
     idle: int | None = None  # after how long a key without rows is forgotten, in µs
     late: str | None = None  # the column that marks rows that came too late, if they come out
+    chained: bool = False  # whether rows come from before the watermark too: results of others
+    past: int = 0  # µs from the watermark that an engine tells to the first time that is not late
     asked: str = ""  # the `identity_text` of what the user asked for
 
     @property
@@ -56,6 +58,18 @@ class Plan:
     def time(self) -> str:
         """The column of times."""
         return str(self.bounds[0].order)
+
+    @property
+    def event_time(self) -> str | None:
+        """The column by whose times results come out, none before the watermark of the last step.
+
+        None if there is no such column: results that are told more than once, late rows, and rows
+        that wait for others behind them come out when their time has passed.
+        """
+        waits = any(bound.query.window.kept == "followed" for bound in self.bounds)
+        if not self.timed or self.update or self.late is not None or waits:
+            return None
+        return self.bounds[0].own_rows[1] if self.own_rows else self.time
 
     @cached_property
     def rows(self) -> pa.Schema:
