@@ -1,4 +1,4 @@
-"""`windrow state`: what the checkpoint of a stream holds, and in how many partitions."""
+"""`windrow state`: what the checkpoint of a stream holds, and how a changed query gets it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _path = click.argument("checkpoint")
 
 @click.group()
 def state() -> None:
-    """What the checkpoint of a stream holds, and in how many partitions.
+    """What the checkpoint of a stream holds, in how many partitions, and for which query.
 
     A checkpoint is the directory of --checkpoint, or of Spark's option checkpointLocation.
     """
@@ -64,6 +64,65 @@ def repartition(checkpoint: str, partitions: int, output: str | None, verbose: b
     click.echo(f"{checkpoint} has {partitions} partitions of state (it had {before})", err=True)
 
 
+@state.command("export")
+@_path
+@click.argument("directory")
+@verbose_option
+def export_(checkpoint: str, directory: str, verbose: bool) -> None:
+    """Write the state of a stream that does not run to a new directory of Parquet files.
+
+    They hold the rows that wait and what is kept for windows, as columns; a copy of the checkpoint
+    lies beside them, with which `import` makes another.
+    """
+    from windrow.spark.state_files import export_state
+
+    with Steps() as steps, spark_session("local[2]", verbose=verbose, steps=steps) as session:
+        found = export_state(session, checkpoint, directory)
+    rows = sum(bucket.waiting + bucket.kept for bucket in found.buckets)
+    click.echo(f"{directory} has the state of batch {found.batch}: {rows:,} rows", err=True)
+
+
+@state.command("import")
+@click.argument("directory")
+@_path
+@click.option("--query", required=True, help="The changed query: SQL, or a file, as `run` takes.")
+@click.option("--buckets", type=click.IntRange(1, 4096), help="Into how many groups keys are put.")
+@click.option("--future", help="As `run` was given it.")
+@click.option("--fill", is_flag=True, help="Windows may be longer, and fill up from now on.")
+@click.option("--output", help="The directory that the stream writes files to, if it does.")
+@verbose_option
+def import_(
+    directory: str,
+    checkpoint: str,
+    query: str,
+    buckets: int | None,
+    future: str | None,
+    fill: bool,
+    output: str | None,
+    verbose: bool,
+) -> None:
+    """Make a new checkpoint, for a changed query, of what `export` wrote.
+
+    The changed query goes on where the other one stopped. It may have other buckets, shorter
+    windows, and more results of what is kept; anything else is refused. A query with options that
+    only Python has is given to windrow.spark.state_files.import_state there.
+    """
+    from windrow.cli.failures import Usage, usage
+    from windrow.cli.query import read_query
+    from windrow.queries.query import Query
+    from windrow.queries.streaming import BUCKETS, streaming
+    from windrow.spark.state_files import import_state
+
+    asked = read_query(query)
+    if not isinstance(asked, Query):
+        raise Usage("--query: a stream has a query in CQL, as `windrow run --stream` takes it")
+    with usage():
+        stream = streaming(asked, future=future, buckets=buckets or BUCKETS)
+    with Steps() as steps, spark_session("local[2]", verbose=verbose, steps=steps) as session:
+        import_state(session, directory, checkpoint, stream, fill=fill, output=output)
+    click.echo(f"{checkpoint} is ready: start the changed query with it", err=True)
+
+
 def _lines(found: Checkpoint) -> dict[str, str]:
     """What there is to tell, by its name."""
     buckets = found.buckets
@@ -90,4 +149,4 @@ def _time(micros: int | None) -> str:
         at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
     except OverflowError:
         return f"{micros} µs since 1970"
-    return at.isoformat(sep=" ", timespec="seconds")
+    return at.isoformat(sep=" ", timespec="milliseconds")

@@ -43,9 +43,9 @@ def read_checkpoint(session: Any, path: str) -> Checkpoint:
     """The state of a stream as its last batch left it; the stream need not stand still for it."""
     try:
         about = session.read.format("state-metadata").load(path).collect()
-        heads = _variable(session, path, "head").collect()
-        texts = _variable(session, path, "query").select("value.text").limit(1).collect()
-        sizes = _variable(session, path, "chunks").groupBy("key.windrow_bucket")
+        heads = state_variable(session, path, "head").collect()
+        texts = state_variable(session, path, "query").select("value.text").limit(1).collect()
+        sizes = state_variable(session, path, "chunks").groupBy("key.windrow_bucket")
         sizes = sizes.agg(sf.sum(sf.length("user_map_value.value")).alias("bytes")).collect()
         batch = max(row["maxBatchId"] for row in about)
         watermark = _watermark(session, path, batch)
@@ -68,26 +68,49 @@ def repartition(session: Any, path: str, partitions: int, output: str | None = N
     if manager is None:
         raise InvalidArgument("Spark repartitions a state from 4.2 on, and not through Connect")
     batch = read_checkpoint(session, path).batch + 1
+    check_listed(session, output, batch)
+    try:
+        manager.repartition(path, partitions)
+    except PySparkException as error:
+        raise _unreadable(path, error) from None
+    if output is not None:
+        list_batch(session, output, batch)
+
+
+def check_listed(session: Any, output: str | None, batch: int) -> None:
+    """Refuse a batch of which an entry in Spark's list of files would not be enough."""
     every = int(session.conf.get(_COMPACTED, "10"))
     if output is not None and (batch + 1) % every == 0:
         raise InvalidArgument(
             f"this would be batch {batch}, with which Spark compacts the list of files in "
             f"{output}: let the stream run for one more batch first"
         )
-    try:
-        manager.repartition(path, partitions)
-    except PySparkException as error:
-        raise _unreadable(path, error) from None
-    if output is not None:
-        java: Any = getattr(session, "_jvm", None)
-        context: Any = getattr(session, "_jsc", None)
-        place = java.org.apache.hadoop.fs.Path(f"{output}/_spark_metadata/{batch}")
-        entry = place.getFileSystem(context.hadoopConfiguration()).create(place, False)
-        entry.write(bytearray(b"v1"))
-        entry.close()
 
 
-def _variable(session: Any, path: str, name: str) -> Any:
+def list_batch(session: Any, output: str, batch: int) -> None:
+    """Add an entry for a batch without files to Spark's list of those in `output`."""
+    write_text(session, f"{output}/_spark_metadata/{batch}", "v1")
+
+
+def write_text(session: Any, path: str, text: str) -> None:
+    """Write a file wherever Spark writes files, over the one that is there."""
+    place, system = located(session, path)
+    entry = system.create(place, True)
+    entry.write(bytearray(text.encode()))
+    entry.close()
+
+
+def located(session: Any, path: str) -> tuple[Any, Any]:
+    """A path and its file system, as Hadoop has them."""
+    java: Any = getattr(session, "_jvm", None)
+    context: Any = getattr(session, "_jsc", None)
+    if java is None:
+        raise InvalidArgument("this goes by Spark's own files: it needs a session without Connect")
+    place = java.org.apache.hadoop.fs.Path(path)
+    return place, place.getFileSystem(context.hadoopConfiguration())
+
+
+def state_variable(session: Any, path: str, name: str) -> Any:
     """A variable of the state, as a frame."""
     return session.read.format("statestore").option("stateVarName", name).load(path)
 

@@ -24,7 +24,7 @@ from windrow.spark.ranges import is_uneven, ranged, ranges_of
 from windrow.spark.schema import analysed, bound_to, check_together, result_schema
 from windrow.spark.sessions import in_parts
 from windrow.spark.slices import hopping, slices_natively
-from windrow.spark.stream import stream
+from windrow.spark.stream import PlannedStream, planned_stream, stream
 from windrow.tables.bind import Bound, warn_of_interpreted
 from windrow.tables.run import told_apart
 
@@ -67,6 +67,13 @@ def run_stream(asked: Streaming, frame: Any) -> Any:
     with analysed(frame):
         bounds, columns, frame = _prepared_all(asked.query, frame)
         return stream(asked, bounds, frame, columns)
+
+
+def planned(asked: Streaming, frame: Any) -> PlannedStream:
+    """What `run_stream` would run over a streaming DataFrame."""
+    with analysed(frame):
+        bounds, columns, frame = _prepared_all(asked.query, frame)
+        return planned_stream(asked, bounds, frame, columns)
 
 
 def plan(query: Query, frame: Any) -> Plan:

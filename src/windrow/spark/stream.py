@@ -14,6 +14,7 @@ Spark would turn each of their values into an object of Python's.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -53,6 +54,7 @@ from windrow.spark.stream_processor import (
 )
 from windrow.spark.workers import Batches, arrow_result, in_arrow, spare_garbage_collection
 from windrow.stores.encoding.tables import decode, encode
+from windrow.streams.description import Description, describe
 from windrow.streams.plan import Flush, Plan, identity_text
 from windrow.streams.revised import REVISION, is_revisable
 from windrow.tables.bind import Bound
@@ -61,6 +63,19 @@ from windrow.windows.base import written
 from windrow.windows.durations import nanoseconds
 
 _DELAY = "spark.watermarkDelayMs"
+_STATEFUL = {  # operators of Spark's whose results come from before the watermark, as windrow's do
+    "Aggregate",
+    "Deduplicate",
+    "DeduplicateWithinWatermark",
+    "Distinct",
+    "FlatMapGroupsInPandasWithState",
+    "FlatMapGroupsWithState",
+    "Join",
+    "TransformWithState",
+    "TransformWithStateInPySpark",
+}
+# Where windrow tells Spark the watermark, it is so many milliseconds before the one that counts.
+_EARLIER = 1
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _STATE = "org.apache.spark.sql.execution.streaming.state."
 _PACKETS = (
@@ -73,16 +88,97 @@ _SHORTEST = 100
 _PACKED = 1 << 18
 
 
+@dataclass(frozen=True)
+class PlannedStream:
+    """What runs for a stream: its plan, the rows that it goes over, and what lies in its state."""
+
+    plan: Plan
+    frame: Any
+    labels: Sequence[int]  # of the buckets
+    about: Description
+    counters: str  # the name of what is counted
+    schema: StructType  # of the results
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether Spark takes results as they are, where it does not look at each value."""
+        fields = self.schema.fields
+        own = any(isinstance(field.dataType, UserDefinedType) for field in fields)
+        return not own and not any(pa.types.is_nested(f.type) for f in arrow_result(self.schema))
+
+    @property
+    def counted(self) -> list[str]:
+        """The columns of the operator in which late rows are counted."""
+        return [unused(name, self.schema.names) for name in (LATE, PARTLY)]
+
+    @property
+    def given(self) -> StructType:
+        """What the stateful operator gives: results and counts."""
+        results = [StructField(RESULT, BinaryType())]
+        if self.in_rows:
+            results = [StructField(f.name, f.dataType) for f in self.schema.fields]
+        return StructType([*results, *(StructField(n, IntegerType()) for n in self.counted)])
+
+    def bucketed(self, frame: Any) -> Any:
+        """A frame that has the key columns, with the bucket of each row."""
+        return frame.select("*", bucket_of(self.plan.keys, self.labels, frame).alias(BUCKET))
+
+    def stepped(self, packets: Any, processor: type[WindowProcessor], **options: Any) -> Any:
+        """What a processor makes of packets, each of them of a bucket."""
+        given = arrow_result(self.given), self.in_rows, self.about.encode()
+        return packets.groupBy(BUCKET).transformWithStateInPandas(
+            processor(self.plan, self.labels, *given, **options),
+            self.given,
+            "Update" if self.plan.update else "Append",
+            "EventTime" if self.plan.timed else "None",
+        )
+
+
 def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]) -> Any:
     """The results of queries over a streaming DataFrame, in which expressions are columns."""
+    planned = planned_stream(asked, bounds, frame, columns)
+    plan, schema = planned.plan, planned.schema
+    packed = in_arrow(planned.bucketed(planned.frame), Packed(plan), _PACKETS)
+    if asked.flush is not None or asked.final is not None:
+        period = None if plan.flush is None else max(_SHORTEST, plan.flush.after // 4000)
+        beats = clock(frame.sparkSession, period).mapInArrow(Beats(planned.labels), _PACKETS)
+        packed = packed.union(beats)
+    late, partly = planned.counted
+    stepped = planned.stepped(packed, WindowProcessor, final=bool(asked.final))
+    counted = stepped.observe(
+        planned.counters, sf.sum(column(late)).alias(LATE), sf.sum(column(partly)).alias(PARTLY)
+    ).where(column(late).isNull())
+    if planned.in_rows:
+        return counted.select(*map(_result, schema.fields))
+    return counted.mapInArrow(Unpacked(plan, arrow_result(schema)), schema)
+
+
+def planned_stream(
+    asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]
+) -> PlannedStream:
+    """What runs for queries over a streaming DataFrame, in which expressions are columns."""
     _check(asked, bounds, frame)
-    delay = _delay(bounds, frame)
+    operators = _operators(frame)
+    if asked.mode == "update" and (found := _STATEFUL & operators - {"Join"}):
+        raise Unsupported(
+            f'mode="update": Spark has one stateful operator in a query of updates, and the frame '
+            f"comes from another ({', '.join(sorted(found))}): write its results to files or a "
+            f"table, and start a second stream that reads those"
+        )
+    own = _own_delay(bounds, frame, operators)
+    delay = _delay(bounds, frame, own)
     rows = pa.schema([bounds[0].schema.field(name) for name in columns])
     text = identity_text(asked, rows, delay)
     counters = observed_name(hashlib.sha256(text.encode()).digest(), asked)
-    if delay is not None:
+    if delay is not None and own is None:
         frame = _without_future(asked, bounds, frame, f"{counters}_input")
         frame = _watermarked(frame, str(bounds[0].order), delay)
+    elif asked.future is not None:
+        raise InvalidArgument(
+            f"future={asked.future!r}: the frame's own watermark along {bounds[0].order!r} has "
+            f"followed rows from the future already: give the query lateness= in place of "
+            f"withWatermark"
+        )
     if bounds[0].query.window.kept == "sessions" and asked.late is None:
         # rows become states in the state's own tasks, so as little of them as possible travels
         frame = frame.select(*needed_columns(bounds))
@@ -101,42 +197,52 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
         flush=flush,
         late=asked.late,
         asked=text,
+        chained=own is not None and bool(_STATEFUL & operators),
+        past=_EARLIER * 1000 if own is None else 1,
     )
     _use_rocksdb(frame.sparkSession)
     labels = bucket_labels(asked.buckets, plan.keys, frame.sparkSession)
-    needed = frame.select("*", bucket_of(plan.keys, labels, frame).alias(BUCKET))
-    schema = _schema(plan, frame)
-    packed = in_arrow(needed, Packed(plan), _PACKETS)
-    if asked.flush is not None or asked.final is not None:
-        period = None if plan.flush is None else max(_SHORTEST, plan.flush.after // 4000)
-        beats = clock(frame.sparkSession, period).mapInArrow(Beats(labels), _PACKETS)
-        packed = packed.union(beats)
-    in_rows = _in_rows(schema)
-    given = [StructField(f.name, f.dataType) for f in schema.fields if in_rows]
-    given += [] if in_rows else [StructField(RESULT, BinaryType())]
-    late, partly = (unused(name, schema.names) for name in (LATE, PARTLY))
-    given += [StructField(name, IntegerType()) for name in (late, partly)]
-    processor = WindowProcessor(
-        plan, labels, arrow_result(StructType(given)), in_rows, final=bool(asked.final)
-    )
-    stepped = packed.groupBy(BUCKET).transformWithStateInPandas(
-        processor,
-        StructType(given),
-        asked.mode.capitalize(),
-        "EventTime" if plan.timed else "None",
-    )
-    counted = stepped.observe(
-        counters, sf.sum(column(late)).alias(LATE), sf.sum(column(partly)).alias(PARTLY)
-    ).where(column(late).isNull())
-    if in_rows:
-        return counted.select(*map(_never_null, schema.fields))
-    return counted.mapInArrow(Unpacked(plan, arrow_result(schema)), schema)
+    about = describe(asked, plan, len(labels), rows, delay, own is not None)
+    schema = _schema(plan, frame, delay)
+    return PlannedStream(plan, frame, labels, about, counters, schema)
 
 
 # -- what a stream must have --------------------------------------------------------------------
 
 
-def _delay(bounds: Sequence[Bound], frame: Any) -> int | None:
+def _own_delay(bounds: Sequence[Bound], frame: Any, operators: set[str]) -> int | None:
+    """How far the frame's own watermark is behind its newest row, in ms; None if it has none."""
+    if not bounds[0].query.order_by:
+        return None
+    name = str(bounds[0].query.order_by[0])
+    marked = {f.name: f.metadata[_DELAY] for f in frame.schema.fields if _DELAY in f.metadata}
+    if "EventTimeWatermark" not in operators:
+        return None  # a schema that was read from the files of another stream has the marks of it
+    if name in marked:
+        return int(marked[name])
+    if marked:
+        hint = f"give order_by={next(iter(marked))!r}, along which it has it, or two streams"
+    else:
+        hint = (
+            "its results have no time that a watermark could follow (those of mode='update', of "
+            "late=, of windows that end behind the current row and along TIMESTAMP_NTZ have none): "
+            "write them to files or a table, and start a second stream that reads those"
+        )
+    raise Unsupported(
+        f"order_by={name!r}: the frame comes from a stream that has a watermark already, and Spark "
+        f"has one only; {hint}"
+    )
+
+
+def _operators(frame: Any) -> set[str]:
+    """The names of the operators in the plan of a frame."""
+    plan = getattr(frame, "_jdf", None)
+    explained: Any = getattr(frame, "_explain_string", None)  # on Connect
+    text = plan.queryExecution().analyzed().toString() if plan else explained(extended=True)
+    return set(re.findall(r"^[\W\d]*([A-Za-z]+)", text, re.MULTILINE))
+
+
+def _delay(bounds: Sequence[Bound], frame: Any, own: int | None) -> int | None:
     """How far the watermark is behind the newest row, in milliseconds; None without an order."""
     query = bounds[0].query
     if not query.order_by:
@@ -150,7 +256,6 @@ def _delay(bounds: Sequence[Bound], frame: Any) -> int | None:
         )
     wanted = {b.query.lateness for b in bounds} - {None}
     delays = {-(-nanoseconds(each, "lateness") // 10**6) for each in wanted}
-    own: int | None = field.metadata.get(_DELAY)
     if own is not None:
         if delays - {own}:
             raise InvalidArgument(
@@ -177,11 +282,6 @@ def _without_future(asked: Streaming, bounds: Sequence[Bound], frame: Any, count
         return frame
     name = str(bounds[0].order)
     field = frame.schema[name]
-    if _DELAY in field.metadata:
-        raise InvalidArgument(
-            f"future={asked.future!r}: the frame's own watermark along {name!r} has followed rows "
-            f"from the future already: give the query lateness= in place of withWatermark"
-        )
     clock = sf.localtimestamp() if _is_local(field) else sf.current_timestamp()
     seconds = Decimal(nanoseconds(asked.future, "future") // 1000).scaleb(-6)
     limit = clock + sf.make_dt_interval(secs=sf.lit(seconds))
@@ -192,19 +292,20 @@ def _without_future(asked: Streaming, bounds: Sequence[Bound], frame: Any, count
 
 
 def _watermarked(frame: Any, name: str, delay: int) -> Any:
-    """The frame with a watermark along the order column, unless it has its own.
+    """The frame with a watermark along the order column.
+
+    Spark takes a row at its watermark for late, and here it is not: so Spark's is a millisecond
+    earlier, and operators of its own that follow leave out nothing.
 
     Spark's watermarks are of times with a zone. A time without one is taken for UTC there, as it
     is wherever windows are measured, so that no zone has a say in it.
     """
-    field = frame.schema[name]
-    if _DELAY in field.metadata:
-        return frame
+    field, behind = frame.schema[name], f"{delay + _EARLIER} milliseconds"
     if not _is_local(field):
-        return frame.withWatermark(name, f"{delay} milliseconds")
+        return frame.withWatermark(name, behind)
     clock = unused("windrow_clock", frame.columns)
     times = sf.timestamp_micros(as_number(name, field.dataType.typeName()))
-    return frame.withColumn(clock, times).withWatermark(clock, f"{delay} milliseconds").drop(clock)
+    return frame.withColumn(clock, times).withWatermark(clock, behind).drop(clock)
 
 
 def _is_local(field: StructField) -> bool:
@@ -290,10 +391,17 @@ def _use_rocksdb(session: Any) -> None:
         )
 
 
-def _schema(plan: Plan, frame: Any) -> StructType:
-    """The schema of the result, all of which may be null, with the column that marks late rows."""
+def _schema(plan: Plan, frame: Any, delay: int | None) -> StructType:
+    """The schema of the result, all of which may be null, with the column that marks late rows.
+
+    Spark knows the time of a result, which its operators that follow go by, from a mark.
+    """
     found = result_schema(plan.bounds, frame, plan.columns)
-    schema = StructType([StructField(field.name, field.dataType) for field in found.fields])
+    fields = [StructField(field.name, field.dataType) for field in found.fields]
+    for field in fields:
+        if field.name == plan.event_time and not _is_local(field):
+            field.metadata = {_DELAY: delay}
+    schema = StructType(fields)
     if plan.revised:
         schema.add(REVISION, IntegerType())
     if plan.late is not None:
@@ -304,16 +412,12 @@ def _schema(plan: Plan, frame: Any) -> StructType:
     return schema
 
 
-def _in_rows(schema: StructType) -> bool:
-    """Whether Spark takes results as they are, where it does not look at each value."""
-    own = any(isinstance(field.dataType, UserDefinedType) for field in schema.fields)
-    return not own and not any(pa.types.is_nested(field.type) for field in arrow_result(schema))
-
-
-def _never_null(field: StructField) -> Any:
-    """A column of results, which is known never to be null if the schema says so."""
+def _result(field: StructField) -> Any:
+    """A column of results, with what the schema says: that it is never null, and of its time."""
     found = column(field.name)
-    return found if field.nullable else sf.coalesce(found, sf.lit(False)).alias(field.name)
+    if not field.nullable:
+        found = sf.coalesce(found, sf.lit(False))
+    return found.alias(field.name, metadata=field.metadata or {})
 
 
 # -- in the workers -----------------------------------------------------------------------------

@@ -28,14 +28,21 @@ from pyspark.sql.types import (
 
 from windrow.errors import InvalidArgument
 from windrow.spark.workers import spare_garbage_collection
+from windrow.stores.encoding import decode as decoded
+from windrow.stores.encoding import encode as encoded
 from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.bucket import Bucket, StepResult
+from windrow.streams.changes import side_by_side
+from windrow.streams.description import Description
 from windrow.streams.header import Header, check_identity
 from windrow.streams.plan import Plan
+from windrow.streams.step import nullable
 from windrow.tables.columns import whole
 
 BUCKET, PLACE, RESULT = "windrow_bucket", "windrow_place", "windrow_rows"
 BEAT = -1  # the place of a packet without rows, by which a clock wakes a bucket
+ABOUT = (-1, 0)  # where the description of the query lies among the chunks
+PACKET = ["log", "place", "newest", "rows"]  # of a state that another query adopts
 TIMELESS = "windrow_timeless"  # how many rows without a time were left out of a packet
 LATE, PARTLY = "late", "partly_late"  # columns that are null but in a row that counts
 _BYTES = StructType([StructField("value", BinaryType())])
@@ -63,10 +70,11 @@ class WindowProcessor(StatefulProcessor):
         labels: Sequence[int],
         given: pa.Schema,
         in_rows: bool,
+        about: str = "",
         final: bool = False,
     ) -> None:
         self._plan, self._labels, self._given, self._in_rows = plan, labels, given, in_rows
-        self._final = final
+        self._about, self._final = about, final
         self._identity, self._text = plan.identity(len(labels), not isinstance(labels, range))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -164,7 +172,7 @@ class WindowProcessor(StatefulProcessor):
         if not self._plan.timed:
             return time.time_ns() // 1000
         watermark = int(timers.getCurrentWatermarkInMs())
-        return watermark * 1000 if watermark > 0 else None
+        return watermark * 1000 + self._plan.past if watermark > 0 else None
 
     def _check_partition(self, handle: StatefulProcessorHandle) -> None:
         """Refuse the state of another query before a row of this run meets it.
@@ -195,14 +203,22 @@ class WindowProcessor(StatefulProcessor):
             return None
         header = Header.decode(found[0])
         if header.identity != self._identity:
-            check_identity(header, self._identity, self._text, (self._query.get() or ("?",))[0])
+            check_identity(header, self._identity, self._both())
         return header
+
+    def _both(self) -> str:
+        """The query that made the state, and this one."""
+        if ABOUT in self._entries:
+            then = Description.decode(decoded(self._entries.get(*ABOUT), "the query of a state"))
+            return side_by_side(then, Description.decode(self._about))
+        then = (self._query.get() or ("?",))[0]  # of a version that said no more
+        return f"It was made by\n{then}\nand this is\n{self._text}"
 
     def _bucket(self, label: int) -> Bucket:
         """The bucket as the store has it, or as this process remembers it if that is the same."""
         header = self._header()
         if header is None:
-            self._query.update((self._text,))
+            self._introduce()
             bucket = Bucket(self._plan, self._entries, Header(self._identity))
             return self._remember(label, bucket)
         known = _REMEMBERED.get((self._identity, label))
@@ -214,6 +230,11 @@ class WindowProcessor(StatefulProcessor):
             known.give_way_to(bucket)
         return bucket
 
+    def _introduce(self) -> None:
+        """Say in the state whose it is, to those who read it."""
+        self._query.update((self._text,))
+        self._entries.put(*ABOUT, encoded(self._about))
+
     def _remember(self, label: int, bucket: Bucket) -> Bucket:
         _REMEMBERED[self._identity, label] = bucket
         _REMEMBERED.move_to_end((self._identity, label))
@@ -221,13 +242,15 @@ class WindowProcessor(StatefulProcessor):
             _REMEMBERED.popitem(last=False)
         return bucket
 
-    def _set_timer(self, bucket: Bucket, now: int | None, fired: int | None) -> None:
-        """One timer a bucket: when the watermark passes what is due next."""
-        header, due = bucket.header, bucket.due
-        wanted = None if due is None else -(-due // 1000)
+    def _set_timer(
+        self, bucket: Bucket, now: int | None, fired: int | None, behind: int = 0
+    ) -> None:
+        """One timer a bucket, later than `behind`: when the watermark passes what is due next."""
+        header, due, past = bucket.header, bucket.due, self._plan.past
+        wanted = None if due is None else max(behind + 1, -((past - due) // 1000))
         if header.timer == fired:
             header.timer = None
-        if header.timer is not None and now is not None and header.timer * 1000 <= now:
+        if header.timer is not None and now is not None and header.timer * 1000 + past <= now:
             self._handle.deleteTimer(header.timer)  # what it is for is done
             header.timer = None
         if wanted is None or (header.timer is not None and header.timer <= wanted):
@@ -244,6 +267,55 @@ def _run() -> str:
     return "" if task is None else task.getLocalProperty(_RUN) or ""
 
 
+class Adoption(WindowProcessor):
+    """What Spark calls once for each bucket, in place of a step: its state becomes another.
+
+    Packets have the number of their log, 0 for rows that wait, and when that was last added to.
+    """
+
+    def __init__(self, *arguments: Any, done: int | None) -> None:
+        super().__init__(*arguments)
+        self._done = done
+
+    def handleInputRows(  # noqa: N802
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Forget what there is, and keep what comes."""
+        found = self._head.get()
+        if found is not None:
+            timer = Header.decode(found[0]).timer
+            if timer is not None:
+                self._handle.deleteTimer(timer)
+            self._head.clear()
+            self._query.clear()
+            self._entries.clear()
+        families = [*self._plan.families, *self._plan.latest.values()]
+        schemas = [self._plan.rows, *(pa.schema([*f.key_schema, *f.schema]) for f in families)]
+        tables: list[list[tuple[pa.Table, int]]] = [[] for _ in schemas]
+        packets = [p for f in rows for p in f[PACKET].itertuples(index=False, name=None)]
+        for log, _, newest, packet in sorted(packets, key=itemgetter(0, 1)):
+            if log >= 0:
+                (table,) = decode(packet, [nullable(schemas[log])], "a packet of state")
+                tables[log].append((table, newest))
+        if any(tables):
+            self._introduce()
+            bucket = Bucket(self._plan, self._entries, Header(self._identity))
+            waiting = [table for table, _ in tables[0]]
+            empty = nullable(self._plan.rows).empty_table()
+            bucket.adopt(pa.concat_tables([empty, *waiting]), tables[1:], self._done)
+            bucket = Bucket(self._plan, self._entries, bucket.header)
+            if self._plan.timed:
+                self._set_timer(bucket, None, None, int(timerValues.getCurrentWatermarkInMs()))
+            self._head.update((bucket.header.encode(),))
+        yield from ()
+
+    def _check_partition(self, handle: StatefulProcessorHandle) -> None:
+        """The state is another query's, and that is meant."""
+
+
 class Chunks:
     """The chunks of a bucket in Spark's state store."""
 
@@ -254,6 +326,9 @@ class Chunks:
         """The bytes of a chunk."""
         return bytes(self._state.getValue((log, number))[0])
 
+    def __contains__(self, entry: tuple[int, int]) -> bool:
+        return bool(self._state.containsKey(entry))
+
     def put(self, log: int, number: int, value: bytes) -> None:
         """Store a chunk."""
         self._state.updateValue((log, number), (value,))
@@ -261,3 +336,7 @@ class Chunks:
     def remove(self, log: int, number: int) -> None:
         """Forget a chunk."""
         self._state.removeKey((log, number))
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._state.clear()

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from windrow.errors import InvalidArgument
 from windrow.streams.family import passing
 from windrow.streams.header import Header
-from windrow.streams.log import DECODED, Entries, Log
+from windrow.streams.log import DECODED, SEALED, Entries, Log
 from windrow.streams.plan import Plan
 from windrow.streams.sessions import SessionWindows
 from windrow.streams.slices import SlicedWindows
@@ -88,7 +88,11 @@ class Bucket:
         if self.plan.at_once is not None:
             rows = self._enter(self.plan.at_once, rows, now, outcome)
         elif self.plan.timed:
-            rows = self._in_time(rows, now, outcome)
+            told = self.header.done if self.plan.chained else now
+            rows = self._in_time(rows, told, outcome)
+            if rows.num_rows and self.plan.chained:
+                self._waiting.add(rows)
+                rows = rows.slice(0, 0)
             rows = rows if self.plan.revised else self._in_turn(rows, now)
         self._apply(rows, now, outcome)
         self._forget(now)
@@ -131,13 +135,28 @@ class Bucket:
         done = NEVER if self.header.done is None else self.header.done
         return min((time for time in found if time > done), default=None)
 
+    def adopt(
+        self, waiting: pa.Table, kept: list[list[tuple[pa.Table, int]]], done: int | None
+    ) -> None:
+        """Begin with rows that wait and, of each log, what is kept and when it was last added to.
+
+        All up to `done` is answered. Nothing is in memory then: open the bucket anew.
+        """
+        if waiting.num_rows:
+            self._waiting.add(waiting)
+        for log, tables in zip(self._logs, kept, strict=True):
+            for rows, newest in tables:
+                for begin in range(0, rows.num_rows, SEALED):
+                    log.append(rows.slice(begin, SEALED), newest)
+        self._sign(done)
+
     # -- rows that came ---------------------------------------------------------------------
 
-    def _in_time(self, rows: pa.Table, now: int | None, outcome: StepResult) -> pa.Table:
+    def _in_time(self, rows: pa.Table, told: int | None, outcome: StepResult) -> pa.Table:
         """The rows that are not too late; a row without a time never has its turn."""
         late = self._timeless(rows)
-        if now is not None:
-            late = late | (integers(rows, self.plan.time) < now)
+        if told is not None:
+            late = late | (integers(rows, self.plan.time) < told)
         return self._without(rows, late, outcome)
 
     def _in_turn(self, rows: pa.Table, now: int | None) -> pa.Table:
@@ -174,7 +193,8 @@ class Bucket:
         Windows that end by `now` are told behind this step, so rows of this step still enter them,
         as with Spark's own.
         """
-        told = now if self.header.done is None else self.header.done  # None: the first step ever
+        told = self.header.done  # None: the first step ever
+        told = now if told is None and not self.plan.chained else told
         slices = rows
         if self.plan.presliced is None:
             rows = self._without(rows, self._timeless(rows), outcome)

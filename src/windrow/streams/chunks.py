@@ -40,6 +40,8 @@ _WORTH = 2
 class ChunkedWindows(Family[History]):
     """Queries with windows by rows or by range, over the same rows in the same order."""
 
+    entries = 2  # a chunk and its summary
+
     def __init__(self, bounds: Sequence[Bound]) -> None:
         super().__init__(bounds)
         measured = any(bound.query.window.measured for bound in bounds)

@@ -29,6 +29,7 @@ class Family(Generic[KeptIn]):
     """Queries over the same rows, whose state is kept together in one log."""
 
     idles = True  # whether the rows of keys that are idle for too long are forgotten
+    entries = 1  # of the store, for each chunk
 
     def __init__(self, bounds: Sequence[Bound], gap: Gap | None = None) -> None:
         self.bounds, self.gap = list(bounds), gap

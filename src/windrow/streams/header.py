@@ -54,11 +54,14 @@ def _numbers(chunks: Sequence[WaitingChunk] | Sequence[Chunk]) -> NDArray[np.int
     return np.array([tuple(vars(chunk).values()) for chunk in chunks], np.int64)
 
 
-def check_identity(header: Header, identity: bytes, now: str, then: str) -> None:
-    """Raise an error if the state was made by another query than the one that reads it."""
+def check_identity(header: Header, identity: bytes, both: str) -> None:
+    """Raise an error if the state was made by another query than the one that reads it.
+
+    `both` shows the two.
+    """
     if header.identity != identity:
         raise InvalidArgument(
-            f"the checkpoint holds the state of another query, or of the same over other columns. "
-            f"It was made by\n{then}\nand this is\n{now}\nStart with a new checkpoint, or run the "
-            f"query that made it"
+            f"the checkpoint holds the state of another query, or of the same over other columns."
+            f"\n{both}\nRun the query that made it, start with a new checkpoint, or take the state "
+            f"to one for this query: `windrow state export` and `windrow state import`"
         )

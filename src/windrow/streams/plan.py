@@ -65,6 +65,8 @@ class Plan:
     idle: int | None = None  # after how long a key without rows is forgotten, in µs
     flush: Flush | None = None  # when results come out that wait for rows which do not come
     late: str | None = None  # the column that marks rows that came too late, if they come out
+    chained: bool = False  # whether rows come from before the watermark too: results of others
+    past: int = 0  # µs from the watermark that an engine tells to the first time that is not late
     asked: str = ""  # the `identity_text` of what the user asked for
 
     @property
@@ -86,6 +88,18 @@ class Plan:
     def time(self) -> str:
         """The column of times."""
         return str(self.bounds[0].order)
+
+    @property
+    def event_time(self) -> str | None:
+        """The column by whose times results come out, none before the watermark of the last step.
+
+        None if there is no such column: results that are told more than once, late rows, and rows
+        that wait for others behind them come out when their time has passed.
+        """
+        waits = any(bound.query.window.kept == "followed" for bound in self.bounds)
+        if not self.timed or self.update or self.late is not None or waits:
+            return None
+        return self.bounds[0].own_rows[1] if self.own_rows else self.time
 
     @cached_property
     def rows(self) -> pa.Schema:
