@@ -11,6 +11,7 @@ One file a plan:
 `dataframe` chooses among them, and `select` puts them together for a statement of SQL. `groups` and
 `cuts` find where ranges begin, `schema` says what a query reads and gives, `workers` takes rows to
 Python and results back, and `interpreter` looks whether their Python has what it needs.
+`checkpoint` reads the state of a stream, and `state_files` takes it to a changed query.
 """
 
 from __future__ import annotations

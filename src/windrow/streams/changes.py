@@ -64,7 +64,7 @@ def _why_not(then: Description, now: Description, fill: bool) -> str:
         if changed := _changed(a, b):
             return f"{', '.join(changed)} cannot change"
     for was, asked in zip(then.questions, now.questions, strict=True):
-        changed = _changed(was.arguments, asked.arguments)
+        changed = [n for n in _changed(was.arguments, asked.arguments) if n != "lateness"]
         if other := [name for name in changed if name not in _SIZES]:
             return f"{', '.join(other)} cannot change"
         if changed and (why := _why_not_resized(was, asked, changed[0], fill)):
