@@ -22,7 +22,7 @@ def check_change(then: Description, now: Description, fill: bool = False) -> Non
     """
     if why := _why_not(then, now, fill):
         raise InvalidArgument(
-            f"the state of the checkpoint is of no use to this query: {why}.\n"
+            f"this query cannot go on with the state of the checkpoint: {why}.\n"
             f"{side_by_side(then, now)}"
         )
 
