@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 from tests.spark.frames import frame_of, slow
 from tests.spark.test_stream import Source, counted, told
 from tests.streams.feeding import disordered, readings
-from windrow import Collect, Count, Max, Sum, sliding, streaming
+from windrow import Collect, Count, Max, Min, Sum, sliding, streaming
 
 pytestmark = pytest.mark.xdist_group("streams")
 COMMON: dict[str, Any] = {"partition_by": "key", "order_by": "ts", "lateness": "30 seconds"}
@@ -34,8 +34,11 @@ def minutes(frame: Any) -> Any:
 
 
 def joined(frame: Any) -> Any:
-    """Results beside rows of another stream that were a little earlier."""
-    alerts = frame.where("x > 15").select(
+    """Results beside rows of another stream that were a little earlier.
+
+    The row behind all others is in both: the watermark is that of the stream that is behind.
+    """
+    alerts = frame.where("x > 15 OR id < 0").select(
         sf.col("key").alias("of"), sf.col("ts").alias("at"), sf.col("id").alias("alert")
     )
     near = "key = of AND at BETWEEN ts - INTERVAL 10 SECONDS AND ts"
@@ -64,7 +67,7 @@ CHAINS: dict[str, Callable[[Any], Any]] = {
         sliding(partition_by="key", order_by="window_end", rows=3, s=Collect("peak"))
     ),
     "sessions, all keys": lambda frame: frame.transform(VISITS).transform(
-        sliding(order_by="session_end", range="1 minute", n=Count(), v=Collect("visit"))
+        sliding(order_by="session_end", range="1 minute", n=Count(), first=Min("session_start"))
     ),
 }
 

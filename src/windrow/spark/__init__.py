@@ -11,8 +11,9 @@ One file a plan:
 `dataframe` chooses among them, and `select` puts them together for a statement of SQL. `groups` and
 `cuts` find where ranges begin, `schema` says what a query reads and gives, `workers` takes rows to
 Python and results back, `daemon` starts workers with all of it loaded, and `interpreter` looks
-whether their Python has what it needs. Streams tell how they are through `progress`: `live_view`
-shows it, with what `live_results` picks.
+whether their Python has what it needs. `checkpoint` reads the state of a stream, and `state_files`
+takes it to a changed query. Streams tell how they are through `progress`: `live_view` shows it,
+with what `live_results` picks.
 """
 
 from __future__ import annotations

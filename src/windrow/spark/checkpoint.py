@@ -37,10 +37,14 @@ class Checkpoint:
     watermark: int | None  # milliseconds since 1970
     partitions: int
     buckets: tuple[BucketState, ...]
+    operators: int = 1  # how many stateful steps the streaming query has
 
 
 def read_checkpoint(session: Any, path: str) -> Checkpoint:
-    """The state of a stream as its last batch left it; the stream need not stand still for it."""
+    """The state of a stream as its last batch left it; the stream need not stand still for it.
+
+    Of a chain, it is that of the first query.
+    """
     try:
         about = session.read.format("state-metadata").load(path).collect()
         heads = state_variable(session, path, "head").collect()
@@ -54,7 +58,9 @@ def read_checkpoint(session: Any, path: str) -> Checkpoint:
     lengths = {row[0]: row[1] for row in sizes}
     buckets = sorted((_bucket(row, lengths) for row in heads), key=lambda each: each.bucket)
     partitions = max(row["numPartitions"] for row in about)
-    return Checkpoint(texts[0][0] if texts else "", batch, watermark, partitions, tuple(buckets))
+    text = texts[0][0] if texts else ""
+    operators = len({row["operatorId"] for row in about})
+    return Checkpoint(text, batch, watermark, partitions, tuple(buckets), operators)
 
 
 def repartition(session: Any, path: str, partitions: int, output: str | None = None) -> None:
@@ -111,8 +117,11 @@ def located(session: Any, path: str) -> tuple[Any, Any]:
 
 
 def state_variable(session: Any, path: str, name: str) -> Any:
-    """A variable of the state, as a frame."""
-    return session.read.format("statestore").option("stateVarName", name).load(path)
+    """A variable of the state of the first of windrow's queries, as a frame."""
+    about = session.read.format("state-metadata").load(path)
+    ours = about.where("operatorName LIKE 'transformWithState%'").selectExpr("min(operatorId)")
+    reader = session.read.format("statestore").option("stateVarName", name)
+    return reader.option("operatorId", ours.collect()[0][0] or 0).load(path)
 
 
 def _watermark(session: Any, path: str, batch: int) -> int | None:

@@ -75,6 +75,12 @@ def export_state(session: Any, checkpoint: str, directory: str) -> Checkpoint:
     the later one (`windrow:order`) counts, and some may be too old for any window.
     """
     found = read_checkpoint(session, checkpoint)
+    if found.operators > 1:
+        raise InvalidArgument(
+            f"{checkpoint} has the state of {found.operators} stateful steps in a chain, and only "
+            f"that of one can be exported: let each be a streaming query of its own"
+        )
+    _new(session, directory)
     about = _about(session, checkpoint)
     headers = _headers(session, checkpoint)
     chunks = state_variable(session, checkpoint, "chunks").select(
@@ -117,9 +123,7 @@ def import_state(
     source = _nothing(session, _offsets(session, copied, batch)[1:])
     stream = planned(asked, _like(source, then, asked))
     check_change(then, stream.about, fill)
-    place, system = located(session, checkpoint)
-    if system.exists(place):
-        raise InvalidArgument(f"{checkpoint} is there already: name a new directory")
+    place, system = _new(session, checkpoint)
     heads = _headers(session, copied)
     done = max((h.done for h in heads.values() if h.done is not None), default=None)
     fed = _packets(session, directory, then, stream, list(heads))
@@ -172,6 +176,14 @@ def _offsets(session: Any, checkpoint: str, batch: int) -> list[Any]:
     """What a batch says of itself, and then the offset of each source, as their lines."""
     lines = [row[0] for row in session.read.text(f"{checkpoint}/offsets/{batch}").collect()]
     return [lines[:2], *lines[2:]]
+
+
+def _new(session: Any, path: str) -> tuple[Any, Any]:
+    """A path at which there is nothing yet, and its file system."""
+    place, system = located(session, path)
+    if system.exists(place):
+        raise InvalidArgument(f"{path} is there already: name a new directory")
+    return place, system
 
 
 def _copy(session: Any, path: str, into: str) -> None:

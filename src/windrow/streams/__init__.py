@@ -13,6 +13,8 @@
     slices     hopping windows
     sessions   sessions
     plan       which of them a stream's queries need
+    description  what was asked and is kept, beside the state
+    changes    what a changed query may take over of it
     bucket     all of it for many keys at a time: what one step of a stream does
 
 Nothing here knows of Spark.

@@ -22,7 +22,7 @@ def check_change(then: Description, now: Description, fill: bool = False) -> Non
     """
     if why := _why_not(then, now, fill):
         raise InvalidArgument(
-            f"the state of the checkpoint is of no use to this query: {why}.\n"
+            f"this query cannot go on with the state of the checkpoint: {why}.\n"
             f"{side_by_side(then, now)}"
         )
 
@@ -64,7 +64,7 @@ def _why_not(then: Description, now: Description, fill: bool) -> str:
         if changed := _changed(a, b):
             return f"{', '.join(changed)} cannot change"
     for was, asked in zip(then.questions, now.questions, strict=True):
-        changed = _changed(was.arguments, asked.arguments)
+        changed = [n for n in _changed(was.arguments, asked.arguments) if n != "lateness"]
         if other := [name for name in changed if name not in _SIZES]:
             return f"{', '.join(other)} cannot change"
         if changed and (why := _why_not_resized(was, asked, changed[0], fill)):
