@@ -80,6 +80,7 @@ class Chunks(dict[Any, Any]):
     """A map of a bucket."""
 
     getValue, updateValue, removeKey = dict.__getitem__, dict.__setitem__, dict.__delitem__  # noqa: N815
+    containsKey = dict.__contains__  # noqa: N815
 
 
 class Bucket:
@@ -100,7 +101,7 @@ class Bucket:
         self.plan, self.tables = plan, []
         counts = [pa.field(name, pa.int32()) for name in ("late", "partly_late")]
         given = pa.schema([pa.field(stream_processor.RESULT, pa.binary()), *counts])
-        self.processor = stream_processor.WindowProcessor(plan, range(1), given, False, final)
+        self.processor = stream_processor.WindowProcessor(plan, range(1), given, False, final=final)
         self.processor.init(handle)
 
     def batch(self, *rows: pa.Table, beat: bool, watermark: int = 0, clock: int = 0) -> None:
