@@ -27,8 +27,8 @@ from windrow.kernels.named import Common, Question, check_sums, counts
 from windrow.kernels.results import ResultArray, finished, in_place
 from windrow.kernels.routes import BULK, FLATFIT, Route, route_over, trace
 from windrow.kernels.window_loop import run_loop
-from windrow.windows.arrays import widened
-from windrow.windows.positions import Windows, between
+from windrow.windows.arrays import between, widened
+from windrow.windows.positions import Windows
 
 Nulls = Sequence[NDArray[np.bool_] | None] | None
 

@@ -62,6 +62,18 @@ def widened(values: NDArray[Any], before: int, behind: int) -> NDArray[Any] | No
     return base.view(values.dtype)[at - before : at + values.size + behind]
 
 
+def between(begins: Positions, ends: Positions) -> Positions:
+    """The positions from each of `begins` to before the one of `ends`, one after the other.
+
+    >>> between(np.array([0, 4, 7]), np.array([2, 4, 9]))
+    array([0, 1, 7, 8])
+    """
+    counts = ends - begins
+    before = np.cumsum(counts) - counts
+    found: Positions = np.repeat(begins - before, counts) + np.arange(counts.sum())
+    return found
+
+
 def stretches(n: int, threads: int) -> list[tuple[int, int]]:
     """The rows 0 … n − 1 in about equal parts, one a thread, none too short for one.
 

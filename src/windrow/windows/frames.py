@@ -35,7 +35,7 @@ from windrow.windows.span import CLOSED, Measured, Span
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.positions import Bounds, SortedRows, Windows
+    from windrow.windows.positions import Bounds, SortedRows
 
 Ends = tuple[Any, Any]
 # What may be left out of a frame; rows of equal order are known where windows go by the order.
@@ -177,7 +177,9 @@ class Frame(Window):
         bounds = rows.windows(lo[beside], hi[beside], beside, go_back=self.go_back)
         if self.exclude is None:
             return bounds
-        return bounds.put_together(_without(rows, bounds, self.exclude))
+        from windrow.windows.gaps import parts_without
+
+        return bounds.put_together(parts_without(rows, bounds, self.exclude))
 
     def arguments(self) -> dict[str, Any]:
         given = super().arguments()
@@ -204,32 +206,6 @@ def _in_cql(end: Any, first: bool) -> str:
     if size > 0:
         return f"{in_cql(end)} FOLLOWING"
     return f"{in_cql(-end) if is_number(end) else in_cql(end).lstrip('-')} PRECEDING"
-
-
-def _without(rows: SortedRows, bounds: Bounds, exclude: str) -> list[Windows]:
-    """The windows as parts before and behind what is left out of them; and the row among ties."""
-    from windrow.windows.bounds import frame_edges, held_between
-    from windrow.windows.positions import Windows
-
-    lo, hi = bounds.windows.bounds()
-    here = rows.positions(bounds.beside)
-    first, past = here, here + 1
-    if exclude != "current row":
-        assert rows.at is not None
-        equal = [
-            frame_edges(rows.at, rows.starts, 0, keep, threads=rows.threads)
-            for keep in (True, False)
-        ]
-        first, past = (edge[here] for edge in equal)
-    ends = [lo, held_between(first, lo, hi), held_between(past, lo, hi), hi]
-    if exclude == "ties":
-        ends[2:2] = [held_between(here, lo, hi), held_between(here + 1, lo, hi)]
-    back = bounds.windows.go_back
-    parts = [
-        Windows(rows.starts, lo=a, hi=b, go_back=back)
-        for a, b in zip(ends[::2], ends[1::2], strict=True)
-    ]
-    return [part for part in parts if part.filled] or parts[:1]
 
 
 # -- counted rows ----------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument
-from windrow.windows import arrays, bounds
-from windrow.windows.arrays import Positions, ordinary
+from windrow.windows import arrays, bounds, lengths
+from windrow.windows.arrays import Positions, between, ordinary
 from windrow.windows.sizes import Axis
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Windows:
     def _extent(self) -> tuple[int, int]:
         """How long the shortest and the longest window are, by their bounds."""
         assert self.lo is not None and self.hi is not None
-        least, most = bounds.extent(self.lo, self.hi)
+        least, most = lengths.extent(self.lo, self.hi)
         return int(least), int(most)
 
     @property
@@ -121,7 +121,7 @@ class Windows:
         assert self.rows is not None
         made = np.zeros(len(self), np.int64)
         start = self.ahead + 1 - self.rows
-        bounds.frame_lengths(self.starts, start, self.ahead, self.first, made)
+        lengths.frame_lengths(self.starts, start, self.ahead, self.first, made)
         return made
 
     def shorter_than(self, length: int) -> NDArray[np.bool_] | None:
@@ -130,7 +130,7 @@ class Windows:
             if self._extent[0] >= length or not self.lo.size:
                 return None
             short = np.empty(self.lo.size, np.bool_)
-            bounds.shorter_than(self.lo, self.hi, length, short)
+            lengths.shorter_than(self.lo, self.hi, length, short)
             return short
         places = self.places_shorter_than(length)
         if not places.size:
@@ -504,18 +504,6 @@ class Bounds:
             return replace(self, windows=windows, beside=beside, parts=parts)
         opens, closes = self.ends
         return Bounds(windows, ends=(opens[some], closes[some]), key=self.key[some])
-
-
-def between(begins: Positions, ends: Positions) -> Positions:
-    """The positions from each of `begins` to before the one of `ends`, one after the other.
-
-    >>> between(np.array([0, 4, 7]), np.array([2, 4, 9]))
-    array([0, 1, 7, 8])
-    """
-    counts = ends - begins
-    before = np.cumsum(counts) - counts
-    found: Positions = np.repeat(begins - before, counts) + np.arange(counts.sum())
-    return found
 
 
 def _positions(chosen: Chosen, n: int) -> Positions:

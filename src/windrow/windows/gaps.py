@@ -1,0 +1,88 @@
+"""Windows of which rows are left out: their parts before and behind these rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.compiled import compiled
+from windrow.windows.arrays import Positions, ordinary
+from windrow.windows.positions import Bounds, SortedRows, Windows
+
+Array = np.ndarray[Any, Any]
+
+
+def parts_without(rows: SortedRows, bounds: Bounds, exclude: str) -> list[Windows]:
+    """The windows as parts before and behind what is left out of them; and the row among ties."""
+    lo, hi = bounds.windows.bounds()
+    here = rows.positions(bounds.beside)
+    first, past = here, here + 1
+    if exclude != "current row":
+        assert rows.at is not None
+        equal = peers(rows.at, rows.starts)
+        if equal is None and exclude == "ties":
+            return [bounds.windows]
+        if equal is not None:
+            first, past = (edge[bounds.beside] for edge in equal)
+    ends = [lo, *held_between(first, past, lo, hi), hi]
+    if exclude == "ties":
+        ends[2:2] = held_between(here, here + 1, lo, hi)
+    back = bounds.windows.go_back
+    parts = [
+        Windows(rows.starts, lo=a, hi=b, go_back=back)
+        for a, b in zip(ends[::2], ends[1::2], strict=True)
+    ]
+    return [part for part in parts if part.filled] or parts[:1]
+
+
+def held_between(
+    first: Positions, past: Positions, lo: Positions, hi: Positions
+) -> tuple[Positions, Positions]:
+    """Each of two positions, or the end of the window [lo, hi) that is nearer to it.
+
+    >>> held_between(np.array([0, 3]), np.array([2, 5]), np.array([1, 2]), np.array([3, 4]))
+    (array([1, 3]), array([2, 4]))
+    """
+    held = np.empty(lo.size, np.int64), np.empty(lo.size, np.int64)
+    _hold(first, past, lo, hi, *held)
+    return held
+
+
+@compiled
+def _hold(first: Array, past: Array, lo: Array, hi: Array, a: Array, b: Array) -> None:
+    for i in range(a.size):
+        a[i] = min(max(first[i], lo[i]), hi[i])
+        b[i] = min(max(past[i], lo[i]), hi[i])
+
+
+def peers(at: NDArray[Any], starts: Positions) -> tuple[Positions, Positions] | None:
+    """The first row of each row's segment that has its order, and the first behind them.
+
+    None if no two rows of a segment have the same.
+
+    >>> peers(np.array([1, 2, 2, 2]), np.array([0, 3, 4]))
+    (array([0, 1, 1, 3]), array([1, 3, 3, 4]))
+    """
+    at, starts = ordinary(at), ordinary(starts)
+    first, past = np.empty(at.size, np.int64), np.empty(at.size, np.int64)
+    return (first, past) if _fill_peers(at, starts, first, past) else None
+
+
+@compiled
+def _fill_peers(at: Array, starts: Array, first: Array, past: Array) -> bool:
+    """Whether two rows of a segment have the same order."""
+    several = False
+    for s in range(starts.size - 1):
+        begin = starts[s]
+        while begin < starts[s + 1]:
+            end = begin + 1
+            while end < starts[s + 1] and at[end] == at[begin]:
+                end += 1
+            several |= end - begin > 1
+            for i in range(begin, end):
+                first[i] = begin
+                past[i] = end
+            begin = end
+    return several

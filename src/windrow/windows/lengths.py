@@ -1,0 +1,45 @@
+"""How many rows windows have: the compiled loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from windrow.compiled import compiled
+from windrow.windows.bounds import last_at
+
+Array = np.ndarray[Any, Any]
+_LAST = 2**63 - 1
+
+
+@compiled
+def extent(lo: Array, hi: Array) -> tuple[int, int]:
+    """The lengths of the shortest and of the longest window; both 0 for none."""
+    least = _LAST if lo.size else 0
+    most = 0
+    for i in range(lo.size):
+        least = min(least, hi[i] - lo[i])
+        most = max(most, hi[i] - lo[i])
+    return least, most
+
+
+@compiled
+def shorter_than(lo: Array, hi: Array, length: int, out: Array) -> None:
+    """out[i] is whether window i has fewer rows."""
+    for i in range(out.size):
+        out[i] = hi[i] - lo[i] < length
+
+
+@compiled
+def frame_lengths(starts: Array, start: int, end: int, begin: int, out: Array) -> None:
+    """Add the number of rows from `start` to `end` behind each row from `begin` on."""
+    s = last_at(starts, begin)
+    stop = begin + out.size
+    while s < starts.size - 1 and starts[s] < stop:
+        first = starts[s]
+        past = starts[s + 1]
+        for i in range(max(begin, first), min(stop, past)):
+            hi = min(max(i + end + 1, first), past)
+            out[i - begin] += hi - min(max(i + start, first), hi)
+        s += 1
