@@ -10,8 +10,11 @@ import datetime as dt
 import json
 import re
 import shutil
+import socket
 import tempfile
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +26,12 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: windrow[spark]")
 
-from tests.stores.servers import PostgresServer
+from tests.stores.servers import PostgresServer, RedisServer, free_port
 
 pytestmark = pytest.mark.xdist_group("streams")
 PAGE = Path(__file__).parents[2] / "docs" / "stream_recipes.md"
 NOT_RUN = "**Not run by the tests**"
+PATIENCE = 300.0
 DAY = dt.datetime(2026, 1, 5, tzinfo=dt.UTC)
 END = {"plug_id": -1, "ts": DAY + dt.timedelta(days=30), "load": 0.0}  # the watermark passes all
 MEANS = """
@@ -55,7 +59,8 @@ def program(name: str) -> str:
 
 
 RUN = {  # each has its test below
-    "Files", "PostgreSQL, a row for each window", "PostgreSQL, a row for each result",
+    "Files", "Rate", "Socket", "PostgreSQL, a row for each window",
+    "PostgreSQL, a row for each result", "Redis streams", "Delta, appended", "Delta, merged",
 }  # fmt: skip
 
 
@@ -129,6 +134,35 @@ class Recipe:
         assert again[0].batchId == last and again[-1].batchId > last
 
 
+@pytest.fixture
+def run_aside(spark: Any) -> Iterator[Callable[[Recipe, Callable[[], bool]], None]]:
+    """Run a program that goes on, until something is so."""
+
+    def run(recipe: Recipe, until: Callable[[], bool]) -> None:
+        failed: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                recipe.run()
+            except BaseException as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        deadline = time.monotonic() + PATIENCE
+        while not until():
+            assert not failed and time.monotonic() < deadline, failed
+            time.sleep(0.1)
+        for stream in spark.streams.active:
+            stream.stop()
+        thread.join(PATIENCE)
+        assert not thread.is_alive() and not failed, failed
+
+    yield run
+    for stream in spark.streams.active:
+        stream.stop()
+
+
 # -- Spark's own ----------------------------------------------------------------------------------
 
 
@@ -148,6 +182,51 @@ def test_files(spark: Any, tmp_path: Path, kind: str) -> None:
     wanted = oracle(MEANS, rows)
     assert results["mean"].to_pylist() == pytest.approx([row[3] for row in wanted])
     assert results["load"].to_pylist() == [row[2] for row in wanted]
+
+
+@pytest.mark.slow
+def test_rate(spark: Any, tmp_path: Path) -> None:
+    Recipe("Rate", tmp_path).run()
+    results = spark.table("means").orderBy("ts", "load").toArrow().to_pylist()
+    assert len(results) >= 20
+    for row in results:
+        number = round(row["load"] * 10)
+        window = [n / 10 for n in (number, number - 10, number - 20) if n >= 0]
+        assert (row["plug_id"], row["n"]) == (number % 10, len(window))
+        assert row["mean"] == pytest.approx(sum(window) / len(window))
+    spark.sql("DROP VIEW means")
+
+
+@pytest.mark.slow
+def test_socket(
+    tmp_path: Path, run_aside: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe, port, shown = Recipe("Socket", tmp_path), free_port(), ""
+    recipe.text = recipe.text.replace("9999", str(port))
+
+    def answered() -> bool:
+        nonlocal shown
+        shown += capsys.readouterr().out
+        return len(re.findall(r"\|7 *\|2026", shown)) == 2
+
+    with socket.create_server(("127.0.0.1", port)) as server:
+
+        def serve() -> None:
+            line, _ = server.accept()
+            with line:
+                line.sendall(b"7,2026-01-05 10:00:00,81.5\n7,2026-01-05 10:01:00,82.5\n")
+                done.wait(PATIENCE)
+
+        done = threading.Event()
+        typing = threading.Thread(target=serve)
+        typing.start()
+        try:
+            run_aside(recipe, answered)
+        finally:
+            done.set()
+            typing.join(PATIENCE)
+    assert re.search(r"\|81\.5 *\|81\.5 *\|1 *\|", shown)
+    assert re.search(r"\|82\.5 *\|82\.0 *\|2 *\|", shown)
 
 
 # -- PostgreSQL -----------------------------------------------------------------------------------
@@ -202,3 +281,68 @@ def assert_means(found: list[tuple[Any, ...]], rows: list[dict[str, Any]]) -> No
     wanted = [(p, at.replace(tzinfo=dt.UTC), load, m) for p, at, load, m in oracle(MEANS, rows)]
     assert [row[:3] for row in found] == [row[:3] for row in wanted]
     assert [row[3] for row in found] == pytest.approx([row[3] for row in wanted])
+
+
+# -- Redis ----------------------------------------------------------------------------------------
+
+
+def test_redis_streams(
+    spark: Any, tmp_path: Path, run_aside: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redis = pytest.importorskip("redis", reason="no driver for Redis: pip install 'windrow[redis]'")
+    if shutil.which("redis-server") is None:
+        pytest.skip("no Redis to run the recipe with: apt-get install redis-server")
+    server = RedisServer(tmp_path)
+    monkeypatch.setenv("REDIS_URL", server.url)
+    recipe, rows = Recipe("Redis streams", tmp_path), readings()
+    half = len(rows) // 2
+    server.start()
+    try:
+        with redis.Redis.from_url(server.url, decode_responses=True) as client:
+
+            def add(rows: list[dict[str, Any]]) -> None:
+                for row in rows:
+                    client.xadd("readings", row | {"ts": row["ts"].isoformat()})
+
+            add(rows[:half])
+            run_aside(recipe, lambda: client.xlen("means") > 0)
+            recipe.uncommit()
+            add([*rows[half:], END])
+            run_aside(recipe, lambda: client.xlen("means") >= len(rows))
+            entries = [entry for _, entry in client.xrange("means")]
+    finally:
+        server.stop()
+    found = [
+        (
+            int(entry["plug_id"]),
+            dt.datetime.fromisoformat(entry["ts"]),
+            float(entry["load"]),
+            float(entry["mean"]),
+        )
+        for entry in entries
+    ]
+    assert_means(sorted(found), rows)
+
+
+# -- Delta ----------------------------------------------------------------------------------------
+
+
+def test_delta_appended(spark: Any, tmp_path: Path) -> None:
+    delta = pytest.importorskip("deltalake", reason="no Delta: pip install deltalake")
+    recipe, rows = Recipe("Delta, appended", tmp_path), readings()
+    recipe.run_with_a_restart(rows)
+    table = delta.DeltaTable(str(tmp_path / "means")).to_pyarrow_table()
+    columns = [table[name].to_pylist() for name in ("plug_id", "ts", "load", "mean")]
+    assert_means(sorted(zip(*columns, strict=True)), rows)
+
+
+@pytest.mark.slow
+def test_delta_merged(spark: Any, tmp_path: Path) -> None:
+    delta = pytest.importorskip("deltalake", reason="no Delta: pip install deltalake")
+    recipe, rows = Recipe("Delta, merged", tmp_path), readings()
+    recipe.run_with_a_restart(rows)
+    table = delta.DeltaTable(str(tmp_path / "peaks")).to_pyarrow_table()
+    starts = table["window_start"].cast(pa.int64()).to_pylist()
+    columns = [table["plug_id"].to_pylist(), starts, table["peak"].to_pylist()]
+    found = sorted(zip(*columns, table["n"].to_pylist(), strict=True))
+    assert [row for row in found if row[0] >= 0] == oracle(PEAKS, rows)
