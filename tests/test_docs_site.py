@@ -40,6 +40,7 @@ def test_every_page_is_in_the_navigation() -> None:
     named = set(re.findall(r"[\w/]+\.md", NAV))
     folders = re.findall(r"(\w+)/\*", NAV)
     pages = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
+    pages |= {f"notebooks/{path.stem}.md" for path in (DOCS / "notebooks").glob("*.ipynb")}
     listed = {page for page in pages if page.split("/")[0] in folders}
     elsewhere = {"index.md", "contributing.md", "changelog.md", "security.md"}
     assert named - elsewhere <= pages

@@ -1,12 +1,15 @@
 """Hooks of MkDocs: pages from elsewhere, folders in the navigation, the list of aggregations.
 
-README.md, CONTRIBUTING.md, CHANGELOG.md and SECURITY.md are written for a checkout. Here they are
-pages of the site: links to `docs/x.md` lead to `x.md`, links to other files to a copy of them.
+Notebooks become pages with the outputs that are kept in them. README.md, CONTRIBUTING.md,
+CHANGELOG.md and SECURITY.md are written for a checkout. Here they are pages of the site: links to
+`docs/x.md` lead to `x.md`, links to other files to a copy of them.
 """
 
 from __future__ import annotations
 
 import ast
+import html
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -23,6 +26,8 @@ PAGES = {
 }
 ASSETS = ("iframe-worker.js", "site.css")
 AGGREGATIONS = "<!-- every aggregation: written by tools/site/pages.py -->"
+NOTEBOOKS = "notebooks"
+STYLES = re.compile(r"<style.*?</style>", re.DOTALL)  # pandas' own, for Jupyter's tables
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 
 
@@ -54,6 +59,9 @@ def on_files(files: Files, config: Any) -> Files:
     for source, page in PAGES.items():
         text = (ROOT / source).read_text("utf-8")
         files.append(File.generated(config, page, content=_moved(text, "", files, config)))
+    for path in sorted(Path(config["docs_dir"], NOTEBOOKS).glob("*.ipynb")):
+        content = _notebook(json.loads(path.read_text("utf-8")), path.name)
+        files.append(File.generated(config, _page_of(f"{NOTEBOOKS}/{path.name}"), content=content))
     for name in ASSETS:
         text = (Path(__file__).parent / name).read_text("utf-8")
         files.append(File.generated(config, f"assets/{name}", content=text))
@@ -68,6 +76,32 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         markdown = markdown.replace(AGGREGATIONS, _entries(set(re.findall(r"::: (\S+)", markdown))))
     folder = posixpath.dirname(page.file.src_uri)
     return _moved(markdown, f"docs/{folder}" if folder else "docs", files, config)
+
+
+def _page_of(path: str) -> str:
+    """Return the page that a notebook becomes; another path as it is."""
+    return re.sub(r"\.ipynb$", ".md", path)
+
+
+def _notebook(notebook: dict[str, Any], name: str) -> str:
+    """Return the cells of a notebook as Markdown, with their outputs, and a link to it."""
+    parts = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        parts += [_output(output) for output in cell.get("outputs", ())]
+    parts.insert(1, f'<p><a href="{name}" download>This page as a notebook</a></p>')
+    return "\n\n".join(parts) + "\n"
+
+
+def _output(output: dict[str, Any]) -> str:
+    """Return an output as a block of HTML: what it shows, or else its text."""
+    data = output.get("data", {"text/plain": output.get("text", "")})
+    shown = STYLES.sub("", "".join(data.get("text/html", ())))
+    if not shown:
+        shown = f"<pre>{html.escape(''.join(data['text/plain']))}</pre>"
+    # a blank line would end the block
+    return '<div class="output">' + re.sub(r"\n\s*\n+", "\n", shown).strip() + "</div>"
 
 
 def _entries(there: set[str]) -> str:
@@ -92,7 +126,7 @@ def _moved(text: str, folder: str, files: Files, config: Any) -> str:
         if target in PAGES:
             found = PAGES[target]
         elif target.startswith("docs/"):
-            found = target.removeprefix("docs/")
+            found = _page_of(target.removeprefix("docs/"))
         elif (ROOT / target).is_file():
             found = f"files/{target}"
             if files.get_file_from_path(found) is None:
