@@ -1,4 +1,4 @@
-# make demo    Spark batch and Spark stream, the same answers; writes build/demo/index.html
+# make demo    a table, Spark batch, a Spark stream that is killed: the same answers; writes build/demo/index.html
 # make test    the tests (sets up .venv first)
 # make lint    ruff and mypy
 # make bench   the benchmarks against other libraries; renews the figures in README.md and docs

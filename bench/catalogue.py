@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 PAPERS = ("000", "001", "002", "003", "004")
 # The first experiment of each kind of data is the comparison with other libraries.
-PEERS = ("arrays", "tables", "spark", "streaming", "stores", "scaling")
+PEERS = ("arrays", "tables", "spark", "streaming", "batches", "stores", "scaling")
 
 
 def experiments(groups: Sequence[str]) -> list[Experiment]:

@@ -204,7 +204,7 @@ def soak(minutes: float, batches: int, keys: int, rows: int, output: Path) -> No
     with Steps() as steps, steps.step("soak") as note:
         raw = run_stream(minutes, batches, Workload(keys, rows), note)
     output.mkdir(parents=True, exist_ok=True)
-    texts = {"soak.json": json.dumps(raw) + "\n", **report.documents(raw)}
+    texts = {"soak.json": json.dumps(raw, separators=(",", ":")) + "\n", **report.documents(raw)}
     for name, text in texts.items():
         (output / name).write_text(text, encoding="utf-8")
     for line in report.summary(raw):

@@ -22,8 +22,8 @@ class Feed:
         self.rows = self.files = 0
         (self.folder / "in").mkdir(parents=True)
 
-    def add(self, rows: int, table: pa.Table | None = None) -> None:
-        """Write one more file: of made-up rows, or the next ones of a table."""
+    def add(self, rows: int, table: pa.Table | None = None, groups: int = 1) -> None:
+        """Write one more file: of made-up rows, or the next ones of a table; tasks share groups."""
         random = np.random.default_rng(self.files)
         if table is None:
             at = 10**15 + (self.rows + np.arange(rows)) * self.step
@@ -37,7 +37,7 @@ class Feed:
         else:
             table = table.slice(self.rows, rows)
         file = self.folder / "in" / f"{self.files:05}.parquet"
-        parquet.write_table(table, file)
+        parquet.write_table(table, file, row_group_size=-(-max(1, rows) // groups))
         os.utime(file, (1e9 + self.files, 1e9 + self.files))  # the order in which they are read
         self.rows += rows
         self.files += 1

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from bench import debs
@@ -16,6 +14,7 @@ from bench.alone import alone, tell
 from bench.experiment import Clock, Experiment, Rule, Settings, Verdict
 from bench.measure import checked, failure, rounds, timed, turns
 from bench.points import Figure, Place, Point, Points
+from bench.processes import family, shared_bytes
 from bench.results import OURS
 from bench.rules import TOO_FEW, ahead, at_most, scales, spread
 from bench.sessions import session, spark_rows, to_nowhere
@@ -349,33 +348,7 @@ class Memory:
 
     def _watch(self) -> None:
         while not self._done.wait(0.2):
-            self.most = max(self.most, sum(map(_bytes, _family())))
-
-
-def _family() -> Iterator[int]:
-    """Yield this process and all below it."""
-    children: dict[int, list[int]] = {}
-    for path in Path("/proc").iterdir():
-        if path.name.isdigit():
-            try:
-                parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:  # it has ended
-                continue
-            children.setdefault(parent, []).append(int(path.name))
-    waiting = [os.getpid()]
-    while waiting:
-        pid = waiting.pop()
-        yield pid
-        waiting += children.get(pid, [])
-
-
-def _bytes(pid: int) -> int:
-    """Return what a process has in memory; pages that it shares count in part."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+            self.most = max(self.most, sum(map(shared_bytes, family())))
 
 
 IN_PROCESSES = Experiment(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -166,6 +167,7 @@ def _tenths(raw: dict[str, Any]) -> list[list[str]]:
 
 # -- the picture --------------------------------------------------------------------------------
 
+POINTS = 250  # of a line, at most: each is the largest of its stretch
 WIDTH, HEIGHT, LEFT, TOP, GAP = 640, 110, 56, 22, 14
 STYLE = (
     "text{font:11px sans-serif;fill:#666}polyline{fill:none;stroke:#00796b;stroke-width:1}"
@@ -174,7 +176,7 @@ STYLE = (
 
 
 def svg(raw: dict[str, Any]) -> str:
-    """Return the measures over the run, one below the other."""
+    """Return the measures over the run, one below the other, from 0 on."""
     shown = [m for m in MEASURES if len(raw[m.series]) > 1]
     parts = []
     for i, measure in enumerate(shown):
@@ -196,5 +198,7 @@ def _panel(measure: Measure, xs: Sequence[float], ys: Sequence[float], top: floa
         y = up(tick)
         parts.append(f'<line x1="{LEFT}" y1="{y}" x2="{WIDTH - 8}" y2="{y}"/>')
         parts.append(f'<text x="{LEFT - 5}" y="{y + 4}" text-anchor="end">{short(tick)}</text>')
-    path = " ".join(f"{across(x)},{up(y)}" for x, y in zip(xs, ys, strict=True))
+    step, pairs = math.ceil(len(xs) / POINTS), list(zip(ys, xs, strict=True))
+    shown = [max(pairs[i : i + step]) for i in range(0, len(pairs), step)]
+    path = " ".join(f"{across(x)},{up(y)}" for y, x in shown)
     return f'{"".join(parts)}<polyline points="{path}"/>'

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+import pyarrow.parquet as pq
 
 from bench.run import load, machine
 from bench.sessions import session
@@ -48,7 +48,7 @@ class Recorder:
                 "late": news.late,
                 "store_bytes": news.state_bytes,
                 "store_entries": news.state_rows,
-                "load": load() or 0.0,
+                "load": round(load() or 0.0, 2),
                 **memory_below(os.getpid()),
             }
         )
@@ -70,8 +70,9 @@ def run_stream(minutes: float, batches: int, workload: Workload, note: Note) -> 
         "spark.driver.extraJavaOptions": f"-Xms{HEAP} -XX:+AlwaysPreTouch",
         "spark.sql.shuffle.partitions": "2",
         CHANGELOG: "true",
+        "spark.sql.streaming.minBatchesToRetain": "20",  # files are as many as soon as that
     }
-    recorder, results = Recorder(), list[pa.Table]()
+    recorder = Recorder()
     samples: list[dict[str, Any]] = []
     with (
         tempfile.TemporaryDirectory(prefix="windrow-soak-") as name,
@@ -80,7 +81,7 @@ def run_stream(minutes: float, batches: int, workload: Workload, note: Note) -> 
         interrupts() as interrupted,
     ):
         folder = Path(name)
-        stream = _started(spark, folder, workload, results)
+        stream = _started(spark, folder, workload)
         share = 0.0
         while share < 1 and stream.isActive and not interrupted.wait(0.2):
             done, passed = len(recorder.batches), (time.monotonic() - begin) / 60
@@ -96,6 +97,7 @@ def run_stream(minutes: float, batches: int, workload: Workload, note: Note) -> 
         if stream.exception() is not None:
             raise RuntimeError(str(stream.exception()))
         samples.append(_state(spark, folder, recorder))
+        results = [pq.read_table(path) for path in (folder / "results").iterdir()]
     done = _batch(last.sources[0].endOffset)
     wanted = expected(workload, done, _microseconds(last.eventTime["watermark"]))
     note("recalculating", 1.0)
@@ -125,16 +127,19 @@ def interrupts() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
-def _started(spark: Any, folder: Path, workload: Workload, results: list[pa.Table]) -> Any:
-    """The stream; all results are made, and those of sampled keys come here."""
+def _started(spark: Any, folder: Path, workload: Workload) -> Any:
+    """The stream; all results are made, and those of sampled keys go to files."""
     from pyspark.sql import functions as sf
 
     spark.dataSource.register(SoakSource)
     options = {**vars(workload), "stop": str(folder / "stop")}
     rows = spark.readStream.format(SoakSource.name()).options(**options).load()
 
-    def keep(frame: Any, _: int) -> None:
-        results.append(frame.where(is_sampled(sf.col("key"))).select(*COLUMNS).toArrow())
+    (folder / "results").mkdir()
+
+    def keep(frame: Any, batch: int) -> None:
+        sampled = frame.where(is_sampled(sf.col("key"))).select(*COLUMNS).toArrow()
+        pq.write_table(sampled, folder / "results" / f"{batch}.parquet")
 
     writer = rows.transform(query()).writeStream.foreachBatch(keep).queryName("soak")
     return writer.option("checkpointLocation", str(folder / "checkpoint")).start()

@@ -26,14 +26,14 @@ FEWER = [
 # These start Java, or processes that import everything anew, or compile much.
 SLOW = ("000 break-even", "003 latency", "004 latency", "arrays latency",
         "000 memory", "001 memory", "002 memory", "004 instances", "arrays first call",
-        "tables memory", "spark", "spark alone", "streaming", "streaming state",
+        "tables memory", "spark", "spark alone", "streaming", "streaming state", "batches",
         "stores", "scaling")  # fmt: skip
 
 
 def test_every_paper_and_every_kind_has_its_experiments() -> None:
     assert {e.name.split()[0] for e in EXPERIMENTS} == {*PAPERS, *PEERS}
     names = [e.name for e in EXPERIMENTS]
-    assert len(names) == len(set(names)) == 24 + 18
+    assert len(names) == len(set(names)) == 24 + 19
     assert sum(name[0].isdigit() for name in names) == 24
 
 
@@ -75,7 +75,7 @@ def test_an_experiment_yields_points_of_its_figures(
     for module, name, kept in FEWER:  # each of them compiles for seconds
         monkeypatch.setattr(module, name, {k: getattr(module, name)[k] for k in kept})
     settings = TINY if experiment.name[0].isdigit() else Settings(True, 2, largest=3000)
-    if experiment.name.split()[0] in ("spark", "streaming"):
+    if experiment.name.split()[0] in ("spark", "streaming", "batches"):
         points = in_a_process(experiment.name)
     else:
         points = Points(experiment.run(settings, Clock(SECONDS)))

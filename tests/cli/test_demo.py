@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -21,12 +24,20 @@ from hypothesis import strategies as st
 
 from tests.browser import QUIET, browser_path
 from tests.cli.conftest import Command
-from windrow.cli.demo.agreement import compare, rank_errors
+from windrow.cli.demo.agreement import compare
 from windrow.cli.demo.arrivals import CLOSING, Arrivals, arrive, without_closing
-from windrow.cli.demo.command import as_dict, summary, write_files
-from windrow.cli.demo.questions import LATENESS, QUANTILES, QUESTIONS
-from windrow.cli.demo.run import Comparison, Findings, Timed
+from windrow.cli.demo.command import (
+    as_dict,
+    engines,
+    kill_in_words,
+    race_in_words,
+    write_files,
+)
+from windrow.cli.demo.questions import LATENESS, MANY, QUESTIONS
+from windrow.cli.demo.run import Comparison, Findings, Job, Killed, Race, Timed
+from windrow.cli.failures import INTERRUPTED, Failed
 from windrow.samples.plugs import readings
+from windrow.windows.sizes import Axis
 
 MICROS = 60_000_000
 
@@ -37,18 +48,12 @@ def micros(table: pa.Table) -> np.ndarray:
 
 # -- agreement -------------------------------------------------------------------------------
 
-VALUES = st.lists(
-    st.tuples(
-        st.floats(-1e9, 1e9), st.integers(-5, 5), st.lists(st.floats(0, 9), min_size=2, max_size=2)
-    ),
-    min_size=1,
-    max_size=20,
-)
+VALUES = st.lists(st.tuples(st.floats(-1e9, 1e9), st.integers(-5, 5)), min_size=1, max_size=20)
 
 
-def answers(rows: list[tuple[float, int, list[float]]]) -> pa.Table:
+def answers(rows: list[tuple[float, int]]) -> pa.Table:
     columns = [list(column) for column in zip(*rows, strict=True)]
-    return pa.table({"k": range(len(rows)), "f": columns[0], "i": columns[1], "l": columns[2]})
+    return pa.table({"k": range(len(rows)), "f": columns[0], "i": columns[1]})
 
 
 @given(VALUES, st.randoms(use_true_random=False))
@@ -56,19 +61,17 @@ def test_the_same_rows_in_another_order_agree(rows: list, random: object) -> Non
     table = answers(rows)
     order = list(range(len(rows)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    found = compare(table, table.take(order), ("k",), ("f", "i", "l"))
+    found = compare(table, table.take(order), ("k",), ("f", "i"))
     assert found.holds and found.says == "exactly" and found.rows == len(rows)
 
 
 @given(VALUES, st.data())
 def test_one_other_value_is_found(rows: list, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(rows) - 1))
-    f, i, values = rows[at]
-    changed = data.draw(
-        st.sampled_from([(f + max(1.0, abs(f)), i, values), (f, i + 1, values), (f, i, [9.5, 1.0])])
-    )
+    f, i = rows[at]
+    changed = data.draw(st.sampled_from([(f + max(1.0, abs(f)), i), (f, i + 1)]))
     other = [*rows[:at], changed, *rows[at + 1 :]]
-    found = compare(answers(rows), answers(other), ("k",), ("f", "i", "l"))
+    found = compare(answers(rows), answers(other), ("k",), ("f", "i"))
     assert not found.holds and found.differing == 1
 
 
@@ -81,25 +84,6 @@ def test_missing_rows_nulls_and_roundings() -> None:
     assert found.holds and found.says == "within 1e-12"
     assert not compare(table, other, ("k",), ("f",), close=1e-13).holds
     assert not compare(table, pa.table({"k": [1, 3], "f": [1.0, None]}), ("k",), ("f",)).holds
-
-
-def with_percentiles(table: pa.Table, values: list[list[float]]) -> pa.Table:
-    at = table.column_names.index("percentiles")
-    return table.set_column(at, "percentiles", pa.array(values, pa.list_(pa.float64())))
-
-
-def test_ranks_are_those_of_the_values() -> None:
-    rows = readings(2000, houses=2)
-    results = QUESTIONS[2].query(rows)
-    house, times, load = rows["house_id"].to_numpy(), micros(rows), rows["load"].to_numpy()
-    exact = []
-    for row in results.to_pylist():
-        begin, end = (int(row[n].timestamp()) * 1_000_000 for n in ("window_start", "window_end"))
-        inside = load[(house == row["house_id"]) & (times >= begin) & (times < end)]
-        exact.append([float(np.quantile(inside, q, method="inverted_cdf")) for q in QUANTILES])
-    assert rank_errors(rows, with_percentiles(results, exact), QUANTILES).max() == 0
-    nothing = with_percentiles(results, [[0.0] * 3] * len(exact))
-    assert np.allclose(rank_errors(rows, nothing, QUANTILES), QUANTILES)
 
 
 # -- arrivals --------------------------------------------------------------------------------
@@ -142,13 +126,18 @@ def test_rows_are_kept_or_too_late_for_every_window(tmp_path: Path, rows: int) -
 def findings(tmp_path_factory: pytest.TempPathFactory) -> Findings:
     """As if Spark had run it."""
     table = readings(30_000)
+    kept = table.slice(0, 29_997)
     comparisons = []
     for question in QUESTIONS:
-        results = question.query(table)
+        results = question.query(kept)
         same = compare(results, results, question.keys, question.results)
-        runs = Timed(results, 0.5), Timed(results, 2.0), Timed(results, 9.0, late=3)
-        comparisons.append(Comparison(question, *runs, same, same))
-    return Findings(table, Arrivals(tmp_path_factory.mktemp("in"), 8, table, 3), comparisons)
+        own, batch = Timed(results, 0.25), Timed(results, 2.0)
+        comparisons.append(Comparison(question, own, batch, same, results, same))
+    results = MANY.query(table.slice(0, 2000))
+    same = compare(results, results, MANY.keys, MANY.results)
+    race = Race(results.num_rows, Timed(results, 0.5), Timed(results, 8.0), same)
+    arrivals = Arrivals(tmp_path_factory.mktemp("in"), 7, kept, 3)
+    return Findings(table, arrivals, comparisons, race, Killed(committed=2, begun=3, late=3))
 
 
 @pytest.fixture(scope="module")
@@ -182,29 +171,68 @@ def test_the_page_needs_no_network(page: Path) -> None:
     seen.feed(text)
     assert seen.fetched == []
     assert "<script" not in text and "@import" not in text and "url(http" not in text
-    assert seen.tags.count("svg") == 1 and seen.tags.count("details") == 3
+    # the chart for a screen and for a telephone, and the windows of each query
+    assert seen.tags.count("svg") == 2 + 3 and seen.tags.count("details") == 3
     assert "prefers-color-scheme: dark" in text and "currentColor" in text
-    assert "they agree" in text and "4.0× as fast" in text
-    for question in QUESTIONS:
+    assert "the same rows</b>" in text and "16×" in text and "Nothing is lost" in text
+    for question in (*QUESTIONS, MANY):
         assert question.says.replace("'", "&#39;") in text
         assert "maxima, compiled" in text
 
 
-def test_the_table_and_the_json_tell_the_same(findings: Findings) -> None:
-    text = summary(findings)
+def test_the_words_and_the_json_tell_the_same(findings: Findings) -> None:
     told = as_dict(findings, 61.0)
-    assert told["agree"] is True and told["rows_late"] == 3
-    for line, query in zip(text.splitlines()[1:4], told["queries"], strict=True):
+    assert told["agree"] is True and told["rows_late"] == told["kill"]["rows_late"] == 3
+    for line, query in zip(
+        engines(findings.comparisons).splitlines()[1:], told["queries"], strict=True
+    ):
         assert line.startswith(query["name"]) and f"{query['answers']:,}" in line
-        assert line.count("yes, exactly") == 2
-    assert "3 rows came more than 10 minutes late" in text
+        assert "0.25 s" in line and "2.00 s" in line and line.endswith("yes, exactly")
+    race = race_in_words(findings.race)
+    assert "windrow 0.5 s, Spark's own functions 8.0 s: 16 times as fast" in race
+    assert f"{told['race']['numbers']:,} numbers: yes, exactly" in race
+    assert told["race"]["numbers"] == 2000 * 5 * 10
+    words = kill_in_words(findings)
+    assert "29,997 readings have their result, and 3 came more than 10 minutes late" in words
+    assert "30,000 of 30,000, nothing is lost, nothing is there twice" in words
 
 
-def test_late_rows_that_were_not_counted_are_no_agreement(findings: Findings) -> None:
-    one = findings.comparisons[0]
-    other = replace(one, stream=replace(one.stream, late=4))
-    assert findings.stream_agrees
-    assert not replace(findings, comparisons=[other]).stream_agrees
+def test_what_is_lost_or_differs_is_told(findings: Findings) -> None:
+    first, second = findings.comparisons
+    assert findings.engines_agree and findings.agree
+    fewer = compare(first.stream, first.stream.slice(1), first.question.keys, ("peak",))
+    lost = replace(first, stream=first.stream.slice(1), stream_agreement=fewer)
+    for other in (
+        replace(findings, comparisons=[lost, second]),
+        replace(findings, killed=replace(findings.killed, late=2)),
+        replace(findings, killed=replace(findings.killed, late=4)),
+    ):
+        assert not other.engines_agree and not other.agree
+        assert "nothing is lost" not in kill_in_words(other)
+    slower = replace(findings.race, windrow=Timed(findings.race.windrow.table, 16.0))
+    assert "2 times as long" in race_in_words(slower)
+    wrong = replace(findings, race=replace(findings.race, agreement=fewer))
+    assert wrong.engines_agree and not wrong.agree
+
+
+def test_spark_s_own_functions_are_asked_the_same() -> None:
+    """Every result of the large query has its function and its window in Spark's SQL."""
+    for result in MANY.results:
+        assert f" AS {result}" in MANY.spark_sql
+    assert [name for query in MANY.query.queries for name in query.parts] == list(MANY.results)
+    spans = {int(s) for s in re.findall(r"BETWEEN (\d+) PRECEDING", MANY.spark_sql)}
+    axis = Axis(tick=1000)
+    assert spans == {query.window.reach(axis) for query in MANY.query.queries}
+
+
+def test_a_job_that_cannot_start_is_told_and_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with Job(tmp_path, verbose=False) as job, pytest.raises(Failed, match="Spark needs Java 17"):
+        job.until("warm")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(job.process.pid, 0)
 
 
 # A browser's own window is never as narrow as a telephone, so the page is shown in a frame. Its
@@ -212,7 +240,9 @@ def test_late_rows_that_were_not_counted_are_no_agreement(findings: Findings) ->
 FRAME = """<body style="margin: 0"><iframe id="frame" width="{width}" height="2400"
 style="border: 0" srcdoc="{page}"></iframe><script>
 addEventListener("load", () => {{
-  const page = document.getElementById("frame").contentDocument;
+  const frame = document.getElementById("frame");
+  const page = frame.contentDocument;
+  for (const fold of page.querySelectorAll("details")) fold.open = true;
   const sizes = (what) => Array.from(page.querySelectorAll(what), (element) => {{
     const box = element.getBoundingClientRect();
     return [box.width, box.height];
@@ -220,6 +250,14 @@ addEventListener("load", () => {{
   document.body.dataset.measured = JSON.stringify({{
     rows: sizes("table tr"), bars: sizes(".bar i"), chart: sizes(".card > svg"),
     lines: sizes("svg path"), texts: sizes("svg text"), width: page.documentElement.scrollWidth,
+    wider: Array.from(page.body.querySelectorAll("*")).filter((element) =>
+      element.getBoundingClientRect().right > frame.width
+      || (element instanceof frame.contentWindow.HTMLElement && element.clientWidth > 0
+        && element.scrollWidth > element.clientWidth + 1)
+    ).map((element) => element.outerHTML.slice(0, 80)),
+    dark: frame.contentWindow.matchMedia("(prefers-color-scheme: dark)").matches,
+    paper: frame.contentWindow.getComputedStyle(page.body).backgroundColor,
+    ink: frame.contentWindow.getComputedStyle(page.body).color,
   }});
 }});</script></body>"""
 
@@ -244,25 +282,29 @@ def browse(tmp_path: Path) -> Callable[..., str]:
     return command
 
 
-@pytest.mark.parametrize("width", [1280, 420])
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (420, False), (420, True)])
 def test_the_page_in_a_browser(
-    page: Path, tmp_path: Path, browse: Callable[..., str], width: int
+    page: Path, tmp_path: Path, browse: Callable[..., str], width: int, dark: bool
 ) -> None:
     frame = tmp_path / "frame.html"
     text = html.escape(page.read_text("utf-8"))
     frame.write_text(FRAME.format(width=width, page=text), "utf-8")
-    document = browse(frame, "--window-size=1280,2400", "--dump-dom")
+    scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
+    document = browse(frame, "--window-size=1280,2400", scheme, "--dump-dom")
     (measures,) = re.findall(r'data-measured="(.*?)"', document)
     measured = json.loads(html.unescape(measures))
-    assert measured["width"] == width  # nothing runs out at the side
-    assert len(measured["rows"]) == 1 + len(QUESTIONS) and len(measured["bars"]) == 6
-    for name in ("rows", "bars", "chart"):
-        assert all(wide > 0 and high > 0 for wide, high in measured[name]), name
-    ((wide, high),) = measured["chart"]
-    assert wide > 300 and 0.5 < high / wide < 0.8
+    assert measured["width"] == width and measured["wider"] == []  # nothing runs out at the side
+    assert measured["dark"] is dark
+    paper, ink = (sum(map(int, re.findall(r"\d+", measured[n])[:3])) for n in ("paper", "ink"))
+    assert (paper < 150 and ink > 600) if dark else (paper > 700 and ink < 150)
+    headed = [size for size in measured["rows"] if size[1] > 0]
+    assert len(headed) == len(QUESTIONS) + (width > 640) and len(measured["bars"]) == 2
+    assert all(wide > 0 and high > 0 for wide, high in measured["bars"])
+    ((wide, high),) = [size for size in measured["chart"] if size[0] > 0]
+    assert wide > 300 and (0.5 < high / wide < 0.8 if width > 640 else 1 < high / wide < 2)
     assert len(measured["lines"]) > 6 and len(measured["texts"]) > 15
     shot = tmp_path / "shot.png"
-    browse(frame, f"--window-size={width},2400", f"--screenshot={shot}")
+    browse(frame, f"--window-size={width},2400", scheme, f"--screenshot={shot}")
     image = pytest.importorskip("matplotlib.image")
     pixels = (image.imread(shot)[:, :, :3] * 255).astype(int)
     colours = {tuple(c) for c in pixels[::3, ::3].reshape(-1, 3)}
@@ -288,8 +330,11 @@ def test_the_demo_itself(tmp_path: Path) -> None:
     assert done.stderr == ""
     told = json.loads(done.stdout)
     assert told["agree"] is True and told["rows"] == 60_000
-    assert all(q["stream_agrees"] and q["spark_agrees"] for q in told["queries"])
-    assert {q["stream_rows_late"] for q in told["queries"]} == {told["rows_late"]}
+    assert all(q["stream_agrees"] and q["batch_agrees"] for q in told["queries"])
+    assert told["race"]["agrees"] and told["race"]["numbers"] == 30_000 * 50
+    killed = told["kill"]
+    assert 2 <= killed["committed"] <= killed["begun"] <= killed["micro_batches"]
+    assert killed["rows_late"] == told["rows_late"] > 0
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
         "chart.png",
         "chart.svg",
@@ -298,13 +343,38 @@ def test_the_demo_itself(tmp_path: Path) -> None:
     assert re.search(r"windrow \d", (tmp_path / "out" / "index.html").read_text("utf-8"))
 
 
+@pytest.mark.slow
+def test_ctrl_c_ends_the_demo_and_what_it_started_without_a_word(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "windrow.cli", "demo", "--rows", "60000", "-o", "out"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "in this process" in line:
+                break
+        time.sleep(5)  # Spark is starting
+        started = jobs(process.pid)
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+        assert process.wait(60) == INTERRUPTED
+    assert started and not any(Path(f"/proc/{pid}").exists() for pid in started)
+    assert "Traceback" not in said
+    assert not any((tmp_path / "out").iterdir())
+
+
+def jobs(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def test_java_is_looked_for_before_anything_is_made(
     windrow: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def make(*_: object) -> None:
         raise AssertionError("readings were made")
 
-    monkeypatch.setattr("windrow.cli.demo.command.run_all", make)
+    monkeypatch.setattr("windrow.cli.demo.command.make_readings", make)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     out = tmp_path / "out"

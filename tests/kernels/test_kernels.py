@@ -45,12 +45,13 @@ def extremes(bits: Any, w: Any, start: Any, stop: Any, order: Any, scratch: Any,
 
 @compiled(error_model="numpy")
 def variances(
-    values: Any, w: Any, ddof: Any, start: Any, stop: Any, root: Any, scratch: Any, out: Any
-) -> None:
+    values: Any, w: Any, ddof: Any, start: Any, stop: Any, root: Any, scratch: Any, out: Any,
+    means: Any,
+) -> None:  # fmt: skip
     if w <= BLOCK:
-        variance.short_variances(values, w, ddof, start, stop, root, scratch, out)
+        variance.short_variances(values, w, ddof, start, stop, root, scratch, out, means)
     elif start < stop:
-        variance.long_variances(values, w, ddof, start, stop, root, out)
+        variance.long_variances(values, w, ddof, start, stop, root, out, means)
 
 
 def extreme(flip: int) -> Callable[..., None]:
@@ -64,7 +65,8 @@ def extreme(flip: int) -> Callable[..., None]:
 
 def var_with(ddof: int, root: bool = False) -> Callable[..., None]:
     def kernel(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-        variances(values, w, ddof, start, stop, root, np.empty((6, STRIP + BLOCK)), out)
+        scratch = np.empty((6, STRIP + BLOCK))
+        variances(values, w, ddof, start, stop, root, scratch, out, np.empty(0))
 
     return kernel
 

@@ -12,7 +12,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import functions as sf
 
-from windrow import Max, sliding
+from windrow import Max, sliding, streaming
 from windrow.cli.app import run
 from windrow.errors import InvalidArgument
 from windrow.spark.checkpoint import read_checkpoint
@@ -46,7 +46,7 @@ class Files:
         """Run the stream over what has come."""
         schema = "plug long, ts timestamp, load double"
         rows = self.spark.readStream.schema(schema).parquet(str(self.place / "rows"))
-        written = rows.transform(PEAK).writeStream.format("parquet")
+        written = rows.transform(streaming(PEAK, buckets=16)).writeStream.format("parquet")
         written = written.option("checkpointLocation", self.checkpoint)
         written.trigger(availableNow=True).start(str(self.place / "peaks")).awaitTermination()
 

@@ -73,6 +73,7 @@ def test_frames_say_what_a_pass_over_the_rows_says(
         (sliding(**ONE, rows=8, peak=Max("v")), "frames"),
         (sliding(**ONE, rows="unbounded", peak=Max("v"), low=Min("v")), "frames"),
         (sliding(**ONE, rows=1000, peak=Max("v")), "keys"),
+        (sliding(**ONE, rows=(-2, 1), peak=Max("v")), "keys"),  # not the last rows
         (sliding(**ONE, rows=8, total=Sum("v")), "keys"),  # another order, another last bit
         (sliding(**ONE, rows=8, min_rows=3, peak=Max("v")), "keys"),
         (sliding(**ONE, rows=8, having="peak > 1", peak=Max("v")), "keys"),

@@ -15,7 +15,7 @@ pytest.importorskip("pyspark")
 
 import duckdb
 
-from tests.spark.frames import alike, frame_of, slow
+from tests.spark.frames import frame_of, slow
 from tests.spark.test_stream import Source, counted, refused
 from tests.streams.feeding import disordered, readings
 from windrow import Count, Max, Sum, shared, sliding, streaming
@@ -103,11 +103,10 @@ def test_the_last_revisions_are_the_results(source: Source, spark: Any, kind: st
         assert told == sorted(i for i in now if now[i] != known.get(i))
         known = now
     assert max(row[3] for row in sink.rows()) >= 1
-    batch = frame_of(spark, rows).transform(query).select("id", "a", "s").toArrow()
-    last = sink.base.execute("SELECT id, a, s FROM peaks").arrow()
-    last = last if isinstance(last, pa.Table) else last.read_all()
-    if window != {"rows": 4} and kind != "rows around":  # Spark may order equal times otherwise
-        alike(last, batch, ["id"])
+    if "rows" not in kind:  # Spark may order rows of equal time otherwise
+        batch = frame_of(spark, rows).transform(query).select("id", "a", "s").toArrow()
+        found = [tuple(row.values()) for row in batch.sort_by("id").to_pylist()]
+        assert found == [row[:3] for row in sink.rows()]
 
 
 def test_horizons_share_revisions(source: Source) -> None:

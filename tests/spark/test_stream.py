@@ -260,6 +260,24 @@ def test_rows_as_they_come(source: Source) -> None:
     assert told(made) == told(query(rows).select(made.column_names))
 
 
+def test_columns_of_every_plain_type_come_out_as_they_went_in(source: Source, spark: Any) -> None:
+    kinds = [
+        "*", "cast(y as decimal(12, 3)) as price", "cast(ts as date) as day",
+        "cast(x as byte) as b", "x > 0 as flag", "cast(key as binary) as raw",
+        "cast(ts as timestamp_ntz) as clock",
+        "make_dt_interval(0, 0, x, y) as span", "cast(y as float) as short", "x as late",
+    ]  # fmt: skip
+    rows = readings(50, 3, seed=5)
+    source.add(rows.slice(0, 30))
+    source.add(rows.slice(30))
+    query = sliding(partition_by="key", rows=3, last=Max("day"))
+    source.run(lambda frame: frame.selectExpr(*kinds).transform(query))
+    made = source.result()
+    assert made.schema.field("price").type == pa.decimal128(12, 3)
+    given = spark.read.schema(DDL).parquet(str(source.path / "in")).selectExpr(*kinds).toArrow()
+    assert told(made.drop_columns(["last"])) == told(given)
+
+
 def test_queries_share_a_stream(source: Source) -> None:
     rows = disordered(readings(200, 3, seed=6, spread=300), 10_000_000, seed=6)
     fed(source, rows)
@@ -330,7 +348,9 @@ def test_the_state_can_be_read_and_is_refused_by_another_query_before_a_row_meet
         row.value.text for row in reader.option("stateVarName", "query").load(checkpoint).collect()
     }
     columns = "id: int64, key: string, ts: timestamp[us, tz=UTC], x: int64, y: double"
-    assert texts == {f"{query!r}\nover {columns}\nin 16 buckets of keys"}
+    assert texts == {
+        f"{query!r}\nover {columns}\nin 2 buckets of keys, one for each partition of the state"
+    }
     assert reader.option("stateVarName", "chunks").load(checkpoint).count() > 0
     # rows of a key that has no state yet, so that buckets with state get none
     others = rows.set_column(1, "key", pa.array(["new"] * 60))

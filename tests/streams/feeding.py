@@ -12,7 +12,7 @@ import pyarrow as pa
 from windrow.queries.query import Query
 from windrow.queries.shared import shared
 from windrow.queries.streaming import streaming
-from windrow.streams.bucket import Bucket
+from windrow.streams.bucket import Bucket, StepResult
 from windrow.streams.header import Header
 from windrow.streams.log import DECODED
 from windrow.streams.plan import Plan, identity_text
@@ -54,6 +54,8 @@ class Stream:
     partly: int = 0
     watermark: int | None = None
     timers: int = 0
+    clock: int = 0
+    run: int = 1
 
     def __post_init__(self) -> None:
         self.identity = self.plan.identity(1)[0]
@@ -98,8 +100,22 @@ class Stream:
     def result(self) -> pa.Table:
         return pa.concat_tables([self.plan.result.empty_table(), *self.tables])
 
+    def beat(self, clock: int) -> None:
+        """So much time has passed by the clock."""
+        self.clock = clock
+        self._step([])
+
+    def end(self) -> None:
+        """No row comes any more."""
+        self._take(self.bucket.end())
+
     def _step(self, arrived: list[pa.Table]) -> None:
-        outcome = self.bucket.step(arrived, self.watermark if self.plan.timed else 0)
+        now: int | None = 0
+        if self.plan.timed:
+            now = self.bucket.watermark(self.watermark, bool(arrived), self.clock, self.run)
+        self._take(self.bucket.step(arrived, now))
+
+    def _take(self, outcome: StepResult) -> None:
         self.tables += outcome.tables
         self.late += outcome.late
         self.partly += outcome.partly

@@ -237,6 +237,20 @@ def test_queries_that_count_rows_share_them(seed: int) -> None:
             assert own.column(name).null_count == own.num_rows
 
 
+@pytest.mark.parametrize("kind", ["rows", "policy", "punctuation", "rows before", "all rows"])
+@pytest.mark.parametrize("column", ["x", "y", "name"])
+def test_all_columns_of_the_order_decide_between_equal_times(kind: str, column: str) -> None:
+    rows = readings(120, 2, seed=7, spread=30)
+    names = pa.array([None if i % 7 == 0 else f"n{i * 37 % 100}" for i in range(120)])
+    came = disordered(rows.append_column("name", names), LATENESS, seed=7)
+    query = sliding(
+        partition_by="key", order_by=["ts", column, "id"], lateness="30 seconds", **KINDS[kind],
+        **ORDERED,
+    )  # fmt: skip
+    made = streamed(query, came, seed=7).finish()
+    assert told(made) == told(query(came).select(made.column_names))
+
+
 # -- rows that come too late ----------------------------------------------------------------------
 
 

@@ -36,7 +36,8 @@ CHANGED = {
     **{
         name: identity_text(streaming(query(), **{name: value}), SCHEMA, 1000)
         for name, value in {
-            "late": "too_late", "idle": "7 days", "future": "1 hour", "buckets": 4, "mode": "update"
+            "late": "too_late", "idle": "7 days", "future": "1 hour", "buckets": 4,
+            "mode": "update", "flush": "1 minute",
         }.items()
     },
 }  # fmt: skip
@@ -44,13 +45,22 @@ CHANGED = {
 
 def test_every_option_of_a_stream_is_part_of_its_identity() -> None:
     options = {name for name in streaming.__dataclass_fields__ if name not in ("query", "_")}
-    assert options <= set(CHANGED)
+    assert options - {"final"} <= set(CHANGED)
+    for final in (True, False):  # which differs from run to run
+        assert identity_text(streaming(query(), final=final), SCHEMA, 1000) == text(query())
 
 
 @pytest.mark.parametrize("what", CHANGED)
 def test_a_change_of_what_was_written_is_another_identity(what: str) -> None:
     assert CHANGED[what] != text(query())
     assert len(set(CHANGED.values())) == len(CHANGED)
+
+
+def test_the_number_of_buckets_that_earlier_versions_had_makes_their_identity() -> None:
+    assert identity_text(streaming(query(), buckets=16), SCHEMA, 1000) == text(query())
+    plan = plan_of(sliding(rows=3, n=Count()), schema=SCHEMA)
+    assert plan.identity(16)[1].endswith("\nin 16 buckets of keys")
+    assert plan.identity(2) != plan.identity(2, in_partitions=True)
 
 
 def test_the_same_query_is_the_same_and_shown_in_full() -> None:

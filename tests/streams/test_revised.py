@@ -160,6 +160,22 @@ def test_rows_as_they_come_are_told_again_when_others_follow(seed: int, n: int) 
     assert sink.results() == by_id(query(rows))
 
 
+def test_all_columns_of_the_order_decide_between_equal_times() -> None:
+    rows = readings(120, 2, seed=7, spread=30)
+    names = pa.array([None if i % 7 == 0 else f"n{i * 37 % 100}" for i in range(120)])
+    came = disordered(rows.append_column("name", names), LATENESS, seed=7)
+    query = sliding(
+        partition_by="key", order_by=["ts", "name"], lateness="30 seconds", rows=(-2, 1), **PARTS
+    )
+    stream = Stream(plan_of(query, schema=came.schema, update=True), LATENESS)
+    sink = Table()
+    for begin in range(0, 120, 11):
+        stream.push(came.slice(begin, 11))
+        stream.restart()
+    sink.upsert(stream.result().to_pylist())
+    assert sink.results() == by_id(query(came))
+
+
 def test_a_late_row_between_two_that_were_apart_joins_them() -> None:
     """A key starts anew behind a gap, until a row comes that makes it shorter."""
     times, ids = [100, 180, 140], [0, 2, 1]

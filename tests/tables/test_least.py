@@ -15,6 +15,7 @@ from tests.examples import examples
 from tests.tables.oracle import same
 from tests.tables.test_tables import ALL, ROWS, table_of
 from windrow import (
+    All,
     ArgMax,
     Count,
     Max,
@@ -68,6 +69,20 @@ def test_as_pandas(name: str) -> None:
     frame = pd.DataFrame({"v": values})
     asked = sliding(rows=6, min_rows=4, a=ours("v"))(frame)["a"].astype(float)
     assert np.allclose(asked, theirs, equal_nan=True)
+
+
+@pytest.mark.parametrize("least", [2, 60])  # few results are null, and many
+def test_nulls_of_pandas(least: int) -> None:
+    frame = pd.DataFrame({"v": np.arange(100.0), "i": np.arange(100)}, index=np.arange(100) * 2)
+    query = sliding(rows=90, min_rows=least, a=Sum("v"), b=Max("i"), c=Count("v"), d=All("i > 3"))
+    made, wanted = query(frame), query(pa.Table.from_pandas(frame, preserve_index=False))
+    assert made.index.equals(frame.index)
+    assert [str(made[name].dtype) for name in "abcd"] == ["float64", "Int64", "Int64", "boolean"]
+    for name in "abcd":
+        listed = [None if pd.isna(each) else each for each in made[name]]
+        assert listed == wanted[name].to_pylist()
+        made.loc[2, name] = made[name].iloc[99]  # a frame of the user's own
+    assert np.array_equal(frame["v"], np.arange(100.0))
 
 
 @pytest.mark.parametrize("size", [{"rows": 5}, {"rows": (-2, 2)}, {"range": 4}], ids=str)

@@ -23,11 +23,13 @@ from windrow import (
     Concat,
     Count,
     CountDistinct,
+    Covariance,
     First,
     HyperLogLog,
     Last,
     Max,
     Mean,
+    Median,
     Min,
     StdDev,
     Sum,
@@ -64,6 +66,8 @@ SQL = {
     "deviation": (StdDev("v"), "stddev_samp(v)"),
     "at": (ArgMax("odd", "bit"), "arg_max(bit, odd)"),
     "different": (CountDistinct("v"), "count(DISTINCT v)"),
+    "middle": (Median("v"), "median(v)"),
+    "together": (Covariance("v", "odd"), "covar_samp(v, odd)"),
 }
 
 
@@ -137,6 +141,35 @@ def test_every_frame_of_sql(kind: str, rows: Any, ends: Any, exclude: str | None
     assert eval(repr(query), {"sliding": sliding, **vars(__import__("windrow"))}) == query
     assert pickle.loads(pickle.dumps(query)) == query
     assert sql(query.sql()) == query
+
+
+@pytest.mark.parametrize("ends", [(-20, 20), (-30, 7), (-9, 0), (0, 9), (-70, 70)], ids=str)
+def test_long_keys_without_the_current_row(ends: tuple[int, int]) -> None:
+    """Most windows are put together from those of other rows, and those near the ends are not."""
+    random = np.random.default_rng(3)
+    n = 1500
+    rows_ = pa.table({"id": np.arange(n), "key": random.integers(0, 4, n) % 3})
+    rows_ = rows_.append_column("v", pa.array(random.normal(size=n)))
+    rows_ = rows_.append_column("i", pa.array(random.integers(-9, 9, n), mask=np.arange(n) % 7 < 1))
+    asked = {
+        "max(v)": Max("v"), "min(i)": Min("i"), "sum(i)": Sum("i"), "avg(v)": Mean("v"),
+        "avg(i)": Mean("i"), "stddev_samp(v)": StdDev("v"), "stddev_samp(i)": StdDev("i"),
+        "count(*)": Count(), "count(i)": Count("i"), "arg_max(id, v)": ArgMax("v", "id"),
+        "median(v)": Median("v"), "median(i)": Median("i"), "first(v)": First("v"),
+        "covar_samp(v, i)": Covariance("v", "i"), "last(v)": Last("v"),
+    }  # fmt: skip
+    parts = {f"a{i}": part for i, part in enumerate(asked.values())}
+    query = sliding(partition_by="key", order_by="id", rows=ends, exclude="current row", **parts)
+    frame = in_sql("rows", ends, "current row")
+    theirs = duckdb.sql(
+        f"SELECT {', '.join(f'{text} OVER w' for text in asked)} FROM rows_ "
+        f"WINDOW w AS (PARTITION BY key ORDER BY id {frame}) ORDER BY id"
+    ).fetchall()
+    for mine, want in zip(query(rows_).select(list(parts)).to_pylist(), theirs, strict=True):
+        for name, got, right in zip(asked, mine.values(), want, strict=True):
+            assert same(got, right), (name, got, right)
+    pandas = query(rows_.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get))
+    assert pandas["a3"].notna().tolist() == [row[3] is not None for row in theirs]
 
 
 @examples(30)

@@ -140,7 +140,7 @@ class Variance(Numeric):
     exact_on_integers = False
     result = "float64"
     sql_names = {"VAR_SAMP": SqlName({}, ()), "VAR_POP": SqlName({"ddof": 0}, ())}
-    kernel = "windrow.kernels.named:variances"
+    kernel = "windrow.kernels.variances:variances"
     unit = staticmethod(apart_unit)
     plus = staticmethod(apart_plus)
     minus = staticmethod(apart_minus)
@@ -188,7 +188,7 @@ class StdDev(Variance):
         **dict.fromkeys(("STD", "STDDEV_SAMP"), SqlName({}, ())),
         "STDDEV_POP": SqlName({"ddof": 0}, ()),
     }
-    kernel = "windrow.kernels.named:deviations"
+    kernel = "windrow.kernels.variances:deviations"
 
     answer = staticmethod(apart_deviation)
 

@@ -142,6 +142,8 @@ def _defaults(master: str, place: str, verbose: bool) -> dict[str, str]:
             "spark.local.dir": place,
             "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 1)),
         }
+        if sys.platform == "linux":  # elsewhere a fork of what has loaded much may fail
+            settings["spark.python.daemon.module"] = "windrow.spark.daemon"
     return settings
 
 

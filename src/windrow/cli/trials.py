@@ -46,10 +46,10 @@ def results(spark: bool, verbose: bool) -> Iterator[tuple[str, str | None, str]]
     try:
         written, ended = process.communicate(timeout=PATIENCE)[0], ""
     except subprocess.TimeoutExpired:
-        _kill(process)
+        kill_session(process)
         written, ended = process.communicate()[0], f"it had not ended after {PATIENCE:.0f} s"
     except BaseException:
-        _kill(process)
+        kill_session(process)
         raise
     for line in written.splitlines():
         name, problem, says = json.loads(line)
@@ -60,8 +60,8 @@ def results(spark: bool, verbose: bool) -> Iterator[tuple[str, str | None, str]]
         ended = "the one before did not end"
 
 
-def _kill(process: subprocess.Popen[str]) -> None:
-    """End the process that was started here, and the Java that it started."""
+def kill_session(process: subprocess.Popen[str]) -> None:
+    """End a process that was started here in a session of its own, and the Java that it started."""
     if hasattr(os, "killpg"):
         os.killpg(process.pid, signal.SIGKILL)
     else:

@@ -28,11 +28,11 @@ from windrow.kernels.results import ResultArray, finished, in_place
 from windrow.kernels.routes import BULK, FLATFIT, Route, route_over, trace
 from windrow.kernels.window_loop import run_loop
 from windrow.windows.arrays import widened
-from windrow.windows.positions import Windows
+from windrow.windows.positions import Windows, between
 
 Nulls = Sequence[NDArray[np.bool_] | None] | None
 
-_FEW = 4  # rows of their own in so many: with more of them, all windows go by their bounds
+FEW = 4  # rows of their own in so many: with more of them, all windows go by their bounds
 _FINER = ("ns", "ps", "fs", "as")  # than the times of Python
 
 
@@ -158,13 +158,14 @@ def _shifted(
     if way.kernel is None:
         return _traced(aggregation, given, windows.chosen(), threads, way)
     starts, first, ahead, count = windows.starts, windows.first, windows.ahead, len(windows)
-    alone = _apart(starts, ahead) - first
+    alone = rows_apart(starts, ahead) - first
     alone = alone[(alone >= 0) & (alone < count)]
     by_bounds = route_over(aggregation, given.columns, by_rows=False)
-    if alone.size * _FEW > count:
+    if alone.size * FEW > count:
         return _traced(aggregation, given, windows.chosen(), threads, by_bounds, common)
     if not way.kernel.in_blocks and common is None:
-        return _traced(aggregation, given, windows.chosen(), threads, by_bounds)
+        windows = windows if given.absent() is None else windows.chosen()
+        return _traced(aggregation, given, windows, threads, by_bounds)
     begin = max(0, first + min(ahead, 0))
     others = Windows(starts, windows.rows, begin)
     made = _traced(aggregation, given, others, threads, way, common)
@@ -207,16 +208,16 @@ def _moved(
     return made
 
 
-def _apart(starts: NDArray[np.int64], ahead: int) -> NDArray[np.int64]:
-    """The rows for which the row that is so many ahead is not of their segment.
+def rows_apart(starts: NDArray[np.int64], *ahead: int) -> NDArray[np.int64]:
+    """The rows for which one of the rows that are so many ahead is not of their segment.
 
-    >>> _apart(np.array([0, 4, 5]), 2), _apart(np.array([0, 4, 5]), -1)
-    (array([2, 3, 4]), array([0, 4]))
+    >>> rows_apart(np.array([0, 4, 5]), 2), rows_apart(np.array([0, 4, 5]), -1, 1)
+    (array([2, 3, 4]), array([0, 3, 4]))
     """
-    counts = np.minimum(np.diff(starts), abs(ahead))
-    begins = starts[1:] - counts if ahead > 0 else starts[:-1]
-    before = np.cumsum(counts) - counts
-    return np.repeat(begins - before, counts) + np.arange(counts.sum())
+    begin, end = starts[:-1], starts[1:]
+    early = np.minimum(begin - min(0, *ahead), end)
+    late = np.maximum(end - max(0, *ahead), early)
+    return between(*(np.stack(pair, axis=1).ravel() for pair in ((begin, late), (early, end))))
 
 
 def with_least(
@@ -229,24 +230,25 @@ def with_least(
     """Results with null where a window has fewer values than the aggregation needs."""
     if aggregation.least < 2:
         return made
-    few = few_values(windows, nulls, aggregation.least, threads)
-    return ResultArray(made.values, few if few.any() else None)
+    return ResultArray(made.values, few_values(windows, nulls, aggregation.least, threads))
 
 
 def few_values(
     windows: Windows, nulls: NDArray[np.uint8] | None, least: int, threads: int = 1
-) -> NDArray[np.bool_]:
-    """Which windows have fewer values than `least` that are not null."""
+) -> NDArray[np.bool_] | None:
+    """Which windows have fewer values than `least` that are not null; None if none has."""
     if nulls is None:
         return windows.shorter_than(least)
     if windows.go_back:
         before = np.concatenate([[0], np.cumsum(nulls == 0)])
         lo, hi = windows.bounds()
-        return np.asarray(before[hi] - before[lo] < least)
-    rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
-    windows = windows.chosen() if windows.ahead else windows
-    counted = counts.run(Question(Count("rows"), rows, windows, threads)).values
-    return np.asarray(counted < least)
+        counted = before[hi] - before[lo]
+    else:
+        rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
+        windows = windows.chosen() if windows.ahead else windows
+        counted = counts.run(Question(Count("rows"), rows, windows, threads)).values
+    few = np.asarray(counted < least)
+    return few if few.any() else None
 
 
 # -- what goes in --------------------------------------------------------------------------------

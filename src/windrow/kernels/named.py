@@ -7,7 +7,7 @@ Every question has two kernels, one for the last w rows and one for windows give
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import NO_NULLS, Column
 from windrow.kernels.results import ResultArray, finished
-from windrow.kernels.special import bounded, integer_sums, places, segmented
+from windrow.kernels.special import bounded, integer_sums, joined, places, segmented
 from windrow.kernels.special.distinct import number_values, window_distinct
 from windrow.kernels.special.places import bounded_first, bounded_last
 from windrow.windows.arrays import in_threads, ordinary, roomy
@@ -26,6 +26,12 @@ from windrow.windows.positions import LONGEST, Piece, Windows
 # What kernels find on their way, which several of them may want.
 SUM, PRESENT, SIZES = "the sum", "how many values are not null", "how many rows there are"
 HIGHEST, LOWEST = "the maximum", "the minimum"
+
+
+# Finds an array, with an item for each window of a question. Join(a, b, into) makes of what was
+# found for older parts of windows and for newer ones what would have been for both.
+Find = Callable[["Question"], NDArray[Any]]
+Join = Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Any]
 
 
 class Common(NamedTuple):
@@ -53,6 +59,7 @@ class Kernel(NamedTuple):
     positional: bool = False
     in_blocks: bool = True  # whether it is faster where windows are the last rows
     finds: tuple[str, ...] = ()
+    parts: int = 1  # how many a window may have, if something is left out of it
 
 
 def kernel_of(aggregation: Aggregation) -> Kernel | None:
@@ -78,6 +85,8 @@ class Question:
     What it has in `common` with others about the same column and windows is found once: sums and
     extremes, and how many values are not null. So a Sum, a Mean and a Count are one pass.
     """
+
+    parts: Sequence[Windows] = ()  # of windows with gaps, see `gaps`
 
     def __init__(
         self,
@@ -127,6 +136,10 @@ class Question:
         in_threads(enter, windows.pieces(self.threads, anywhere=anywhere))
         return out
 
+    def joined(self, find: Find, join: Join) -> NDArray[Any]:
+        """What `find` finds for the windows; where they have parts, what `join` makes of theirs."""
+        return find(self)
+
     def once(self, what: str, find: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """What `find` finds, unless another question found it."""
         if what not in self.common.what:
@@ -137,10 +150,16 @@ class Question:
 
     def answers(self, values: NDArray[Any], present: NDArray[np.int64] | None) -> ResultArray:
         """Values in the types that they mean; null where nothing is `present`."""
-        valid = None if present is None else (present > 0).view(np.uint8)
-        if present is None and self.windows.lo is not None:
-            valid = (self.windows.lo != self.windows.hi).view(np.uint8)
+        if present is None:
+            empty = self.shorter_than(1)
+            valid = None if empty is None else (~empty).view(np.uint8)
+        else:
+            valid = (present > 0).view(np.uint8)
         return finished(self.aggregation, self.column, (values,), valid)
+
+    def shorter_than(self, length: int) -> NDArray[np.bool_] | None:
+        """Which windows have fewer rows; None if none has."""
+        return self.windows.shorter_than(length)
 
     def present(self) -> NDArray[np.int64] | None:
         """How many values of each window are not null; None if none is."""
@@ -151,19 +170,24 @@ class Question:
 
     def sizes(self) -> NDArray[np.int64]:
         """How many rows each window has."""
-        if self.windows.lo is not None and self.windows.hi is not None:
-            return self.windows.hi - self.windows.lo
-        return self.once(SIZES, lambda: self.whole_sums(np.ones(self.windows.n, np.uint8)))
+        return self.once(SIZES, self.windows.lengths)
+
+    def per_row(self, sums: NDArray[Any], own: bool) -> NDArray[np.float64]:
+        """Sums divided by how many rows each window has; in place if nobody else has them."""
+        return np.asarray(sums / np.maximum(self.sizes(), 1))
 
     def whole_sums(self, values: NDArray[Any]) -> NDArray[np.int64]:
         """The sum of int64 or of bytes in each window, modulo 2⁶⁴."""
-        return self.fill(
-            lambda a, b, out: integer_sums.segment_sums(
-                values, self.windows.starts, self.w, a, b, out
-            ),
-            lambda lo, hi, end, out: integer_sums.bounded_sums(values, lo, hi, out),
-            np.int64,
-        )
+
+        def find(part: Question) -> NDArray[np.int64]:
+            windows, w = part.windows, part.w
+            return part.fill(
+                lambda a, b, out: integer_sums.segment_sums(values, windows.starts, w, a, b, out),
+                lambda lo, hi, end, out: integer_sums.bounded_sums(values, lo, hi, out),
+                np.int64,
+            )
+
+        return self.joined(find, np.add)
 
     def filled(self, floating: float, whole: int) -> NDArray[Any]:
         """The values, with something that does not matter where they are null."""
@@ -192,16 +216,20 @@ def _found_extreme(question: Question, flip: int) -> NDArray[Any]:
         np.nan if flip else -np.inf, np.iinfo(np.int64).max if flip else np.iinfo(np.int64).min
     )
     bits, order = data.view(np.int64), (flip, question.floating)
-    extremes = question.fill(
-        lambda a, b, out: segmented.segment_extremes(
-            bits, question.windows.starts, question.w, a, b, order, out
-        ),
-        lambda lo, hi, end, out: bounded.bounded_extremes(
-            bits, lo, hi, end, order, question.scratch(2).view(np.int64), out
-        ),
-        np.int64,
-    )
-    return extremes.view(data.dtype)
+
+    def find(part: Question) -> NDArray[np.int64]:
+        return part.fill(
+            lambda a, b, out: segmented.segment_extremes(
+                bits, part.windows.starts, part.w, a, b, order, out
+            ),
+            lambda lo, hi, end, out: bounded.bounded_extremes(
+                bits, lo, hi, end, order, part.scratch(2).view(np.int64), out
+            ),
+            np.int64,
+        )
+
+    found = question.joined(find, lambda a, b, out: joined.join_extremes(a, b, order, out))
+    return found.view(data.dtype)
 
 
 def _range(question: Question) -> ResultArray:
@@ -215,17 +243,22 @@ def _places(question: Question, flip: int) -> ResultArray:
     nulls = NO_NULLS if question.nulls is None else question.nulls
     order = (flip, question.floating)
 
-    def scratch() -> NDArray[np.int64]:
-        return question.scratch(places.SCRATCH).view(np.int64)
+    def find(part: Question) -> NDArray[np.int64]:
+        def scratch() -> NDArray[np.int64]:
+            return part.scratch(places.SCRATCH).view(np.int64)
 
-    positions = question.fill(
-        lambda a, b, out: places.segment_places(
-            data, nulls, question.windows.starts, question.w, a, b, order, scratch(), out
-        ),
-        lambda lo, hi, end, out: places.bounded_places(
-            data, nulls, lo, hi, end, order, scratch(), out
-        ),
-        np.int64,
+        return part.fill(
+            lambda a, b, out: places.segment_places(
+                data, nulls, part.windows.starts, part.w, a, b, order, scratch(), out
+            ),
+            lambda lo, hi, end, out: places.bounded_places(
+                data, nulls, lo, hi, end, order, scratch(), out
+            ),
+            np.int64,
+        )
+
+    positions = question.joined(
+        find, lambda a, b, out: joined.join_places(question.data, a, b, flip < 0, out)
     )
     valid = (positions >= 0).view(np.uint8)
     return finished(question.aggregation, question.column, (positions,), valid)
@@ -235,16 +268,19 @@ def _places(question: Question, flip: int) -> ResultArray:
 
 
 def _totals(question: Question, values: NDArray[np.float64], mean: bool) -> NDArray[np.float64]:
-    return question.fill(
-        lambda a, b, out: segmented.segment_sums(
-            values, question.windows.starts, question.w, a, b, mean, out
-        ),
-        lambda lo, hi, end, out: bounded.bounded_sums(
-            values, lo, hi, end, mean, question.scratch(2), out
-        ),
-        np.float64,
-        anywhere=False,
-    )
+    def find(part: Question) -> NDArray[np.float64]:
+        return part.fill(
+            lambda a, b, out: segmented.segment_sums(
+                values, part.windows.starts, part.w, a, b, mean, out
+            ),
+            lambda lo, hi, end, out: bounded.bounded_sums(
+                values, lo, hi, end, mean, part.scratch(2), out
+            ),
+            np.float64,
+            anywhere=False,
+        )
+
+    return question.joined(find, np.add)
 
 
 def _summed(question: Question) -> NDArray[Any]:
@@ -255,7 +291,7 @@ def _found_sum(question: Question) -> NDArray[Any]:
     values = question.filled(0.0, 0)
     if question.floating:
         return _totals(question, values, mean=False)
-    check_sums(question.aggregation, values, None, question.windows, question.threads)
+    _check_sums(question, values)
     return question.whole_sums(values)
 
 
@@ -272,22 +308,29 @@ def check_sums(
     `of` says whose window it is, behind its number.
     O(1) a row where the largest value times the longest window fits; otherwise two sums a window.
     """
-    if not aggregation.summed or values.dtype != np.int64 or not values.size or not len(windows):
+    if not aggregation.summed or values.dtype != np.int64:
         return
     values = ordinary(values)
     if nulls is not None:
         values = np.where(nulls, 0, values)
-    if max(abs(int(values.max())), abs(int(values.min()))) * windows.longest < 2**63:
+    column = Column(values, None, values.dtype)
+    _check_sums(Question(aggregation, column, windows, threads), values, of)
+
+
+def _check_sums(question: Question, values: NDArray[np.int64], of: str = "") -> None:
+    if not values.size or not len(question.windows):
+        return
+    most = sum(part.longest for part in question.parts or [question.windows])
+    if max(abs(int(values.max())), abs(int(values.min()))) * most < 2**63:
         return
     # Two halves of 32 bits cannot overflow, and tell whether the whole does.
-    question = Question(aggregation, Column(values, None, values.dtype), windows, threads)
     low = question.whole_sums(values & 0xFFFFFFFF)
     high = question.whole_sums(values >> 32) + (low >> 32)
     over = np.flatnonzero((high < -(2**31)) | (high >= 2**31))
     if over.size:
         raise OverflowError(
-            f"{aggregation!r}: the sum of window {int(over[0])}{of} exceeds int64; convert the "
-            f"values to float64, or durations to a coarser unit"
+            f"{question.aggregation!r}: the sum of window {int(over[0])}{of} exceeds int64; "
+            f"convert the values to float64, or durations to a coarser unit"
         )
 
 
@@ -309,55 +352,16 @@ def rounded_mean(sums: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[
 
 def _mean(question: Question) -> ResultArray:
     present = question.present()
-    if present is None and question.floating and SUM not in question.common.what:
+    alone = SUM not in question.common.what and not question.parts
+    if present is None and question.floating and alone:
         return question.answers(_totals(question, question.data, mean=True), None)
-    sizes = question.sizes() if present is None else present
     if question.column.dtype.kind == "m":
-        return question.answers(rounded_mean(_summed(question), sizes), present)
-    return question.answers(_summed(question) / np.maximum(sizes, 1), present)
-
-
-# Deviations of values up to here have squares that are floats, and so have their sums.
-_SQUARABLE = 1e140
-
-
-def _variance(question: Question, root: bool) -> ResultArray:
-    values = question.data.astype(np.float64, copy=False)
-    (ddof,) = question.aggregation.constants
-    odd: list[bool] = []
-
-    def fill(a: int, b: int, out: NDArray[Any]) -> None:
-        starts, w = question.windows.starts, question.w
-        odd.append(segmented.segment_variances(values, starts, w, ddof, a, b, root, out))
-
-    variances = question.fill(fill, None, np.float64)
-    if any(odd):
-        finite = values[np.isfinite(values)]
-        if max(finite.max(initial=0), -finite.min(initial=0)) > _SQUARABLE:
-            _recalculate(question, values, variances)
-    return question.answers(variances, None)
-
-
-def _recalculate(
-    question: Question, values: NDArray[np.float64], results: NDArray[np.float64]
-) -> None:
-    """Put right the results that are not finite: one ⊕ for each row of their windows."""
-    from windrow.kernels.compiled_states import state_of
-    from windrow.kernels.generate import loop_of
-    from windrow.kernels.window_loop import capacity_for
-
-    aggregation = question.aggregation
-    loop = loop_of(
-        "recalculate", aggregation, state_of(aggregation, ["float64"]), ["float64"], "range", False
-    )
-    wrong = np.flatnonzero(~np.isfinite(results))
-    lo, hi = (ends[wrong] for ends in question.windows.bounds())
-    out, valid = np.zeros(wrong.size), np.ones(wrong.size, np.uint8)
-    cursors, buffers = loop.start(capacity_for(question.windows.longest))
-    loop.run(
-        0, wrong.size, 0, 0, lo, hi, (ordinary(values),), NO_NULLS, cursors, *buffers, (out,), valid
-    )  # fmt: skip
-    results[wrong] = out
+        counted = question.sizes() if present is None else present
+        return question.answers(rounded_mean(_summed(question), counted), present)
+    sums, own = _summed(question), SUM not in question.common.what
+    if present is None:
+        return question.answers(question.per_row(sums, own), None)
+    return question.answers(sums / np.maximum(present, 1), present)
 
 
 # -- counts --------------------------------------------------------------------------------------
@@ -380,11 +384,21 @@ def positions_of_ends(
     >>> positions_of_ends(windows, np.array([False, True, False]), last=False).values
     array([0, 0, 2])
     """
+    return _placed(_ends(windows, nulls, last))
+
+
+def _ends(windows: Windows, nulls: NDArray[Any] | None, last: bool) -> NDArray[np.int64]:
+    """The same positions, −1 for none."""
     positions = np.empty(len(windows), np.int64)
     marks = np.zeros(windows.n, np.uint8) if nulls is None else nulls.astype(np.uint8)
     cursors = np.array([-1, 0])
     for here, lo, hi in windows.in_slices(Piece(0, len(windows))):
         (bounded_last if last else bounded_first)(marks, lo, hi, cursors, positions[here])
+    return positions
+
+
+def _placed(positions: NDArray[np.int64]) -> ResultArray:
+    """Positions, missing where they are −1."""
     missing = positions < 0
     positions[missing] = 0
     return ResultArray(positions, missing if missing.any() else None)
@@ -393,7 +407,11 @@ def positions_of_ends(
 def _end(question: Question, last: bool) -> ResultArray:
     """First and Last of anything, by position."""
     values = question.column.restore(question.data)
-    found = positions_of_ends(question.windows, question.nulls, last=last)
+
+    def join(a: Any, b: Any, out: Any) -> None:  # the positions of an older and of a newer part
+        np.copyto(out, np.where(b < 0, a, b) if last else np.where(a < 0, b, a))
+
+    found = _placed(question.joined(lambda part: _ends(part.windows, question.nulls, last), join))
     if not question.windows.n:
         return ResultArray(np.zeros(len(question.windows), values.dtype), found.missing)
     results = values[found.values]
@@ -440,25 +458,27 @@ def _distinct(question: Question) -> ResultArray:
 
 _COUNTED = ("the rows are counted by their positions", "none", "none")
 _COUNTERS = ("a counter for each distinct value", "1 and 1 inverse a row", "the counters")
-_ENDS = ("the value at the end of the window is looked up", "none", "none")
+_AT_END = ("the value at the end of the window is looked up", "none", "none")
+
+_BY_PLACE: dict[str, Any] = {"positional": True, "in_blocks": False}
 
 maxima = Kernel(
-    lambda question: question.answers(_extreme(question, 0), question.present()), finds=(HIGHEST,)
+    lambda question: question.answers(_extreme(question, 0), question.present()),
+    finds=(HIGHEST,),
+    parts=3,
 )
 minima = Kernel(
-    lambda question: question.answers(_extreme(question, -1), question.present()), finds=(LOWEST,)
+    lambda question: question.answers(_extreme(question, -1), question.present()),
+    finds=(LOWEST,),
+    parts=3,
 )
-ranges = Kernel(_range, finds=(HIGHEST, LOWEST))
-places_of_maxima = Kernel(lambda question: _places(question, 0))
-places_of_minima = Kernel(lambda question: _places(question, -1))
-sums = Kernel(_sum, finds=(SUM, PRESENT))
-means = Kernel(_mean, finds=(SUM, PRESENT, SIZES))
-variances = Kernel(lambda question: _variance(question, root=False), rows_only=True, nulls=False)
-deviations = Kernel(lambda question: _variance(question, root=True), rows_only=True, nulls=False)
-counts = Kernel(_count, *_COUNTED, positional=True, in_blocks=False, finds=(PRESENT, SIZES))
+ranges = Kernel(_range, finds=(HIGHEST, LOWEST), parts=3)
+places_of_maxima = Kernel(lambda question: _places(question, 0), parts=3)
+places_of_minima = Kernel(lambda question: _places(question, -1), parts=3)
+sums = Kernel(_sum, finds=(SUM, PRESENT), parts=3)
+means = Kernel(_mean, finds=(SUM, PRESENT, SIZES), parts=3)
+counts = Kernel(_count, *_COUNTED, finds=(PRESENT, SIZES), parts=3, **_BY_PLACE)
 distinct_counts = Kernel(_distinct, *_COUNTERS, in_blocks=False)
-firsts = Kernel(
-    lambda question: _end(question, last=False), *_ENDS, positional=True, in_blocks=False
-)
-lasts = Kernel(lambda question: _end(question, last=True), *_ENDS, positional=True, in_blocks=False)
-nths = Kernel(_nth, *_ENDS, positional=True, in_blocks=False)
+firsts = Kernel(lambda question: _end(question, last=False), *_AT_END, parts=3, **_BY_PLACE)
+lasts = Kernel(lambda question: _end(question, last=True), *_AT_END, parts=3, **_BY_PLACE)
+nths = Kernel(_nth, *_AT_END, **_BY_PLACE)

@@ -9,26 +9,27 @@ import numpy as np
 
 from windrow.aggregations.quantiles import CONTINUOUS
 from windrow.kernels.columns import NO_NULLS
+from windrow.kernels.gaps import Gapped
 from windrow.kernels.named import Kernel, Question
 from windrow.kernels.results import ResultArray, finished, lists
 from windrow.kernels.special import ranked
 from windrow.windows.arrays import in_threads
-from windrow.windows.positions import Piece
+from windrow.windows.positions import Piece, Windows
 
 # Bounds of so many windows are made at a time, and of so many windows' lengths: a kernel begins
 # anew with each part, and sorts a window's rows again.
 _AT_ONCE = 1 << 16
 _LENGTHS = 16
+_NO_GAP = np.empty(0, np.int64)
 
 
-def _run(question: Question, kernel: Callable[..., None], flip: int = 0) -> None:
+def _run(question: Question, windows: Windows, kernel: Callable[..., None], flip: int = 0) -> None:
     """Run a kernel over all windows; a flip of −1 ranks the largest value first.
 
     It takes some windows' ranks, values, bounds, stretches, and which windows these are.
     """
     bits = question.data.view(np.int64)
     nulls = NO_NULLS if question.nulls is None else question.nulls
-    windows = question.windows
     most = max(_AT_ONCE, _LENGTHS * windows.longest)
 
     def run(piece: Piece) -> None:
@@ -48,12 +49,16 @@ def _quantiles(question: Question) -> ResultArray:
     how, n = aggregation.how, len(question.windows)
     out = [np.empty(n, np.int64) for _ in aggregation.shares]
     valid = np.empty(n, np.uint8)
+    windows = question.with_gaps() if isinstance(question, Gapped) else question.windows
 
     def kernel(given: Any, here: slice) -> None:
+        parts = [part.bounds_of(here.start, here.stop) for part in question.parts]
+        gap = (parts[0][1], parts[1][0]) if parts else (_NO_GAP, _NO_GAP)
         for share, into in zip(aggregation.shares, out, strict=True):
-            ranked.window_quantiles(*given, question.floating, share, how, into[here], valid[here])
+            given_here = *given, *gap, question.floating, share, how
+            ranked.window_quantiles(*given_here, into[here], valid[here])
 
-    _run(question, kernel)
+    _run(question, windows, kernel)
     continuous = how in CONTINUOUS
     parts = [made.view(np.float64 if continuous else question.data.dtype) for made in out]
     if not isinstance(aggregation.q, tuple):
@@ -72,7 +77,7 @@ def _extremes(question: Question, flip: int) -> ResultArray:
     def kernel(given: Any, here: slice) -> None:
         ranked.window_extremes(*given, items[here], lengths[here])
 
-    _run(question, kernel, flip)
+    _run(question, question.windows, kernel, flip)
     found = question.column.restore(items.view(question.data.dtype).ravel())
     missing = lengths == 0
     return ResultArray(
@@ -87,7 +92,7 @@ def _places(question: Question) -> ResultArray:
     def kernel(given: Any, here: slice) -> None:
         ranked.window_places(*given, smaller[here], equal[here], count[here])
 
-    _run(question, kernel)
+    _run(question, question.windows, kernel)
     missing = count == 0
     made = aggregation.placed(smaller, equal, np.maximum(count, 1))
     made[missing] = 0
@@ -101,7 +106,7 @@ def _modes(question: Question) -> ResultArray:
     def kernel(given: Any, here: slice) -> None:
         ranked.window_modes(*given, out[here], valid[here])
 
-    _run(question, kernel)
+    _run(question, question.windows, kernel)
     made = out.view(question.data.dtype)
     return finished(question.aggregation, question.column, (made,), valid)
 
@@ -133,7 +138,7 @@ _BITS = "1 and 1 inverse a row"
 _RANKS = "a rank and a value for each row of 8 windows"
 _HOW = "rows are sorted once for 7 windows, and a window is a set of their ranks, a bit each"
 
-quantiles = Kernel(_quantiles, _HOW, _BITS, _RANKS)
+quantiles = Kernel(_quantiles, _HOW, _BITS, _RANKS, parts=2)
 largest = Kernel(lambda question: _extremes(question, -1), _HOW, _BITS, _RANKS)
 smallest = Kernel(lambda question: _extremes(question, 0), _HOW, _BITS, _RANKS)
 places = Kernel(_places, _HOW, "2 counts of log₂ w steps a row", _RANKS)

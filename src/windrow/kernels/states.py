@@ -75,7 +75,19 @@ def states_of(
         compiled = replace(compiled, read="uint64")
     mask = None if aggregation.counts_nulls else any_null(given)
     data = tuple(c.data for c in given)
-    return _Work(aggregation, compiled, data, mask, windows, threads).states()
+    return states_over(aggregation, compiled, data, mask, windows, threads)
+
+
+def states_over(
+    aggregation: Aggregation,
+    compiled: Compiled,
+    data: tuple[NDArray[Any], ...],
+    nulls: NDArray[np.uint8] | None,
+    windows: Windows,
+    threads: int,
+) -> States:
+    """The same for values as the loops take them."""
+    return _Work(aggregation, compiled, data, nulls, windows, threads).states()
 
 
 def merge(

@@ -166,7 +166,9 @@ def _names(sketch: Sketch) -> Callable[[Place], str]:
     if sketch.unit != "time":
         return lambda at: f"{at:g}"
     zone = UTC if sketch.zone is None else ZoneInfo(sketch.zone)
-    places = sorted({*sketch.rows, *(e for b in sketch.bars for e in (b.begin, b.end) if e)})
+    edges = [edge for bar in sketch.bars for edge in (bar.begin, bar.end) if edge is not None]
+    rows = [sketch.rows[bar.row] for bar in sketch.bars if bar.row is not None]
+    places = sorted({*edges, *rows})  # what is named
     day, second = NANOSECONDS["d"], NANOSECONDS["s"]
     long, years = (places[-1] - places[0] >= days * day for days in (2, 300))
 

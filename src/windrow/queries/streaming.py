@@ -11,12 +11,14 @@ from windrow.queries.query import Query
 from windrow.queries.shared import Shared
 from windrow.windows.durations import nanoseconds
 
-BUCKETS = 16
+BUCKETS = 16  # of keys, at most, if nothing is said
 # What each option means, in words.
 _MEANS = {
     "mode": "{}: results come out at once, and again whenever they change",
     "late": "{}: the column that marks rows that came too late, which come out too",
     "idle": "{}: a key without rows for longer is forgotten",
+    "flush": "{}: without rows for so long, time goes on with the clock",
+    "final": "{}: whether all that waits comes out in this run, the last one",
     "future": "{}: rows further ahead of the clock are counted and set aside",
     "buckets": "{}: how many groups the keys are put into",
 }
@@ -33,10 +35,15 @@ class Streaming:
     - `late`: the name of a column that is true for rows that came too late. They then come out
       too, without results, to be put where they belong.
     - `idle`: after how long without rows a key is forgotten ("7 days").
+    - `flush`: after how long without rows the results come out that wait for later ones
+      ("10 minutes"), by the clock. A row that comes then and is earlier than they are is too late.
+    - `final`: True in the last run of a stream, when all rows are read: all that waits comes out.
+      False in the runs before it.
     - `future`: how far ahead of the clock a row's time may be ("1 hour"). A row further ahead is
       counted and set aside: it is in no result, and the watermark does not follow it.
     - `buckets`: how many groups the keys are put into, which is how many tasks can work at a time.
-      It belongs to the checkpoint.
+      It belongs to the checkpoint. Without it there are as many as the state has partitions, and
+      16 at most.
 
     >>> from windrow import Max, sliding
     >>> streaming(sliding(order_by="ts", range="1 hour", peak=Max("load")), idle="7 days").idle
@@ -48,17 +55,28 @@ class Streaming:
     mode: str = "append"
     late: str | None = None
     idle: Any = None
+    flush: Any = None
+    final: bool | None = None
     future: Any = None
-    buckets: int = BUCKETS
+    buckets: int | None = None
 
     def __post_init__(self) -> None:
         if self.mode not in ("append", "update"):
             raise InvalidArgument(f"mode={self.mode!r} must be 'append' or 'update'")
-        if not isinstance(self.buckets, int) or not 0 < self.buckets <= 4096:
+        buckets = BUCKETS if self.buckets is None else self.buckets
+        if not isinstance(buckets, int) or not 0 < buckets <= 4096:
             raise InvalidArgument(f"buckets={self.buckets!r} must be a number from 1 to 4096")
-        for name in ("idle", "future"):
+        for name in ("idle", "flush", "future"):
             if getattr(self, name) is not None:
                 nanoseconds(getattr(self, name), name)
+        if self.final not in (None, True, False):
+            raise InvalidArgument(f"final={self.final!r} must be True, False or left out")
+        for name in ("flush", "final"):
+            if self.mode == "update" and getattr(self, name) is not None:
+                raise InvalidArgument(
+                    f'{name}={getattr(self, name)!r} does not go with mode="update", in which '
+                    f"results do not wait: leave it out"
+                )
 
     @property
     def queries(self) -> tuple[Query, ...]:

@@ -6,12 +6,13 @@ One file a plan:
     sessions   sessions without a key, or with a hot one: parts of them, merged
     ranges     no key, or a hot one: rows cut along the order, whole pieces enter as one state
     keys       shuffle by key, sort, and one pass over each partition with carried state
-    stream     streaming DataFrames: buckets of keys, their state in Spark's store
+    stream     streaming DataFrames: `buckets` of keys, their state in Spark's store
 
 `dataframe` chooses among them, and `select` puts them together for a statement of SQL. `groups` and
 `cuts` find where ranges begin, `schema` says what a query reads and gives, `workers` takes rows to
-Python and results back, and `interpreter` looks whether their Python has what it needs. Streams
-tell how they are through `progress`: `live_view` shows it, with what `live_results` picks.
+Python and results back, `daemon` starts workers with all of it loaded, and `interpreter` looks
+whether their Python has what it needs. Streams tell how they are through `progress`: `live_view`
+shows it, with what `live_results` picks.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ def in_frames(bounds: Sequence[Bound]) -> bool:
     for bound in bounds:
         query = bound.query
         plain = query.min_rows is None and query.having is None and query.emit == "rstream"
-        if not (plain and query.partition_by and query.window.by_rows):
+        last_rows = query.window.by_rows and query.window.ends_now
+        if not (plain and query.partition_by and last_rows):
             return False
         if any(part.spark_result is None for part in query.parts.values()):
             return False

@@ -1,12 +1,14 @@
 """A query over a streaming DataFrame: rows packed by bucket, a stateful step, results unpacked.
 
-    rows ──watermark──▶ pack ──groupBy(bucket)──▶ transformWithState ──▶ unpack ──▶ results
-                        Arrow bytes, many keys    windrow.streams         rows again
+    rows ──watermark──▶ pack ──groupBy(bucket)──▶ transformWithState ──▶ results
+                        Arrow bytes, many keys    windrow.streams
                         in one value
 
 Spark's Python state API costs milliseconds a key and batch, and moves rows one by one. So keys are
 put into a few buckets, and the rows of a bucket travel as one value: Spark sees some sixteen large
-rows in a batch, and all that is done with the rows in them is vectorised.
+rows in a batch, and all that is done with the rows in them is vectorised. Results come out as rows;
+only those with lists, structs or maps are packed again, and unpacked by a stage of their own, since
+Spark would turn each of their values into an object of Python's.
 """
 
 from __future__ import annotations
@@ -22,18 +24,36 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import functions as sf
-from pyspark.sql.types import BooleanType, IntegerType, StructField, StructType
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    IntegerType,
+    StructField,
+    StructType,
+    UserDefinedType,
+)
 
 from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.streaming import Streaming
+from windrow.spark.buckets import bucket_labels, bucket_of
+from windrow.spark.clock import clock
 from windrow.spark.columns import as_number, column, unused
 from windrow.spark.keys import needed_columns
 from windrow.spark.progress import observed_name
 from windrow.spark.schema import check_together, result_schema
-from windrow.spark.stream_processor import BUCKET, PLACE, RESULT, TIMELESS, WindowProcessor
-from windrow.spark.workers import Batches, arrow_result, in_arrow
+from windrow.spark.stream_processor import (
+    BEAT,
+    BUCKET,
+    LATE,
+    PARTLY,
+    PLACE,
+    RESULT,
+    TIMELESS,
+    WindowProcessor,
+)
+from windrow.spark.workers import Batches, arrow_result, in_arrow, spare_garbage_collection
 from windrow.stores.encoding.tables import decode, encode
-from windrow.streams.plan import Plan, identity_text
+from windrow.streams.plan import Flush, Plan, identity_text
 from windrow.streams.revised import REVISION, is_revisable
 from windrow.tables.bind import Bound
 from windrow.tables.columns import nulls_of, whole
@@ -47,6 +67,8 @@ _PACKETS = (
     f"{BUCKET} int not null, {PLACE} bigint not null, {RESULT} binary not null, "
     f"{TIMELESS} bigint not null"
 )
+# A clock wakes a stream every so many milliseconds at most.
+_SHORTEST = 100
 # Rows are packed so many at a time: a task's packets are few, and none is very large.
 _PACKED = 1 << 18
 
@@ -67,31 +89,47 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
         few = pa.schema([bounds[0].schema.field(name) for name in frame.columns])
         bounds = [replace(bound, schema=few) for bound in bounds]
     idle = None if asked.idle is None else nanoseconds(asked.idle, "idle") // 1000
+    flush = None
+    if asked.flush is not None and delay is not None:
+        flush = Flush(nanoseconds(asked.flush, "flush") // 1000, delay * 1000)
     plan = Plan(
         tuple(bounds),
         tuple(columns),
         timed=bool(bounds[0].query.order_by),
         update=asked.mode == "update",
         idle=idle,
+        flush=flush,
         late=asked.late,
         asked=text,
     )
     _use_rocksdb(frame.sparkSession)
-    keys = [_hashed(name, frame) for name in plan.keys]
-    buckets = asked.buckets if keys else 1
-    bucket = sf.pmod(sf.xxhash64(*keys), sf.lit(buckets)) if keys else sf.lit(0)
-    needed = frame.select("*", bucket.cast("int").alias(BUCKET))
+    labels = bucket_labels(asked.buckets, plan.keys, frame.sparkSession)
+    needed = frame.select("*", bucket_of(plan.keys, labels, frame).alias(BUCKET))
+    schema = _schema(plan, frame)
     packed = in_arrow(needed, Packed(plan), _PACKETS)
+    if asked.flush is not None or asked.final is not None:
+        period = None if plan.flush is None else max(_SHORTEST, plan.flush.after // 4000)
+        beats = clock(frame.sparkSession, period).mapInArrow(Beats(labels), _PACKETS)
+        packed = packed.union(beats)
+    in_rows = _in_rows(schema)
+    given = [StructField(f.name, f.dataType) for f in schema.fields if in_rows]
+    given += [] if in_rows else [StructField(RESULT, BinaryType())]
+    late, partly = (unused(name, schema.names) for name in (LATE, PARTLY))
+    given += [StructField(name, IntegerType()) for name in (late, partly)]
+    processor = WindowProcessor(
+        plan, labels, arrow_result(StructType(given)), in_rows, final=bool(asked.final)
+    )
     stepped = packed.groupBy(BUCKET).transformWithStateInPandas(
-        WindowProcessor(plan, buckets),
-        f"{RESULT} binary, late long, partly_late long",
+        processor,
+        StructType(given),
         asked.mode.capitalize(),
         "EventTime" if plan.timed else "None",
     )
     counted = stepped.observe(
-        counters, *[sf.sum(name).alias(name) for name in ("late", "partly_late")]
-    ).where(sf.col(RESULT).isNotNull())
-    schema = _schema(plan, frame)
+        counters, sf.sum(column(late)).alias(LATE), sf.sum(column(partly)).alias(PARTLY)
+    ).where(column(late).isNull())
+    if in_rows:
+        return counted.select(*map(_never_null, schema.fields))
     return counted.mapInArrow(Unpacked(plan, arrow_result(schema)), schema)
 
 
@@ -213,10 +251,12 @@ def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
     taken = (*frame.columns, *(name for bound in bounds for name in bound.query.parts))
     if asked.late in taken:
         raise InvalidArgument(f"late={asked.late!r} is the name of another column")
-    if asked.future is not None and not bounds[0].query.order_by:
-        raise InvalidArgument(
-            f"future={asked.future!r} is about the times of rows: give the query order_by="
-        )
+    for name in ("flush", "future"):
+        if getattr(asked, name) is not None and not bounds[0].query.order_by:
+            raise InvalidArgument(
+                f"{name}={getattr(asked, name)!r} is about the times of rows: give the query "
+                f"order_by="
+            )
 
 
 def _check_revised(bounds: Sequence[Bound], frame: Any) -> None:
@@ -250,13 +290,6 @@ def _use_rocksdb(session: Any) -> None:
         )
 
 
-def _hashed(name: str, frame: Any) -> Any:
-    """A key column as it is hashed: −0.0 is the key that 0.0 is."""
-    if frame.schema[name].dataType.typeName() in ("float", "double"):
-        return column(name) + sf.lit(0.0)
-    return column(name)
-
-
 def _schema(plan: Plan, frame: Any) -> StructType:
     """The schema of the result, all of which may be null, with the column that marks late rows."""
     found = result_schema(plan.bounds, frame, plan.columns)
@@ -271,6 +304,18 @@ def _schema(plan: Plan, frame: Any) -> StructType:
     return schema
 
 
+def _in_rows(schema: StructType) -> bool:
+    """Whether Spark takes results as they are, where it does not look at each value."""
+    own = any(isinstance(field.dataType, UserDefinedType) for field in schema.fields)
+    return not own and not any(pa.types.is_nested(field.type) for field in arrow_result(schema))
+
+
+def _never_null(field: StructField) -> Any:
+    """A column of results, which is known never to be null if the schema says so."""
+    found = column(field.name)
+    return found if field.nullable else sf.coalesce(found, sf.lit(False)).alias(field.name)
+
+
 # -- in the workers -----------------------------------------------------------------------------
 
 
@@ -282,6 +327,7 @@ class Packed:
 
     def __call__(self, batches: Batches) -> Batches:
         """A row for each bucket and some hundred thousand rows, and its place among all."""
+        spare_garbage_collection()
         task = TaskContext.get()
         place = (0 if task is None else task.partitionId()) << 32
         held: list[pa.RecordBatch] = []
@@ -325,6 +371,27 @@ class Packed:
                 TIMELESS: pa.array(late),
             }
         )
+
+
+@dataclass(frozen=True)
+class Beats:
+    """What a worker runs over rows of the clock: a packet without rows for each bucket."""
+
+    labels: Sequence[int]
+
+    def __call__(self, batches: Batches) -> Batches:
+        """The packets, which have no place among those of rows."""
+        for batch in batches:
+            labels = list(self.labels) if batch.num_rows else []
+            n = len(labels)
+            yield pa.RecordBatch.from_pydict(
+                {
+                    BUCKET: pa.array(labels, pa.int32()),
+                    PLACE: pa.array(np.full(n, BEAT)),
+                    RESULT: pa.array([b""] * n, pa.binary()),
+                    TIMELESS: pa.array(np.zeros(n, np.int64)),
+                }
+            )
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+import zlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -16,16 +17,32 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
 )
 from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorHandleState
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
+from windrow.errors import InvalidArgument
+from windrow.spark.workers import spare_garbage_collection
 from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.bucket import Bucket, StepResult
 from windrow.streams.header import Header, check_identity
 from windrow.streams.plan import Plan
+from windrow.tables.columns import whole
 
 BUCKET, PLACE, RESULT = "windrow_bucket", "windrow_place", "windrow_rows"
+BEAT = -1  # the place of a packet without rows, by which a clock wakes a bucket
 TIMELESS = "windrow_timeless"  # how many rows without a time were left out of a packet
+LATE, PARTLY = "late", "partly_late"  # columns that are null but in a row that counts
+_BYTES = StructType([StructField("value", BinaryType())])
+_TEXT = StructType([StructField("text", StringType())])
+_CHUNK = StructType([StructField("log", IntegerType()), StructField("number", LongType())])
 _RUN = "spark.jobGroup.id"  # Spark names the jobs of a stream after its run
-# A packet of results has so many rows at most.
+# Results go back so many rows at a time, at most.
 _PACKET = 1 << 16
 # What this process remembers of buckets: reading it from the store is needed only if another
 # process had the last step, or none had it.
@@ -40,17 +57,25 @@ _MOST_CHECKED = 4096
 class WindowProcessor(StatefulProcessor):
     """What Spark calls for each bucket that got rows, or whose timer went off."""
 
-    def __init__(self, plan: Plan, buckets: int) -> None:
-        self._plan, self._buckets = plan, buckets
-        self._identity, self._text = plan.identity(buckets)
+    def __init__(
+        self,
+        plan: Plan,
+        labels: Sequence[int],
+        given: pa.Schema,
+        in_rows: bool,
+        final: bool = False,
+    ) -> None:
+        self._plan, self._labels, self._given, self._in_rows = plan, labels, given, in_rows
+        self._final = final
+        self._identity, self._text = plan.identity(len(labels), not isinstance(labels, range))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Meet the state: a head, the chunks, and the query's text for those who read it."""
+        spare_garbage_collection()
         self._handle = handle
-        self._head = handle.getValueState("head", "value binary")
-        self._query = handle.getValueState("query", "text string")
-        chunks = handle.getMapState("chunks", "log int, number long", "value binary")
-        self._entries = Chunks(chunks)
+        self._head = handle.getValueState("head", _BYTES)
+        self._query = handle.getValueState("query", _TEXT)
+        self._entries = Chunks(handle.getMapState("chunks", _CHUNK, _BYTES))
         self._check_partition(handle)
 
     def handleInputRows(  # noqa: N802
@@ -63,8 +88,17 @@ class WindowProcessor(StatefulProcessor):
         columns = [PLACE, RESULT, TIMELESS]
         packets = [p for frame in rows for p in frame[columns].itertuples(index=False, name=None)]
         packets.sort(key=itemgetter(0))  # a shuffle brings them in any order
-        arrived = [decode(p, [self._plan.arrives], "a packet of rows")[0] for _, p, _ in packets]
-        yield from self._step(key[0], arrived, timerValues, late=sum(p[2] for p in packets))
+        late = sum(packet[2] for packet in packets)
+        of_rows = [packet for place, packet, _ in packets if place != BEAT]
+        arrived = [decode(p, [self._plan.arrives], "a packet of rows")[0] for p in of_rows]
+        ends = self._final and len(of_rows) < len(packets)
+        if ends and arrived:
+            raise InvalidArgument(
+                "final=True is for a run in which nothing is left to read, and this one has rows: "
+                "run with final=False and trigger(availableNow=True) first, and then once more"
+            )
+        if arrived or ends or self._header() is not None:
+            yield from self._step(key[0], arrived, timerValues, late=late, ends=ends)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -85,11 +119,15 @@ class WindowProcessor(StatefulProcessor):
         timers: Any,
         fired: int | None = None,
         late: int = 0,
+        ends: bool = False,
     ) -> Iterator[pd.DataFrame]:
         bucket = self._bucket(label)
         try:
             now = self._now(timers)
-            outcome = bucket.step(arrived, now)
+            if self._plan.timed:
+                clock = int(timers.getCurrentProcessingTimeInMs()) * 1000
+                now = bucket.watermark(now, bool(arrived), clock, zlib.crc32(_run().encode()))
+            outcome = bucket.end() if ends else bucket.step(arrived, now)
             outcome.late += late
             if self._plan.timed:
                 self._set_timer(bucket, now, fired)
@@ -97,7 +135,29 @@ class WindowProcessor(StatefulProcessor):
         except BaseException:
             _REMEMBERED.pop((self._identity, label), None)
             raise
-        yield from _packets(outcome)
+        yield from self._results(outcome)
+
+    def _results(self, outcome: StepResult) -> Iterator[pd.DataFrame]:
+        """Results as Spark takes them, and a row for itself that counts the late ones."""
+        if outcome.late or outcome.partly:
+            nothing = [pa.nulls(1, field.type) for field in list(self._given)[:-2]]
+            yield self._frame([*nothing, *(pa.array([n]) for n in (outcome.late, outcome.partly))])
+        for table in outcome.tables:
+            for begin in range(0, table.num_rows, _PACKET):
+                part = table.slice(begin, _PACKET)
+                columns = part.columns if self._in_rows else [pa.array([encode(part)])]
+                uncounted = pa.nulls(len(columns[0]), pa.int32())
+                yield self._frame([*columns, uncounted, uncounted])
+
+    def _frame(self, columns: Sequence[pa.Array]) -> pd.DataFrame:
+        """Arrow's columns in the order and the types in which they are given to Spark.
+
+        pandas holds on to them, and Spark finds them there: nothing is copied.
+        """
+        pairs = zip(self._given, columns, strict=True)
+        typed = {f.name: pa.chunked_array([whole(c)]).cast(f.type) for f, c in pairs}
+        arrays = {name: pd.arrays.ArrowExtensionArray(each) for name, each in typed.items()}
+        return pd.DataFrame(arrays, copy=False)
 
     def _now(self, timers: Any) -> int | None:
         """The watermark in microseconds; it is 0 while there is none."""
@@ -116,10 +176,10 @@ class WindowProcessor(StatefulProcessor):
         if client is None or client.handle_state != StatefulProcessorHandleState.CREATED:
             return
         task: Any = TaskContext.get()
-        run = (task.getLocalProperty(_RUN) or "", task.partitionId(), self._identity)
+        run = (_run(), task.partitionId(), self._identity)
         if run[0] and run in _CHECKED:
             return
-        for label in range(self._buckets):
+        for label in self._labels:
             client.set_implicit_key((label,))
             if self._header() is not None:
                 break  # one query made all of them
@@ -178,6 +238,12 @@ class WindowProcessor(StatefulProcessor):
         header.timer = wanted
 
 
+def _run() -> str:
+    """What Spark calls this run of the stream; nothing if it does not tell."""
+    task: Any = TaskContext.get()
+    return "" if task is None else task.getLocalProperty(_RUN) or ""
+
+
 class Chunks:
     """The chunks of a bucket in Spark's state store."""
 
@@ -195,18 +261,3 @@ class Chunks:
     def remove(self, log: int, number: int) -> None:
         """Forget a chunk."""
         self._state.removeKey((log, number))
-
-
-def _packets(outcome: StepResult) -> Iterator[pd.DataFrame]:
-    """Results as Spark takes them, the late rows counted with the first of them."""
-    packets = [
-        encode(table.slice(begin, _PACKET))
-        for table in outcome.tables
-        for begin in range(0, table.num_rows, _PACKET)
-    ]
-    late, partly = outcome.late, outcome.partly
-    if not packets and (late or partly):
-        packets = [None]  # type: ignore[list-item]
-    for packet in packets:
-        yield pd.DataFrame({RESULT: [packet], "late": [late], "partly_late": [partly]})
-        late = partly = 0

@@ -19,13 +19,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from windrow.errors import InvalidArgument
 from windrow.streams.family import passing
 from windrow.streams.header import Header
 from windrow.streams.log import DECODED, Entries, Log
 from windrow.streams.plan import Plan
 from windrow.streams.sessions import SessionWindows
 from windrow.streams.slices import SlicedWindows
-from windrow.streams.step import NEVER, NewResults, integers
+from windrow.streams.step import END, NEVER, NewResults, in_order, integers
 from windrow.streams.waiting import Waiting
 from windrow.tables.columns import nulls_of, whole
 from windrow.tables.run import QUERY, with_columns
@@ -78,6 +79,11 @@ class Bucket:
         that are taken as they come it is the clock, which only tells which keys are idle.
         """
         outcome = StepResult()
+        if self.header.done == END and any(table.num_rows for table in arrived):
+            raise InvalidArgument(
+                "rows came after the end: a run with final=True was the last one of this "
+                "checkpoint; start with a new one, and say final=True when nothing is left to read"
+            )
         rows = pa.concat_tables([self.plan.arrives.empty_table(), *arrived]).combine_chunks()
         if self.plan.at_once is not None:
             rows = self._enter(self.plan.at_once, rows, now, outcome)
@@ -89,10 +95,27 @@ class Bucket:
         self._sign(now)
         return outcome
 
+    def watermark(self, now: int | None, came: bool, clock: int, run: int) -> int | None:
+        """The watermark that counts: the stream's, or a later one when no row has come for long.
+
+        `now` is the stream's and `clock` the time by the clock, in µs. Time that passed before this
+        `run` does not count: rows may have come that were not read.
+        """
+        header, flush = self.header, self.plan.flush
+        if flush is not None and now is not None:
+            if came or header.quiet is None or (header.quiet[0], header.quiet[2]) != (now, run):
+                header.quiet = now, clock, run
+            now = flush.watermark(now, clock - header.quiet[1])
+        return now if header.done is None else max(header.done, NEVER if now is None else now)
+
+    def end(self) -> StepResult:
+        """Answer all that waits, since no row comes any more."""
+        return StepResult() if self.header.done == END else self.step([], END)
+
     @property
     def due(self) -> int | None:
         """The watermark at which something is to be done, whether or not rows come."""
-        if not self.plan.timed:
+        if not self.plan.timed or self.header.done == END:
             return None
         if self.plan.at_once is not None:  # which windows are told depends on every watermark
             return max(1, (self.header.done or 0) + 1)
@@ -122,7 +145,8 @@ class Bucket:
         ready = self._waiting.before(NEVER if now is None else now)
         if rows.num_rows:
             self._waiting.add(rows)
-        return ready
+        bound = self.plan.bounds[0]
+        return ready.take(in_order(bound, ready)) if len(bound.query.order_by) > 1 else ready
 
     def _timeless(self, rows: pa.Table) -> NDArray[np.bool_]:
         """Which rows have no time."""
@@ -169,7 +193,8 @@ class Bucket:
 
     def _apply(self, ready: pa.Table, now: int | None, outcome: StepResult) -> None:
         """Let rows enter windows, in their order."""
-        goes_on = now is not None and any(family.goes_by_time for family in self.plan.families)
+        goes_by_time = any(family.goes_by_time for family in self.plan.families)
+        goes_on = now == END or (now is not None and goes_by_time)
         if not ready.num_rows and not goes_on:
             return
         found: list[NewResults] = []
@@ -219,7 +244,7 @@ class Bucket:
     def _sign(self, now: int | None) -> None:
         """The head of what is kept now."""
         header = self.header
-        if self.plan.timed:
+        if self.plan.timed or now == END:
             header.done = max(NEVER if header.done is None else header.done, now or NEVER)
         header.stamp = os.urandom(16)
         header.waiting = self._waiting.pieces

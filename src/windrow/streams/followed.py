@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from windrow.streams.family import Family
 from windrow.streams.log import Log
 from windrow.streams.rows import NUMBER
-from windrow.streams.step import Gap, Joined, NewResults, integers
+from windrow.streams.step import END, Gap, Joined, NewResults, integers
 from windrow.tables.bind import Bound
 from windrow.tables.sort import TableRows
 
@@ -99,6 +99,8 @@ class FollowedWindows(Family[Log]):
     def _over(self, joined: Joined, rows: TableRows, now: int | None) -> NDArray[np.bool_]:
         """The stretches that no row comes to any more: those before a gap."""
         starts = rows.starts
+        if now == END:
+            return np.ones(starts.size - 1, np.bool_)
         if self.gap is None or starts is not joined.starts:
             return np.zeros(starts.size - 1, np.bool_)
         over = ~np.isin(starts[1:], joined.keys[1:])

@@ -27,23 +27,26 @@ class Header:
     stamp: bytes = bytes(16)
     done: int | None = None  # windows up to here are answered; None before the first step
     timer: int | None = None  # when the store calls again
+    # the watermark when a row came last, the clock at that time, and a number of the run
+    quiet: tuple[int, int, int] | None = None
     waiting: list[WaitingChunk] = field(default_factory=list)
     logs: list[list[Chunk]] = field(default_factory=list)
 
     def encode(self) -> bytes:
         """Return the header as bytes."""
         waiting, logs = _numbers(self.waiting), [_numbers(log) for log in self.logs]
-        return encode((self.identity, self.stamp, self.done, self.timer, waiting, logs))
+        parts = (self.identity, self.stamp, self.done, self.timer, waiting, logs, self.quiet)
+        return encode(parts)
 
     @classmethod
     def decode(cls, data: bytes) -> Header:
         """Return the header that `encode` made these bytes of."""
         what = "the header of the stream's state"
         fields = decode(bytes(data), what)  # Spark hands out a bytearray
-        identity, stamp, done, timer, waiting, logs = fields
+        identity, stamp, done, timer, waiting, logs, *quiet = fields
         pieces = [WaitingChunk(*row) for row in waiting.tolist()]
         chunks = [[Chunk(*row) for row in log.tolist()] for log in logs]
-        return cls(identity, stamp, done, timer, pieces, chunks)
+        return cls(identity, stamp, done, timer, quiet[0] if quiet else None, pieces, chunks)
 
 
 def _numbers(chunks: Sequence[WaitingChunk] | Sequence[Chunk]) -> NDArray[np.int64]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from windrow.kernels.routes import trace
 from windrow.queries.plan import groups_of
-from windrow.queries.streaming import Streaming
+from windrow.queries.streaming import BUCKETS, Streaming
 from windrow.streams.aggregates import GrowingWindows
 from windrow.streams.chunks import ChunkedWindows
 from windrow.streams.family import Family, Latest
@@ -24,6 +24,29 @@ from windrow.streams.step import Gap, nullable
 from windrow.tables.bind import Bound
 from windrow.tables.run import QUERY, told_apart
 from windrow.windows.base import Kept, written
+
+_TICK = 1000  # watermarks are cut to milliseconds
+
+
+class Flush(NamedTuple):
+    """How long no row may come until time goes on without any, in µs.
+
+    `delay` is how far the watermark is behind the newest row.
+    """
+
+    after: int
+    delay: int
+
+    def watermark(self, now: int, idle: int) -> int:
+        """The watermark if no row has come for so long.
+
+        All rows so far are before it, and it goes on with the clock.
+
+        >>> flush = Flush(after=600, delay=60)
+        >>> flush.watermark(5000, idle=599), flush.watermark(5000, idle=600)
+        (5000, 6060)
+        """
+        return now if idle < self.after else max(now + self.delay + _TICK, now + idle)
 
 
 @dataclass(frozen=True)
@@ -40,6 +63,7 @@ class Plan:
     timed: bool  # whether rows are applied by their times, else as they come
     update: bool = False  # whether results are told as they change, else once they are final
     idle: int | None = None  # after how long a key without rows is forgotten, in µs
+    flush: Flush | None = None  # when results come out that wait for rows which do not come
     late: str | None = None  # the column that marks rows that came too late, if they come out
     asked: str = ""  # the `identity_text` of what the user asked for
 
@@ -164,10 +188,14 @@ class Plan:
         """Whether a column says which query a row of the result is of."""
         return told_apart(self.bounds)
 
-    def identity(self, buckets: int) -> tuple[bytes, str]:
-        """A digest of all that the state depends on, and the same to be read."""
+    def identity(self, buckets: int, in_partitions: bool = False) -> tuple[bytes, str]:
+        """A digest of all that the state depends on, and the same to be read.
+
+        If buckets are `in_partitions`, each has a partition of the state to itself.
+        """
         logs = [str(family.schema) for family in self.families]
-        text = f"{self.asked}\nin {buckets} buckets of keys"
+        apart = ", one for each partition of the state" if in_partitions else ""
+        text = f"{self.asked}\nin {buckets} buckets of keys{apart}"
         whole = "\n".join([text, str(self.bounds[0].schema), *logs])
         return hashlib.sha256(whole.encode()).digest()[:16], text
 
@@ -176,11 +204,15 @@ def identity_text(asked: Streaming, rows: pa.Schema, delay: int | None) -> str:
     """What a user asked for, in full: the text by which a checkpoint knows its query again.
 
     It is of the queries as they were written, since an engine may compute `where` and expressions
-    itself, after which queries that differ look alike. `rows` are the columns that came in, and
-    `delay` is how far the watermark is behind the newest row, in milliseconds.
+    itself, after which queries that differ look alike. Of the options `final` is not part of it: it
+    differs from run to run. `rows` are the columns that came in, and `delay` is how far the
+    watermark is behind the newest row, in milliseconds.
     """
     queries = [query.fingerprint for query in asked.queries]
-    options = f"with {', '.join(written(asked.arguments()))}" if asked.arguments() else ""
+    given = {name: value for name, value in asked.arguments().items() if name != "final"}
+    if given.get("buckets") == BUCKETS:  # which earlier versions had without being told
+        del given["buckets"]
+    options = f"with {', '.join(written(given))}" if given else ""
     mark = "" if delay is None else f"with a watermark {delay} ms behind the newest row"
     columns = f"over {', '.join(f'{field.name}: {field.type}' for field in rows)}"
     return "\n".join(filter(None, [*queries, options, mark, columns]))

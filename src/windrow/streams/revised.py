@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from windrow.streams.family import Family
 from windrow.streams.log import Log
 from windrow.streams.rows import NUMBER
-from windrow.streams.step import NEVER, Gap, Joined, NewResults, integers
+from windrow.streams.step import NEVER, Gap, Joined, NewResults, in_order, integers
 from windrow.tables.bind import Bound
 from windrow.tables.keys import alike, newest
 from windrow.tables.sort import TableRows
@@ -82,11 +82,13 @@ class RevisedWindows(Family[Log]):
         return results
 
     def _joined(self, held: pa.Table, new: pa.Table) -> Joined:
-        """Rows that are held and new ones, those of a key by time, and then as they came."""
-        new = new.select(held.column_names)
+        """Rows that are held and new ones, those of a key by the order, and then as they came."""
         names = [NUMBER] if self._time is None else [self._time, NUMBER]
-        tables = held, new
-        places = [np.concatenate([integers(each, name) for each in tables]) for name in names]
+        places = [np.concatenate([integers(held, name), integers(new, name)]) for name in names]
+        if len(self.bounds[0].query.order_by) > 1:
+            came = np.argsort(places[-1])
+            table = pa.concat_tables([held, new.select(held.column_names)]).take(pa.array(came))
+            places = [np.argsort(came[in_order(self.bounds[0], table)])]
         return Joined(self.keys, held, new, self.gap, places)
 
     # -- results ----------------------------------------------------------------------------

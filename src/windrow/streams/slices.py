@@ -109,7 +109,10 @@ class SlicedWindows(Family[Log]):
         )
         touched = np.zeros(held.num_rows, np.bool_)
         if new.num_rows:
-            touched = rows_among(held, new, [*self.keys, SLICE])
+            # only from the first new slice on may one be held already
+            near = np.flatnonzero(integers(held, SLICE) >= integers(new, SLICE).min())
+            names = [*self.keys, SLICE]
+            touched[near] = rows_among(held.select(names).take(pa.array(near)), new, names)
             both = pa.concat_tables([held.filter(pa.array(touched)), new])
             new = states_by_key(self._parts, both, self.keys, SLICE)[0].select(held.column_names)
         n = held.num_rows - int(touched.sum())

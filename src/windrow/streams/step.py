@@ -21,11 +21,12 @@ from windrow.tables.columns import numbers, whole
 from windrow.tables.filters import columns_of
 from windrow.tables.keys import codes
 from windrow.tables.results import SortedColumns, WindowResults
-from windrow.tables.sort import TableRows
+from windrow.tables.sort import TableRows, sort_rows
 from windrow.tables.states import StateColumns
 from windrow.windows.positions import Windows
 
 NEVER = -(2**62)  # a watermark before all times
+END = 2**62  # and the one behind them, when no row comes any more
 COUNT = "windrow:rows"  # how many rows a state stands for
 
 
@@ -46,6 +47,13 @@ def sort_by_key(table: pa.Table, keys: Sequence[str], *order: NDArray[Any]) -> T
     code, count = codes([table.column(name) for name in keys])
     found, starts = order_rows(code, count, list(order), table.num_rows)
     return TableRows(starts, starts, order=found)
+
+
+def in_order(bound: Bound, table: pa.Table) -> NDArray[np.int64]:
+    """The rows of a table by time; those of a key and a time by the other columns of the order."""
+    rows = sort_rows(bound, columns_of(table), table.num_rows)
+    order = rows.rows(np.arange(table.num_rows))
+    return np.asarray(order[np.argsort(integers(table, str(bound.order))[order], kind="stable")])
 
 
 def rows_among(rows: pa.Table, others: pa.Table, names: Sequence[str]) -> NDArray[np.bool_]:

@@ -119,16 +119,16 @@ def null_places(array: pa.Array) -> NDArray[np.int64]:
     first, end = array.offset, array.offset + len(array)
     packed = np.frombuffer(data, np.uint8)[first // 8 : -(-end // 8)]
     some = np.flatnonzero(packed != 255)
-    bits = np.unpackbits(packed[some], bitorder="little").reshape(-1, 8)
-    rows, places = np.nonzero(bits == 0)
-    found = 8 * (some[rows] + first // 8) + places - first
+    places = np.flatnonzero(np.unpackbits(packed[some], bitorder="little") == 0)
+    found = 8 * (some[places >> 3] + first // 8) + (places & 7) - first
     return np.asarray(found[(found >= 0) & (found < len(array))])
 
 
 def with_nulls_at(array: pa.Array, places: NDArray[Any]) -> pa.Array:
     """An array of fixed width without nulls, null at some places."""
-    packed = np.full(-(-len(array) // 8), 255, np.uint8)
-    np.bitwise_and.at(packed, places // 8, ~(np.uint8(1) << (places % 8).astype(np.uint8)))
+    there = np.ones(len(array), np.bool_)
+    there[places] = False
+    packed = np.packbits(there, bitorder="little")
     (_, data), begin = array.buffers(), array.offset
     assert begin == 0, "it was made just now"
     return pa.Array.from_buffers(array.type, len(array), [pa.py_buffer(packed), data])

@@ -17,6 +17,7 @@ import pyarrow.types as pt
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.queries.frames import unknown_frame
 from windrow.tables.bind import Bound
+from windrow.tables.columns import null_places, nulls_of, numbers
 from windrow.tables.run import TableEngine, TableResult
 
 
@@ -104,10 +105,13 @@ def _with_columns(frame: pd.DataFrame, made: dict[str, Any]) -> pd.DataFrame:
 
 def _selected(frame: pd.DataFrame, rows: Any, columns: dict[str, Any]) -> pd.DataFrame:
     base, levels = frame if rows is None else frame.iloc[rows], _levels(frame)
-    made = {}
+    made: dict[str, Any] = {}
+    told: list[int] = []  # results that are in the frame already, and are copied if asked again
     for name, column in columns.items():
         if not isinstance(column, str):
-            made[name] = _values(column, base.index)
+            values = _values(column, base.index)
+            made[name] = values.copy() if id(column) in told else values
+            told.append(id(column))
         elif column not in levels:
             made[name] = base[column]
         elif name != column:  # it is in the index already
@@ -223,15 +227,27 @@ def _has_nulls(values: np.ndarray[Any, Any]) -> bool:
 def _values(array: pa.Array, index: Any) -> Any:
     """A column of results as pandas has it: NaN for a null float, Int64 for integers with nulls.
 
-    Numbers and times are an array that can be written to, others a Series.
+    Numbers and times are an array that can be written to, others a Series. A result is made for
+    pandas, and nobody else looks at what stands where it is null.
     """
     kind, null = array.type, array.null_count
+    if null and (pt.is_integer(kind) or pt.is_float64(kind)):
+        values = numbers(array)
+        assert values is not None
+        places = null_places(array) if null < len(array) // _MANY else nulls_of(array)
+        if pt.is_float64(kind):
+            values = values if values.flags.writeable else values.copy()
+            values[places] = np.nan
+            return values
+        mask = np.zeros(values.size, np.bool_)
+        mask[places] = True
+        return pd.Series(pd.arrays.IntegerArray(values, mask), index=index)
     time = (pt.is_timestamp(kind) and kind.tz is None) or pt.is_duration(kind)
-    if time or pt.is_floating(kind) or (pt.is_integer(kind) and not null):
+    if time or pt.is_floating(kind) or pt.is_integer(kind):
         values = array.to_numpy(zero_copy_only=False)
         return values if values.flags.writeable else values.copy()
-    if null and (pt.is_integer(kind) or pt.is_boolean(kind)):
-        made = array.to_pandas(types_mapper=_NULLABLE.get)
+    if null and pt.is_boolean(kind):
+        made = array.to_pandas(types_mapper={kind: pd.BooleanDtype()}.get)
     else:
         made = array.to_pandas()
     made.index = index
@@ -240,14 +256,7 @@ def _values(array: pa.Array, index: Any) -> Any:
 
 _FEW_COLUMNS, _FEW_ROWS = 12, 1 << 14  # so many, and what is done for each call weighs most
 _PLAIN = "iufMm"  # the kinds of NumPy's types whose values lie in memory as Arrow has them
-_NULLABLE: dict[pa.DataType, Any] = {
-    **{
-        getattr(pa, f"{sign}int{bits}")(): pd.api.types.pandas_dtype(f"{sign.upper()}Int{bits}")
-        for sign in ("", "u")
-        for bits in (8, 16, 32, 64)
-    },
-    pa.bool_(): pd.BooleanDtype(),
-}
+_MANY = 8  # nulls among so many values are found one by one
 
 _engine = TableEngine(_schema_of, _table_of, _joined, _selected, _order_of)
 run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan

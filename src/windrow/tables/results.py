@@ -23,6 +23,7 @@ from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
 from windrow.kernels.aggregate import aggregate, few_values
 from windrow.kernels.columns import nanoseconds_of
+from windrow.kernels.gaps import aggregate_parts, few_in_parts, knows_gaps
 from windrow.kernels.interpreted import failing_position
 from windrow.kernels.named import Common, rounded_mean
 from windrow.kernels.results import ResultArray, are_lists, with_nulls
@@ -137,13 +138,17 @@ class WindowResults:
     """Results one aggregation after the other over the same windows."""
 
     def __init__(
-        self, columns: SortedColumns, windows: Windows, aggregate: Aggregate = aggregate
+        self,
+        columns: SortedColumns,
+        windows: Windows,
+        aggregate: Aggregate = aggregate,
+        parts: Sequence[Windows] = (),  # of the windows, if something is left out of them
     ) -> None:
-        self.columns, self.laid, self.windows = columns, columns.laid, windows
+        self.columns, self.laid, self.windows, self.parts = columns, columns.laid, windows, parts
         self.array, self.values = columns.array, columns.values
         self._call = aggregate
         self._found: dict[str, Any] = {}  # of a column, what several results want
-        self._counted: dict[tuple[tuple[str, ...], int], NDArray[np.bool_]] = {}
+        self._counted: dict[tuple[tuple[str, ...], int], NDArray[np.bool_] | None] = {}
 
     def over(self, windows: Windows) -> WindowResults:
         """The same over other windows."""
@@ -202,15 +207,24 @@ class WindowResults:
         return self.array(aggregation.columns[0]).type
 
     def _call_on(self, plan: ResultPlan, values: Sequence[Values]) -> ResultArray:
-        return self._call(
+        call: Any = aggregate_parts if self.parts else self._call
+        return call(  # type: ignore[no-any-return]
             plan.aggregation,
             [v.data for v in values],
-            self.windows,
+            self.parts or self.windows,
             nulls=[v.nulls for v in values],
             threads=self.laid.threads,
             way=plan.route(any(v.nulls is not None for v in values)),
             common=self._common(plan),
         )
+
+    def knows_gaps(self, plan: ResultPlan) -> bool:
+        """Whether the result of windows with gaps is made of those of its parts."""
+        if self.windows.go_back or plan.form in ("list", "objects", "decimals"):
+            return False
+        texts = plan.aggregation.columns[: plan.aggregation.inputs]
+        nulls = any(self.columns.nulls(text) is not None for text in texts)
+        return knows_gaps(plan.aggregation, plan.route(nulls), len(self.parts))
 
     def _common(self, plan: ResultPlan) -> Common | None:
         """What the result has in common with others of its column."""
@@ -218,14 +232,16 @@ class WindowResults:
             return None
         return Common(plan.common, self._found.setdefault(plan.aggregation.columns[0], {}))
 
-    def _few(self, aggregation: Aggregation, least: int) -> NDArray[np.bool_]:
-        """Which windows have fewer values than `least` that are not null."""
+    def _few(self, aggregation: Aggregation, least: int) -> NDArray[np.bool_] | None:
+        """Which windows have fewer values than `least` that are not null; None if none has."""
         key = aggregation.measures, least
         if key not in self._counted:
             masks = [self.columns.nulls(text) for text in aggregation.measures]
             known = [mask for mask in masks if mask is not None]
             nulls = np.logical_or.reduce(known).view(np.uint8) if known else None
-            self._counted[key] = few_values(self.windows, nulls, least, self.laid.threads)
+            count: Any = few_in_parts if self.parts else few_values
+            counted = self.parts or self.windows
+            self._counted[key] = count(counted, nulls, least, self.laid.threads)
         return self._counted[key]
 
     # -- kinds of results -------------------------------------------------------------------

@@ -250,25 +250,32 @@ def new_columns(
 ) -> dict[str, pa.Array]:
     """The columns of the result that are new, in the order of the windows."""
     made = window_columns(bound, windows)
-    if windows.parts:
-        return made | _put_together(bound, columns, windows.parts)
-    over = WindowResults(columns, windows.windows, call)
+    over = WindowResults(columns, windows.windows, call, windows.parts)
     by_rows = windows.windows.rows is not None
     least = bound.query.min_rows
+    merged = []
     for result in (plan or bound.plan).results:
         way = result if result.by_rows == by_rows else replace(result, by_rows=by_rows)
-        made[result.name] = over.run(way, bound.types[result.name], least)
-    return made
+        if windows.parts and not over.knows_gaps(way):
+            merged.append(result.name)
+        else:
+            made[result.name] = over.run(way, bound.types[result.name], least)
+    if not merged:
+        return made
+    made |= _put_together(bound, merged, columns, windows.parts)
+    return {name: made[name] for name in (*window_columns(bound, windows), *bound.query.parts)}
 
 
 def _put_together(
-    bound: Bound, columns: SortedColumns, parts: Sequence[Windows]
+    bound: Bound, names: Sequence[str], columns: SortedColumns, parts: Sequence[Windows]
 ) -> dict[str, pa.Array]:
     """The results of windows of which something is left out: the states of their parts, merged."""
     query, k, n = bound.query, len(parts), len(parts[0])
-    texts = {text for part in query.parts.values() for text in part.columns}
+    parts = [part.chosen() if part.ahead else part for part in parts]
+    asked = [(name, query.parts[name]) for name in names]
+    texts = {text for _, part in asked for text in part.columns}
     types = {text: columns.array(text).type for text in texts}
-    states = StateColumns(query.aggregations, types, dict.fromkeys(query.parts, query.min_rows))
+    states = StateColumns(asked, types, dict.fromkeys(names, query.min_rows))
     each = [pa.table(states.make(WindowResults(columns, part))) for part in parts]
     in_turn = np.arange(k * n).reshape(k, n).T.ravel()  # the parts of a window, one by one
     table = pa.concat_tables(each).take(pa.array(in_turn)).combine_chunks()
@@ -276,7 +283,7 @@ def _put_together(
     over = WindowResults(
         SortedColumns(table.column, rows), Windows(rows.starts, lo=first, hi=first + k)
     )
-    return states.results(over, bound.types)
+    return states.results(over, {name: bound.types[name] for name in names})
 
 
 def window_columns(bound: Bound, windows: Bounds) -> dict[str, pa.Array]:

@@ -309,6 +309,20 @@ def frame_of_rows(starts: Array, start: int, end: int, begin: int, lo: Array, hi
         s += 1
 
 
+@compiled
+def frame_of_some(starts: Array, start: int, end: int, rows: Array, lo: Array, hi: Array) -> None:
+    """The same for some rows, found fastest in order."""
+    s = 0
+    for k in range(rows.size):
+        i = rows[k]
+        while starts[s + 1] <= i:
+            s += 1
+        if i < starts[s]:
+            s = last_at(starts, i)
+        hi[k] = min(max(i + end + 1, starts[s]), starts[s + 1])
+        lo[k] = min(max(i + start, starts[s]), hi[k])
+
+
 # -- hopping windows -----------------------------------------------------------------------------
 #
 # A row at t lies in the windows [start, start + size) whose start is in (t − size, t]:
@@ -544,9 +558,49 @@ def phase_after(lo: Array, hi: Array, begin: int, wanted: int) -> tuple[int, int
 
 
 @compiled
-def longest(lo: Array, hi: Array) -> int:
-    """The length of the longest window; 0 for none."""
+def extent(lo: Array, hi: Array) -> tuple[int, int]:
+    """The lengths of the shortest and of the longest window; both 0 for none."""
+    least = _LAST if lo.size else 0
     most = 0
     for i in range(lo.size):
+        least = min(least, hi[i] - lo[i])
         most = max(most, hi[i] - lo[i])
-    return most
+    return least, most
+
+
+def held_between(positions: Positions, lo: Positions, hi: Positions) -> Positions:
+    """Each position, or the end of the window [lo, hi) that is nearer to it.
+
+    >>> held_between(np.array([0, 5]), np.array([1, 2]), np.array([3, 4]))
+    array([1, 4])
+    """
+    made = np.empty(lo.size, np.int64)
+    _hold(positions, lo, hi, made)
+    return made
+
+
+@compiled
+def _hold(positions: Array, lo: Array, hi: Array, out: Array) -> None:
+    for i in range(out.size):
+        out[i] = min(max(positions[i], lo[i]), hi[i])
+
+
+@compiled
+def shorter_than(lo: Array, hi: Array, length: int, out: Array) -> None:
+    """out[i] is whether window i has fewer rows."""
+    for i in range(out.size):
+        out[i] = hi[i] - lo[i] < length
+
+
+@compiled
+def frame_lengths(starts: Array, start: int, end: int, begin: int, out: Array) -> None:
+    """Add the number of rows from `start` to `end` behind each row from `begin` on."""
+    s = last_at(starts, begin)
+    stop = begin + out.size
+    while s < starts.size - 1 and starts[s] < stop:
+        first = starts[s]
+        past = starts[s + 1]
+        for i in range(max(begin, first), min(stop, past)):
+            hi = min(max(i + end + 1, first), past)
+            out[i - begin] += hi - min(max(i + start, first), hi)
+        s += 1

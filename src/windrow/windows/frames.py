@@ -14,7 +14,7 @@ time along the order, or for the end of the key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.errors import InvalidArgument, did_you_mean, whole_number
@@ -35,7 +35,7 @@ from windrow.windows.span import CLOSED, Measured, Span
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.positions import Bounds, SortedRows
+    from windrow.windows.positions import Bounds, SortedRows, Windows
 
 Ends = tuple[Any, Any]
 # What may be left out of a frame; rows of equal order are known where windows go by the order.
@@ -177,7 +177,7 @@ class Frame(Window):
         bounds = rows.windows(lo[beside], hi[beside], beside, go_back=self.go_back)
         if self.exclude is None:
             return bounds
-        return replace(bounds, parts=_without(rows, bounds, self.exclude))
+        return bounds.put_together(_without(rows, bounds, self.exclude))
 
     def arguments(self) -> dict[str, Any]:
         given = super().arguments()
@@ -206,11 +206,9 @@ def _in_cql(end: Any, first: bool) -> str:
     return f"{in_cql(-end) if is_number(end) else in_cql(end).lstrip('-')} PRECEDING"
 
 
-def _without(rows: SortedRows, bounds: Bounds, exclude: str) -> tuple[Any, ...]:
+def _without(rows: SortedRows, bounds: Bounds, exclude: str) -> list[Windows]:
     """The windows as parts before and behind what is left out of them; and the row among ties."""
-    import numpy as np
-
-    from windrow.windows.bounds import frame_edges
+    from windrow.windows.bounds import frame_edges, held_between
     from windrow.windows.positions import Windows
 
     lo, hi = bounds.windows.bounds()
@@ -218,13 +216,20 @@ def _without(rows: SortedRows, bounds: Bounds, exclude: str) -> tuple[Any, ...]:
     first, past = here, here + 1
     if exclude != "current row":
         assert rows.at is not None
-        equal = [frame_edges(rows.at, rows.starts, 0, keep) for keep in (True, False)]
+        equal = [
+            frame_edges(rows.at, rows.starts, 0, keep, threads=rows.threads)
+            for keep in (True, False)
+        ]
         first, past = (edge[here] for edge in equal)
-    parts = [(lo, np.clip(first, lo, hi)), (np.clip(past, lo, hi), hi)]
+    ends = [lo, held_between(first, lo, hi), held_between(past, lo, hi), hi]
     if exclude == "ties":
-        parts.insert(1, (np.clip(here, lo, hi), np.clip(here + 1, lo, hi)))
+        ends[2:2] = [held_between(here, lo, hi), held_between(here + 1, lo, hi)]
     back = bounds.windows.go_back
-    return tuple(Windows(rows.starts, lo=a, hi=b, go_back=back) for a, b in parts)
+    parts = [
+        Windows(rows.starts, lo=a, hi=b, go_back=back)
+        for a, b in zip(ends[::2], ends[1::2], strict=True)
+    ]
+    return [part for part in parts if part.filled] or parts[:1]
 
 
 # -- counted rows ----------------------------------------------------------------------------
@@ -268,10 +273,12 @@ class RowFrame(Frame):
         waiting = np.maximum(rows.starts[:-1], rows.starts[1:] - max(end, 0))
         beside = rows.ready(waiting, whole_keys=False)
         if self.by_rows and isinstance(beside, slice):
-            first = beside.start or 0
-            size = end - start + 1
-            windows = Windows(rows.starts, size, first, ahead=end, past=beside.stop)
-            return Bounds(windows, beside)
+            first, past = beside.start or 0, beside.stop
+            made = [
+                Windows(rows.starts, b - a + 1, first, ahead=b, past=past)
+                for a, b in self._stretches()
+            ]
+            return Bounds(made[0], beside).put_together(made)
         lo, hi = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
         frame_of_rows(rows.starts, start, end, 0, lo, hi)
         return self._bounds(rows, lo, hi, beside)
@@ -286,14 +293,26 @@ class RowFrame(Frame):
         first: Positions = rows.starts[1:] - max(end, 0) + min(start, 0)
         return np.maximum(rows.starts[:-1], first)
 
+    def _stretches(self) -> list[tuple[int, int]]:
+        """The first and the last of the rows: of all of them, or before and behind the current one.
+
+        >>> RowFrame((-2, 1))._stretches(), RowFrame((-2, 1), exclude="current row")._stretches()
+        ([(-2, 1)], [(-2, -1), (1, 1)])
+        """
+        start, end = self.rows
+        if self.exclude is None or not start <= 0 <= end:
+            return [(start, end)]
+        return [(a, b) for a, b in ((start, -1), (1, end)) if a <= b]
+
     @property
     def by_rows(self) -> bool:  # type: ignore[override]
-        return UNBOUNDED not in self.rows and self.exclude is None
+        return UNBOUNDED not in self.rows and bool(self._stretches())
 
     @property
     def shift(self) -> tuple[int, int] | None:  # type: ignore[override]
         start, end = self.rows
-        return (end - start + 1, end) if self.by_rows and end != 0 else None
+        plain = self.by_rows and self.exclude is None
+        return (end - start + 1, end) if plain and end != 0 else None
 
     @property
     def reach_rows(self) -> int | None:  # type: ignore[override]

@@ -97,24 +97,61 @@ class Windows:
     @property
     def longest(self) -> int:
         """A length that no window exceeds, and 1 at least. O(segments), or O(windows) by bounds."""
-        if self.lo is not None and self.hi is not None:
-            return max(1, int(bounds.longest(self.lo, self.hi)))
+        if self.lo is not None:
+            return max(1, self._extent[1])
         assert self.rows is not None
         return max(1, min(self.rows, int(np.diff(self.starts).max(initial=0))))
 
-    def shorter_than(self, length: int) -> NDArray[np.bool_]:
-        """Which windows have fewer rows. O(segments) where they are rows, and a mask to write."""
-        if self.lo is not None or self.ahead:
-            lo, hi = self.bounds()
-            return np.asarray(hi - lo < length)
+    @cached_property
+    def _extent(self) -> tuple[int, int]:
+        """How long the shortest and the longest window are, by their bounds."""
+        assert self.lo is not None and self.hi is not None
+        least, most = bounds.extent(self.lo, self.hi)
+        return int(least), int(most)
+
+    @property
+    def filled(self) -> bool:
+        """Whether a window has a row."""
+        return self.lo is None or self._extent[1] > 0
+
+    def lengths(self) -> Positions:
+        """How many rows each window has."""
+        if self.lo is not None and self.hi is not None:
+            return self.hi - self.lo
         assert self.rows is not None
-        if self.rows < length:
-            return np.ones(len(self), np.bool_)
-        short = np.zeros(self.n, np.bool_)
-        for i in range(length - 1):  # the first windows of each segment
-            place = self.starts[:-1] + i
-            short[place[place < self.starts[1:]]] = True
-        return short[self.first :]
+        made = np.zeros(len(self), np.int64)
+        start = self.ahead + 1 - self.rows
+        bounds.frame_lengths(self.starts, start, self.ahead, self.first, made)
+        return made
+
+    def shorter_than(self, length: int) -> NDArray[np.bool_] | None:
+        """Which windows have fewer rows; None if none has. O(those) where they are rows."""
+        if self.lo is not None:
+            if self._extent[0] >= length or not self.lo.size:
+                return None
+            short = np.empty(self.lo.size, np.bool_)
+            bounds.shorter_than(self.lo, self.hi, length, short)
+            return short
+        places = self.places_shorter_than(length)
+        if not places.size:
+            return None
+        short = np.zeros(len(self), np.bool_)
+        short[places] = True
+        return short
+
+    def places_shorter_than(self, length: int) -> Positions:
+        """Which windows of so many rows have fewer, by their numbers, in no order.
+
+        They are near the ends of segments, or in short ones, or all.
+        """
+        assert self.rows is not None
+        begin, end = self.starts[:-1], self.starts[1:]
+        early = np.clip(begin + length - 1 - self.ahead, begin, end)  # those before end too early
+        early = np.where((end - begin < length) | (self.rows < length), end, early)
+        late = np.clip(end - length - self.ahead + self.rows, early, end)  # begin too late
+        found = [between(begin, early), between(late, end)]
+        places = np.concatenate(found) - self.first
+        return places[(places >= 0) & (places < len(self))]
 
     def bounds(self) -> tuple[Positions, Positions]:
         """The windows as positions [lo, hi). O(n) where they are rows."""
@@ -124,11 +161,9 @@ class Windows:
         """Some of the windows, by their number; all are then told by their positions."""
         if self.ahead and not isinstance(some, slice):  # some of many
             assert self.rows is not None
-            row = some + self.first
-            segment = np.searchsorted(self.starts, row, side="right") - 1
-            ends = self.starts[segment], self.starts[segment + 1]
-            hi = np.clip(row + self.ahead + 1, *ends)
-            lo = np.minimum(np.maximum(row + self.ahead + 1 - self.rows, ends[0]), hi)
+            lo, hi = np.empty(some.size, np.int64), np.empty(some.size, np.int64)
+            start, rows = self.ahead + 1 - self.rows, some + self.first
+            bounds.frame_of_some(self.starts, start, self.ahead, rows, lo, hi)
             return Windows(self.starts, lo=lo, hi=hi)
         lo, hi = self.bounds()
         return Windows(self.starts, lo=lo[some], hi=hi[some], go_back=self.go_back)
@@ -444,6 +479,12 @@ class Bounds:
         """Whether there is a result beside every row."""
         return self.key is None and isinstance(self.beside, slice) and self.beside == EVERY
 
+    def put_together(self, parts: Sequence[Windows]) -> Bounds:
+        """The same results over windows that have such parts; a single one is the window itself."""
+        if len(parts) == 1:
+            return replace(self, windows=parts[0], parts=())
+        return replace(self, parts=tuple(parts))
+
     def places(self, rows: SortedRows) -> Positions:
         """The position of each result's row; of a window with its own row, the first of its key."""
         return rows.positions(self.beside) if self.key is None else rows.keys[self.key]
@@ -463,6 +504,18 @@ class Bounds:
             return replace(self, windows=windows, beside=beside, parts=parts)
         opens, closes = self.ends
         return Bounds(windows, ends=(opens[some], closes[some]), key=self.key[some])
+
+
+def between(begins: Positions, ends: Positions) -> Positions:
+    """The positions from each of `begins` to before the one of `ends`, one after the other.
+
+    >>> between(np.array([0, 4, 7]), np.array([2, 4, 9]))
+    array([0, 1, 7, 8])
+    """
+    counts = ends - begins
+    before = np.cumsum(counts) - counts
+    found: Positions = np.repeat(begins - before, counts) + np.arange(counts.sum())
+    return found
 
 
 def _positions(chosen: Chosen, n: int) -> Positions:

@@ -57,11 +57,10 @@ def compare(
 
 def _difference(a: pa.ChunkedArray, b: pa.ChunkedArray) -> Any:
     """Return by how much the values of each row differ, by the larger: 0 if equal or both null."""
-    x, y = (np.array(column.to_pylist(), float).reshape(len(column), -1) for column in (a, b))
+    x, y = (column.to_numpy().astype(float) for column in (a, b))  # null is NaN
     with np.errstate(invalid="ignore", divide="ignore"):
         apart = np.abs(x - y) / np.maximum(np.maximum(np.abs(x), np.abs(y)), 1e-300)
-    apart = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0, np.nan_to_num(apart, nan=np.inf))
-    return apart.max(axis=1, initial=0)
+    return np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0, np.nan_to_num(apart, nan=np.inf))
 
 
 def numbers(column: pa.ChunkedArray) -> Any:
@@ -69,24 +68,3 @@ def numbers(column: pa.ChunkedArray) -> Any:
     if pt.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
     return column.to_numpy()
-
-
-def rank_errors(rows: pa.Table, percentiles: pa.Table, quantiles: tuple[float, ...]) -> Any:
-    """Return how far each estimated quantile is from its rank in the loads of its house and hour.
-
-    0.01 means that the estimate stands where 1 % more, or fewer, of the values are below it.
-    """
-    rows = rows.sort_by([("house_id", "ascending"), ("ts", "ascending")])
-    house, time, load = (numbers(rows.column(name)) for name in ("house_id", "ts", "load"))
-    wanted = np.array(quantiles)
-    errors = np.zeros((percentiles.num_rows, len(wanted)))
-    houses, begins = (numbers(percentiles.column(n)) for n in ("house_id", "window_start"))
-    estimates = percentiles.column("percentiles").to_pylist()
-    for i, (of_house, begin) in enumerate(zip(houses, begins, strict=True)):
-        first, last = np.searchsorted(house, [of_house, of_house + 1])
-        start, stop = first + np.searchsorted(time[first:last], [begin, begin + HOUR])
-        values = np.sort(load[start:stop])
-        below = np.searchsorted(values, estimates[i], side="left") / len(values)
-        upto = np.searchsorted(values, estimates[i], side="right") / len(values)
-        errors[i] = np.maximum(0, np.maximum(below - wanted, wanted - upto))
-    return errors

@@ -1,16 +1,14 @@
-"""The demo's picture: a plug and its hourly peak, a house and its means and percentiles."""
+"""The demo's picture: a plug with its hourly peak and mean, and the mean of its house."""
 
 from __future__ import annotations
 
 import io
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from windrow.cli.demo.questions import QUANTILES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,58 +17,64 @@ _INK = "#22262e"  # of text; the page puts its own in this one's place
 _COLOURED: Any = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
 _READINGS, _PEAK, _MEAN = "#8a94a6", "#e4572e", "#2e86ab"
 _BURST = 300  # watts
-_QUANTILES = ("#7fb069", "#d6a419", "#a05195")
+_WIDE, _NARROW = (10, 6.4), (4.4, 6.4)  # inches
+
+
+class Pictures(NamedTuple):
+    """The picture as an element of a page: for a screen, and for a telephone."""
+
+    wide: str
+    narrow: str
 
 
 def save_charts(
     readings: pa.Table, results: dict[str, pa.Table], folder: Path
-) -> tuple[str, list[Path]]:
-    """Write chart.png and chart.svg; return the picture as an element of a page, and the paths."""
+) -> tuple[Pictures, list[Path]]:
+    """Write chart.png and chart.svg; return the picture as elements of a page, and the paths."""
     import matplotlib
 
     matplotlib.use("agg")
     with matplotlib.rc_context(dict.fromkeys(_COLOURED, _INK)):
-        figure = _draw(readings, results)
+        figure, narrow = (_draw(readings, results, size) for size in (_WIDE, _NARROW))
     png, svg = folder / "chart.png", folder / "chart.svg"
     figure.savefig(png, dpi=150, facecolor="white")
     svg.write_text(_svg(figure, facecolor="white"), "utf-8")
     with matplotlib.rc_context({"svg.fonttype": "none"}):
-        return _element(_svg(figure, transparent=True)), [png, svg]
+        both = (_element(_svg(each, transparent=True)) for each in (figure, narrow))
+        return Pictures(*both), [png, svg]
 
 
-def _draw(readings: pa.Table, results: dict[str, pa.Table]) -> Figure:
+def _draw(readings: pa.Table, results: dict[str, pa.Table], size: tuple[float, float]) -> Figure:
     """Return two panels over the same time: per reading above, per window below."""
-    from matplotlib.dates import DateFormatter
+    from matplotlib.dates import AutoDateLocator, DateFormatter
     from matplotlib.figure import Figure
 
-    clock: Any = DateFormatter
+    clock, ticks = cast("Any", DateFormatter), cast("Any", AutoDateLocator)
+    narrow = size == _NARROW
+    colon = ":\n" if narrow else ": "
     plug, house = _busiest(readings)
-    figure = Figure(figsize=(10, 6.4), layout="constrained")
+    figure = Figure(figsize=size, layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
-    rows = _rows_of(results["peak"], "plug_id", plug).sort_by("ts")
-    time, load, peak = (rows[name].to_numpy() for name in ("ts", "load", "peak"))
+    rows = _rows_of(results["plugs"], "plug_id", plug).sort_by("ts")
+    time, load, peak, mean = (rows[n].to_numpy() for n in ("ts", "load", "peak", "mean"))
     above.plot(time, load, lw=0.9, color=_READINGS, label="readings")
     above.plot(time, peak, lw=1.6, color=_PEAK, label="peak of the last hour")
-    above.set_title(f"plug {plug}: every reading has its result", loc="left")
-    rows = _full_windows(_rows_of(results["hourly"], "house_id", house), readings)
+    above.plot(time, mean, lw=1.4, color=_MEAN, label="mean of the last hour")
+    above.set_title(f"plug {plug}{colon}every reading has its result", loc="left")
+    rows = _full_windows(_rows_of(results["houses"], "house_id", house), readings)
     time, mean = (rows[name].to_numpy() for name in ("window_end", "mean"))
     below.plot(time, mean, lw=1.8, color=_MEAN, label="mean of an hour")
-    rows = _full_windows(_rows_of(results["percentiles"], "house_id", house), readings)
-    time, estimates = rows["window_end"].to_numpy(), rows["percentiles"].to_pylist()
-    for i, (quantile, colour) in enumerate(zip(QUANTILES, _QUANTILES, strict=True)):
-        name = "median" if quantile == 0.5 else f"{quantile * 100:.0f}th percentile"
-        below.plot(time, [row[i] for row in estimates], lw=1.2, color=colour, label=name)
-    below.set_yscale("log")
-    below.set_title(f"house {house}: a window every minute, percentiles every ten", loc="left")
+    below.set_title(f"house {house}{colon}a window of an hour every minute", loc="left")
+    below.xaxis.set_major_locator(ticks(minticks=3, maxticks=6 if narrow else 12))
     below.xaxis.set_major_formatter(clock("%H:%M"))
     for panel in (above, below):
         panel.set_ylabel("load, watts")
         panel.grid(color=_INK, alpha=0.15, lw=0.6)
         panel.spines[["top", "right"]].set_visible(False)
-        panel.legend(frameon=False, loc="upper left", fontsize=9, ncols=4)
+        panel.legend(frameon=False, loc="upper left", fontsize=9, ncols=2 if narrow else 4)
         panel.margins(x=0)
         low, high = panel.get_ylim()
-        panel.set_ylim(low, high * (1.25 if panel is above else 3))  # room for the legend
+        panel.set_ylim(low, high * (1.35 if narrow else 1.2))  # room for the legend
     return figure
 
 

@@ -1,4 +1,4 @@
-"""`windrow demo`: readings, batch, stream, the comparison; a table, a picture and a page of it."""
+"""`windrow demo`: a story in four acts on the terminal, and a picture and a page of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import platform
 import tempfile
 import time
+from collections.abc import Sequence
 from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,29 @@ from typing import Any
 import click
 
 from windrow.cli.demo.agreement import Agreement
-from windrow.cli.demo.chart import save_charts
-from windrow.cli.demo.questions import LATENESS
-from windrow.cli.demo.run import Findings, run_all
+from windrow.cli.demo.chart import Pictures, save_charts
+from windrow.cli.demo.questions import LATENESS, MANY, QUESTIONS
+from windrow.cli.demo.run import (
+    Answered,
+    Findings,
+    Job,
+    Killed,
+    Race,
+    as_batch,
+    compared,
+    go_on,
+    in_this_process,
+    make_readings,
+    race,
+    run_and_kill,
+)
 from windrow.cli.failures import Usage
 from windrow.cli.outputs import replacing
 from windrow.cli.session import check_java, find_java
 from windrow.cli.terminal import (
     VERSION,
     Steps,
+    coloured,
     json_option,
     say,
     show_json,
@@ -30,11 +45,10 @@ from windrow.cli.terminal import (
 )
 
 _LEAST = 60_000  # rows: fewer cover too short a time for a row to be too late
-_HEADER = ("query", "results", "batch", "Spark's own", "", "stream", "stream = batch", "= Spark's")
 
 
 @click.command()
-@click.option("--rows", default=300_000, show_default=True, help="How many readings to make.")
+@click.option("--rows", default=200_000, show_default=True, help="How many readings to make.")
 @click.option(
     "--output",
     "-o",
@@ -43,14 +57,16 @@ _HEADER = ("query", "results", "batch", "Spark's own", "", "stream", "stream = b
     metavar="DIR",
     help="Where the chart and the page go.",
 )
+@click.option("--watch", is_flag=True, help="Keep the page of the stream open until Enter.")
 @verbose_option
 @json_option("What was found as JSON.")
-def demo(rows: int, output: str, verbose: bool, as_json: bool) -> int:
-    """Spark batch and Spark streaming, the same results.
+def demo(rows: int, output: str, watch: bool, verbose: bool, as_json: bool) -> int:
+    """One query on three engines, and a stream that is killed.
 
-    Makes smart-plug readings, runs three queries over them as a Spark batch and as a Spark stream
-    on this machine, checks that both agree row for row, times them against Spark's own window
-    functions, and writes a chart and a page. One to two minutes, and 2 GB of memory.
+    Makes smart-plug readings and asks the same of them in this process, as a Spark batch and as a
+    Spark stream: the same rows. Races Spark's own window functions, kills the stream while you
+    watch it on a page, and starts it again: nothing is lost. Writes a chart and a page. About a
+    minute, and 2 GB of memory.
     """
     if rows < _LEAST:
         raise Usage(f"--rows {rows}: it takes {_LEAST:,} or more, some hours of readings")
@@ -62,85 +78,179 @@ def demo(rows: int, output: str, verbose: bool, as_json: bool) -> int:
     check_java()
     folder.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
-    with (
-        tempfile.TemporaryDirectory(prefix="windrow-demo-", ignore_cleanup_errors=True) as place,
-        Steps(quiet=as_json) as steps,
-    ):
-        findings = run_all(steps, rows, Path(place), verbose)
-        with steps.step("drawing the chart and the page"):
-            paths = write_files(findings, folder, time.perf_counter() - started)
+    place = tempfile.TemporaryDirectory(prefix="windrow-demo-", ignore_cleanup_errors=True)
+    with place as name:
+        findings = Story(Path(name), as_json, verbose).told(rows, watch and not as_json)
     seconds = time.perf_counter() - started
+    paths = write_files(findings, folder, seconds)
     if as_json:
         show_json({**as_dict(findings, seconds), "files": [str(path) for path in paths]})
     else:
-        click.echo(summary(findings))
-        say("\n".join(["", *map(str, paths)]))
-    return 0 if findings.stream_agrees and findings.spark_agrees else 1
+        click.echo(f"\n{seconds:.0f} s in all. The results as a page and as a chart:")
+        click.echo("\n".join(map(str, paths)))
+    return 0 if findings.agree else 1
 
 
-def summary(findings: Findings) -> str:
-    """Return the table that goes to stdout."""
+class Story:
+    """The acts one by one, with what each found; nothing is shown if `quiet`."""
+
+    def __init__(self, place: Path, quiet: bool, verbose: bool) -> None:
+        self._place, self._quiet, self._verbose = place, quiet, verbose
+
+    def told(self, rows: int, watch: bool) -> Findings:
+        """Run the acts, and return what they found."""
+        place, verbose = self._place, self._verbose
+        with self._steps() as steps, steps.step(f"making {rows:,} readings of smart plugs"):
+            readings, arrivals = make_readings(rows, place)
+        self._head("1  What is asked")
+        self._show("\n\n".join(f"{q.says}:\n{q.query}" for q in QUESTIONS))
+        self._head("2  The same query in this process and on Spark")
+        with self._steps() as steps, steps.step("in this process, without Spark"):
+            tables = {q.name: in_this_process(q, arrivals) for q in QUESTIONS}
+        with Job(place, verbose) as job:
+            with self._steps() as steps:
+                with steps.step("starting Spark, and warming up"):
+                    job.until("warm")
+                with steps.step("as a Spark batch"):
+                    answered = [as_batch(job, q, tables[q.name], place) for q in QUESTIONS]
+            self._show(engines(answered))
+            self._head("3  Against Spark's own window functions")
+            with self._steps() as steps, steps.step(MANY.says.partition(",")[0]) as note:
+                found = race(job, place, note)
+            self._show(race_in_words(found))
+            self._head("4  A stream that is killed")
+            url = job.until("live")["url"]
+            self._show(f"look at it while it runs: {url}")
+            with self._steps() as steps, steps.step("streaming, out of order and late") as note:
+                committed, begun = run_and_kill(job, arrivals, place, note)
+            self._show(
+                f"killed, without a warning, in micro-batch {begun} of {arrivals.files}: "
+                f"{committed} are done"
+            )
+        with Job(place, verbose, url) as job:
+            with self._steps() as steps:
+                with steps.step("starting it again"):
+                    job.until("live")
+                with steps.step("streaming on from its checkpoint") as note:
+                    go_on(job, arrivals, committed, note)
+            pairs = [compared(each, place) for each in answered]
+            killed = Killed(committed, begun, sum(late for _, late in pairs))
+            findings = Findings(readings, arrivals, [c for c, _ in pairs], found, killed)
+            self._show(kill_in_words(findings))
+            if watch:
+                click.pause(f"the page is at {url}; Enter ends it", err=True)
+        return findings
+
+    def _steps(self) -> Steps:
+        return Steps(quiet=self._quiet)
+
+    def _head(self, text: str) -> None:
+        if not self._quiet:
+            say(f"\n{coloured(text, 'bold')}")
+
+    def _show(self, text: str) -> None:
+        if not self._quiet:
+            click.echo(text)
+
+
+# -- in words ------------------------------------------------------------------------------------
+
+
+def engines(answered: Sequence[Answered]) -> str:
+    """Return a table: how many results, how long it took, and whether they are the same."""
+    header = ("query", "results", "in this process", "Spark batch", "the same rows")
     lines = [
         [
             each.question.name,
-            f"{each.windrow.table.num_rows:,}",
-            f"{each.windrow.seconds:.1f} s",
-            f"{each.spark.seconds:.1f} s",
-            f"{each.ratio:.1f}×",
-            f"{each.stream.seconds:.1f} s",
-            _yes_or_no(each.stream_agreement),
-            _yes_or_no(each.spark_agreement),
+            f"{each.table.table.num_rows:,}",
+            f"{each.table.seconds:.2f} s",
+            f"{each.batch.seconds:.2f} s",
+            yes_or_no(each.batch_agreement),
         ]
-        for each in findings.comparisons
+        for each in answered
     ]
-    late = (
-        f"{findings.arrivals.late:,} rows came more than {LATENESS} late: "
-        "the streams counted and dropped them, the batch leaves them out"
+    return table(header, lines, right=[1, 2, 3])
+
+
+def race_in_words(race: Race) -> str:
+    """Return who won, and that both have the same results."""
+    faster = race.ratio >= 1
+    ratio, word = (race.ratio, "fast") if faster else (1 / race.ratio, "long")
+    numbers = race.rows * len(MANY.results)
+    return (
+        f"{MANY.says}:\n"
+        f"windrow {race.windrow.seconds:.1f} s, Spark's own functions {race.spark.seconds:.1f} s: "
+        f"{ratio:.0f} times as {word}\nthe same {numbers:,} numbers: {yes_or_no(race.agreement)}"
     )
-    return f"{table(_HEADER, lines, right=[1, 2, 3, 4, 5])}\n\n{late}"
 
 
-def _yes_or_no(agreement: Agreement) -> str:
-    short = agreement.says.partition(":")[0]
-    return f"yes, {short}" if agreement.holds else f"NO: {short}"
+def kill_in_words(findings: Findings) -> str:
+    """Return whether the stream that was killed has the results of the batch, all and once."""
+    late = findings.killed.late
+    agreements = {c.question.name: yes_or_no(c.stream_agreement) for c in findings.comparisons}
+    same = "; ".join(f"{name}: {says}" for name, says in agreements.items())
+    lost = "nothing is lost, nothing is there twice" if findings.engines_agree else "NOT THE SAME"
+    return (
+        f"{findings.told - late:,} readings have their result, and {late:,} came more than "
+        f"{LATENESS} late and are marked so:\n{findings.told:,} of {findings.asked:,}, {lost}\n"
+        f"the same rows as in this process: {same}"
+    )
+
+
+def yes_or_no(agreement: Agreement) -> str:
+    """Return whether two tables are the same, in words."""
+    return f"yes, {agreement.says}" if agreement.holds else f"NO: {agreement.says}"
 
 
 def as_dict(findings: Findings, seconds: float) -> dict[str, Any]:
     """Return what was found, for machines."""
+    race, killed = findings.race, findings.killed
     return {
         "rows": findings.readings.num_rows,
         "rows_late": findings.arrivals.late,
         "seconds": seconds,
-        "agree": findings.stream_agrees,
+        "agree": findings.agree,
         "queries": [
             {
                 "name": each.question.name,
-                "answers": each.windrow.table.num_rows,
-                "windrow_seconds": each.windrow.seconds,
-                "spark_seconds": each.spark.seconds,
-                "stream_seconds": each.stream.seconds,
-                "stream_rows_late": each.stream.late,
+                "answers": each.table.table.num_rows,
+                "table_seconds": each.table.seconds,
+                "spark_seconds": each.batch.seconds,
+                "batch_agrees": each.batch_agreement.holds,
+                "batch_agreement": each.batch_agreement.says,
                 "stream_agrees": each.stream_agreement.holds,
                 "stream_agreement": each.stream_agreement.says,
-                "spark_agrees": each.spark_agreement.holds,
-                "spark_agreement": each.spark_agreement.says,
             }
             for each in findings.comparisons
         ],
+        "race": {
+            "rows": race.rows,
+            "numbers": race.rows * len(MANY.results),
+            "windrow_seconds": race.windrow.seconds,
+            "spark_seconds": race.spark.seconds,
+            "agrees": race.agreement.holds,
+            "agreement": race.agreement.says,
+        },
+        "kill": {
+            "micro_batches": findings.arrivals.files,
+            "committed": killed.committed,
+            "begun": killed.begun,
+            "rows_late": killed.late,
+        },
     }
 
 
 def write_files(findings: Findings, folder: Path, seconds: float) -> list[Path]:
     """Write the page, which has the chart in it, and the chart by itself; return their paths."""
-    results = {each.question.name: each.windrow.table for each in findings.comparisons}
-    inline, charts = save_charts(findings.readings, results, folder)
+    results = {each.question.name: each.table.table for each in findings.comparisons}
+    chart, paths = save_charts(findings.readings, results, folder)
     path = folder / "index.html"
     with replacing(path) as part:
-        part.write_text(_page(findings, inline, seconds), "utf-8")
-    return [path, *charts]
+        part.write_text(_page(findings, chart, seconds), "utf-8")
+    return [path, *paths]
 
 
-def _page(findings: Findings, chart: str, seconds: float) -> str:
+def _page(findings: Findings, chart: Pictures, seconds: float) -> str:
     """Return one HTML file with everything in it, which needs no network."""
     import pyspark
     from jinja2 import Environment, StrictUndefined
@@ -153,11 +263,10 @@ def _page(findings: Findings, chart: str, seconds: float) -> str:
     )
     page = environment.from_string(template).render(
         style=style(),
-        readings=findings.readings,
-        arrivals=findings.arrivals,
-        comparisons=findings.comparisons,
-        stream_agrees=findings.stream_agrees,
-        longest=max(max(c.windrow.seconds, c.spark.seconds) for c in findings.comparisons),
+        findings=findings,
+        many=MANY,
+        race_numbers=findings.race.rows * len(MANY.results),
+        questions=[*(c.question for c in findings.comparisons), MANY],
         lateness=LATENESS,
         seconds=seconds,
         cores=os.cpu_count(),

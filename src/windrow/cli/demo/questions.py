@@ -1,4 +1,4 @@
-"""The three queries of the demo, each with the SQL that asks Spark's own functions the same."""
+"""The demo's queries, and the SQL that asks Spark's own functions the same where both are timed."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from windrow.aggregations import ArgMax, Max, Mean, MomentSketch
-from windrow.queries.query import Query, sliding
+from windrow.aggregations import ArgMax, Count, Max, Mean, Min, StdDev
+from windrow.queries.query import sliding
 
 LATENESS = "10 minutes"
-QUANTILES = (0.5, 0.9, 0.99)
-# With more moments the last bit of a sum, which depends on how the sum was put together, decides
-# now and then whether a moment counts, and an estimate jumps.
-MOMENTS = 8
+# In seconds; the longest is as long as the readings are.
+HORIZONS = {
+    "1 minute": 60, "5 minutes": 300, "10 minutes": 600, "20 minutes": 1200, "30 minutes": 1800,
+    "1 hour": 3600, "2 hours": 7200, "3 hours": 10_800, "6 hours": 21_600, "12 hours": 43_200,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Question:
-    """A query for windrow, and the same query for Spark."""
+    """A query, what it asks in words, and what tells its results apart."""
 
     name: str
     says: str
-    query: Query
-    spark_sql: str  # {readings} stands for the frame
+    query: Any
     keys: tuple[str, ...]  # the columns that tell one result row from another
     results: tuple[str, ...]
-    close: float = 1e-9  # the relative difference of floats that were added up in another order
+    spark_sql: str = ""  # {readings} stands for the frame
 
     def by_windrow(self, frame: Any) -> Any:
         """Return the DataFrame of windrow's results."""
@@ -37,30 +37,38 @@ class Question:
         return frame.sparkSession.sql(self.spark_sql, readings=frame)
 
 
+def _spark_sql() -> str:
+    """Return five functions over each horizon, as a user would write them."""
+    functions = {
+        "n": "count(load)", "mean": "avg(load)", "peak": "max(load)", "low": "min(load)",
+        "spread": "stddev_samp(load)",
+    }  # fmt: skip
+    columns = [
+        f"{function} OVER w{seconds} AS {result}_{name}"
+        for seconds, name in zip(HORIZONS.values(), _NAMES, strict=True)
+        for result, function in functions.items()
+    ]
+    windows = [
+        f"w{seconds} AS (PARTITION BY plug_id ORDER BY unix_micros(ts) "
+        f"RANGE BETWEEN {seconds * 1_000_000} PRECEDING AND CURRENT ROW)"
+        for seconds in HORIZONS.values()
+    ]
+    return f"SELECT *, {', '.join(columns)} FROM {{readings}} WINDOW {', '.join(windows)}"
+
+
+_NAMES = ("1min", "5min", "10min", "20min", "30min", "1h", "2h", "3h", "6h", "12h")
 _last_hour = partial(sliding, order_by="ts", range="1 hour", lateness=LATENESS)
-_HOPPING_SQL = """
-    SELECT house_id, window.start AS window_start, window.end AS window_end, {results}
-    FROM {{readings}}
-    GROUP BY house_id, window(ts, '1 hour', '{slide}')
-"""
 
 QUESTIONS = (
     Question(
-        "peak",
-        "each plug's peak over the last hour, for every reading",
-        _last_hour(partition_by="plug_id", peak=Max("load")),
-        """
-        SELECT *, max(load) OVER (
-            PARTITION BY plug_id ORDER BY unix_micros(ts)
-            RANGE BETWEEN 3600000000 PRECEDING AND CURRENT ROW
-        ) AS peak
-        FROM {readings}
-        """,
+        "plugs",
+        "each plug's peak and mean over the last hour, for every reading",
+        _last_hour(partition_by="plug_id", peak=Max("load"), mean=Mean("load")),
         ("plug_id", "ts"),
-        ("peak",),
+        ("peak", "mean"),
     ),
     Question(
-        "hourly",
+        "houses",
         "each house's mean load and its most loaded plug, every minute over an hour",
         _last_hour(
             partition_by="house_id",
@@ -68,26 +76,26 @@ QUESTIONS = (
             mean=Mean("load"),
             worst=ArgMax("load", "plug_id"),
         ),
-        _HOPPING_SQL.format(
-            slide="1 minute", results="avg(load) AS mean, max_by(plug_id, load) AS worst"
-        ),
         ("house_id", "window_start"),
         ("mean", "worst"),
     ),
-    Question(
-        "percentiles",
-        "each house's median, 90th and 99th percentile, every ten minutes over an hour",
-        _last_hour(
-            partition_by="house_id",
-            slide="10 minutes",
-            percentiles=MomentSketch("load", order=MOMENTS, quantiles=QUANTILES),
-        ),
-        _HOPPING_SQL.format(
-            slide="10 minutes",
-            results=f"percentile_approx(load, array{QUANTILES}, 1000) AS percentiles",
-        ),
-        ("house_id", "window_start"),
-        ("percentiles",),
-        close=1e-3,  # an estimate solves for a density, which magnifies the last bits
+)
+# What Spark's own window functions are compared by: many aggregations over long windows. Over one
+# short window they are as fast.
+MANY = Question(
+    "horizons",
+    "five aggregations over ten horizons, from a minute to twelve hours, for every reading",
+    sliding(
+        partition_by="plug_id",
+        order_by="ts",
+        range=list(HORIZONS),
+        n=Count("load"),
+        mean=Mean("load"),
+        peak=Max("load"),
+        low=Min("load"),
+        spread=StdDev("load"),
     ),
+    ("plug_id", "ts"),
+    tuple(f"{result}_{n}" for n in _NAMES for result in ("n", "mean", "peak", "low", "spread")),
+    _spark_sql(),
 )

@@ -1,58 +1,87 @@
-"""Run the demo's queries as a Spark batch, by Spark's own functions and as streams; compare."""
+"""The demo's acts: readings; three engines; a race with Spark's own functions; a stream killed.
+
+Spark works in a process of its own (`job`), which reports what it does, and is killed on the way.
+"""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 
-from windrow.cli.demo.agreement import Agreement, compare, rank_errors
+from windrow.cli.demo.agreement import Agreement, compare
 from windrow.cli.demo.arrivals import Arrivals, arrive, without_closing
-from windrow.cli.demo.questions import LATENESS, QUANTILES, QUESTIONS, Question
-from windrow.cli.session import spark_session
-from windrow.cli.stream import LOOK, Tally, raise_failure
-from windrow.cli.terminal import Steps
+from windrow.cli.demo.job import FEW, KEPT, LATE, SOME
+from windrow.cli.demo.questions import LATENESS, MANY, QUESTIONS, Question
+from windrow.cli.failures import Failed
+from windrow.cli.trials import kill_session
 from windrow.samples.plugs import readings
 
-_FILES = 5
+_FILES = 6
 _FEW = 4_000  # rows of the warm-up
-_SKETCHED = 0.05  # by how much a percentile of a sketch may miss its rank, on average
-_SETTINGS = {
-    # else the few rows of the warm-up go to one worker, and the other one is cold
-    "spark.sql.adaptive.coalescePartitions.enabled": "false",
-}
+_MIDDLE = 2  # micro-batches that are over when the stream is killed
+_WITHIN = 0.4  # seconds into the next one
+Note = Callable[..., None]
 
 
 @dataclass(frozen=True)
 class Timed:
-    """The results of a query, the seconds until they were here, and its rows that were too late."""
+    """The results of a query, and the seconds until they were here."""
 
     table: pa.Table
     seconds: float
-    late: int = 0
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What was found about one question."""
+class Answered:
+    """What was found about one question in this process and as a Spark batch."""
 
     question: Question
+    table: Timed
+    batch: Timed
+    batch_agreement: Agreement
+
+
+@dataclass(frozen=True)
+class Comparison(Answered):
+    """The same, and what the stream found."""
+
+    stream: pa.Table
+    stream_agreement: Agreement
+
+
+@dataclass(frozen=True)
+class Race:
+    """Many aggregations by windrow and by Spark's own functions, over the same rows."""
+
+    rows: int
     windrow: Timed
     spark: Timed
-    stream: Timed
-    stream_agreement: Agreement
-    spark_agreement: Agreement
+    agreement: Agreement
 
     @property
     def ratio(self) -> float:
         """How many times as fast as Spark's own functions."""
         return self.spark.seconds / self.windrow.seconds
+
+
+@dataclass(frozen=True)
+class Killed:
+    """How far the stream of the first query was when it was killed."""
+
+    committed: int  # micro-batches
+    begun: int
+    late: int  # readings that it marks as too late, in the end
 
 
 @dataclass(frozen=True)
@@ -62,114 +91,154 @@ class Findings:
     readings: pa.Table
     arrivals: Arrivals
     comparisons: list[Comparison]
+    race: Race
+    killed: Killed
 
     @property
-    def stream_agrees(self) -> bool:
-        """Whether batch and stream have the same results, and the streams the same late rows."""
-        late = {each.stream.late for each in self.comparisons}
-        agree = all(each.stream_agreement.holds for each in self.comparisons)
-        return agree and late == {self.arrivals.late}
+    def engines_agree(self) -> bool:
+        """Whether all engines have the same results, and the stream lost nothing."""
+        same = [c.batch_agreement.holds and c.stream_agreement.holds for c in self.comparisons]
+        return all(same) and self.killed.late == self.arrivals.late and self.told == self.asked
 
     @property
-    def spark_agrees(self) -> bool:
+    def asked(self) -> int:
+        """How many readings came."""
+        return int(self.readings.num_rows)
+
+    @property
+    def told(self) -> int:
+        """How many readings came out of the stream, with a result or marked as too late."""
+        return int(self.comparisons[0].stream.num_rows) + self.killed.late
+
+    @property
+    def agree(self) -> bool:
         """Whether Spark's own functions have the same results as well."""
-        return all(each.spark_agreement.holds for each in self.comparisons)
+        return self.engines_agree and self.race.agreement.holds
 
 
-def run_all(steps: Steps, rows: int, place: Path, verbose: bool) -> Findings:
-    """Make the readings, run everything, and compare; files go to `place`."""
-    with steps.step(f"making {rows:,} readings") as note:
-        table = readings(rows)
-        arrivals = arrive(table, place / "arrivals", files=_FILES, lateness=LATENESS)
-        parquet.write_table(arrivals.kept, place / "kept.parquet", row_group_size=rows // 4)
-        parquet.write_table(table.slice(0, _FEW), place / "few.parquet")
-        note(f"{arrivals.late:,} of them too late")
-    by_windrow, by_spark = {}, {}
-    with spark_session(settings=_SETTINGS, verbose=verbose, steps=steps) as spark:
-        with steps.step("warming up"):  # workers start, and both sides compile what they need
-            few = spark.read.parquet(str(place / "few.parquet"))
-            for question in QUESTIONS:
-                question.by_windrow(few).toArrow()
-                question.by_spark(few).toArrow()
-        frame = spark.read.parquet(str(place / "kept.parquet")).cache()
-        frame.count()
-        for question in QUESTIONS:
-            with steps.step(f"batch: {question.name}") as note:
-                by_windrow[question.name] = _timed(question.by_windrow(frame))
-                note(f"{by_windrow[question.name].table.num_rows:,} results")
-            with steps.step(f"batch: {question.name}, by Spark's own"):
-                by_spark[question.name] = _timed(question.by_spark(frame))
-        frame.unpersist()
-        with steps.step("stream: all three") as note:
-            streams = _stream_all(spark, arrivals, place, note)
-    with steps.step("comparing row for row"):
-        comparisons = [
-            _comparison(q, by_windrow[q.name], by_spark[q.name], streams[q.name], arrivals.kept)
-            for q in QUESTIONS
-        ]
-    return Findings(table, arrivals, comparisons)
+class Job:
+    """The process that has Spark; it is gone, its Java included, when the `with` block is over."""
+
+    def __init__(self, place: Path, verbose: bool, url: str = "") -> None:
+        command = [sys.executable, "-m", "windrow.cli.demo.job", str(place)]
+        port = [str(urlsplit(url).port)] if url else []
+        self.process = subprocess.Popen(
+            [*command, *port, *["--verbose"] * verbose],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None if verbose else subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,  # Ctrl-C is for the demo, which ends it
+        )
+
+    def until(self, what: str, seen: Callable[[dict[str, Any]], object] = bool) -> dict[str, Any]:
+        """Return the next report of this name; `seen` gets those before it, and true ends it."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            report: dict[str, Any] = json.loads(line)
+            if report["what"] == "failed":
+                raise Failed(report["message"])
+            if report["what"] == what or seen(report) is True:
+                return report
+        raise Failed(f"Spark's process ended before {what!r}; --verbose shows Spark's log")
+
+    def kill(self) -> None:
+        """Kill the process and its Java, as a power cut would."""
+        kill_session(self.process)
+        self.process.wait()
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
 
 
-def _timed(frame: Any) -> Timed:
+def make_readings(rows: int, place: Path) -> tuple[pa.Table, Arrivals]:
+    """Write readings as files that arrive one by one, and those that are in time as one file."""
+    table = readings(rows)
+    arrivals = arrive(table, place / "arrivals", files=_FILES, lateness=LATENESS)
+    parquet.write_table(arrivals.kept, place / KEPT, row_group_size=rows // 4)
+    parquet.write_table(table.slice(0, _FEW), place / FEW)
+    parquet.write_table(table.slice(0, rows // 2), place / SOME, row_group_size=rows // 8)
+    return table, arrivals
+
+
+def in_this_process(question: Question, arrivals: Arrivals) -> Timed:
+    """Answer a question over a table, without Spark."""
+    question.query(arrivals.kept.slice(0, _FEW))  # compiles what it needs
     started = time.perf_counter()
-    table = frame.toArrow()
+    table = question.query(arrivals.kept)
     return Timed(table, time.perf_counter() - started)
 
 
-def _stream_all(
-    spark: Any, arrivals: Arrivals, place: Path, note: Callable[..., None]
-) -> dict[str, Timed]:
-    """Run a stream for each question, all at the same time; each file is a micro-batch."""
-    schema = spark.read.parquet(str(arrivals.folder)).schema
-    started = time.perf_counter()
-    running = {}
-    for question in QUESTIONS:
-        rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-        running[question.name] = (
-            question.by_windrow(rows.parquet(str(arrivals.folder)))
-            .writeStream.queryName(question.name)
-            .trigger(availableNow=True)
-            .option("checkpointLocation", str(place / "checkpoints" / question.name))
-            .format("parquet")
-            .start(str(place / "answers" / question.name))
-        )
-    tallies = {name: Tally() for name in running}
-    seconds: dict[str, float] = {}
-    while len(seconds) < len(running):
-        time.sleep(LOOK)
-        for name, query in running.items():
-            if not tallies[name].update(query):
-                seconds.setdefault(name, time.perf_counter() - started)
-        done = sum(min(tally.batches, arrivals.files) for tally in tallies.values())
-        most = max(tally.rows for tally in tallies.values())
-        note(f"{most:,} rows", done / arrivals.files / len(running))
-    for query in running.values():
-        raise_failure(query)
-    results = {name: spark.read.parquet(str(place / "answers" / name)) for name in running}
-    return {
-        name: Timed(without_closing(frame.toArrow()), seconds[name], tallies[name].late)
-        for name, frame in results.items()
-    }
+def as_batch(job: Job, question: Question, own: Timed, place: Path) -> Answered:
+    """Wait for the results of a Spark batch, and compare them."""
+    batch = on_spark(job, question.name, place)
+    same = compare(own.table, batch.table, question.keys, question.results)
+    return Answered(question, own, batch, same)
 
 
-def _comparison(
-    question: Question, windrow: Timed, spark: Timed, stream: Timed, rows: pa.Table
-) -> Comparison:
-    columns = question.keys, question.results
-    with_stream = compare(windrow.table, stream.table, *columns, question.close)
-    if question.name == "percentiles":
-        with_spark = _sketch_agreement(windrow.table, spark.table, rows)
-    else:
-        with_spark = compare(windrow.table, spark.table, *columns)
-    return Comparison(question, windrow, spark, stream, with_stream, with_spark)
+def on_spark(job: Job, name: str, place: Path) -> Timed:
+    """Return the results that the job reports next."""
+    seconds = job.until(name)["seconds"]
+    return Timed(parquet.read_table(place / f"{name}.parquet"), seconds)
 
 
-def _sketch_agreement(own: pa.Table, theirs: pa.Table, rows: pa.Table) -> Agreement:
-    """Compare our estimates with the exact ranks: Spark's sketch makes other estimates."""
-    windows = max(own.num_rows, theirs.num_rows)
-    if own.num_rows != theirs.num_rows:
-        says = f"{own.num_rows:,} and {theirs.num_rows:,} windows"
-        return Agreement(windows, windows, says)
-    error = float(np.mean(rank_errors(rows, own, QUANTILES)))
-    says = f"estimates: off their rank by {error:.1%} on average"
-    return Agreement(windows, 0 if error <= _SKETCHED else windows, says)
+def race(job: Job, place: Path, note: Note) -> Race:
+    """Wait for the results of both sides, and compare them."""
+    own = on_spark(job, MANY.name, place)
+    note(f"windrow {own.seconds:.1f} s, Spark's own functions …")
+    theirs = on_spark(job, "own", place)
+    same = compare(own.table, theirs.table, MANY.keys, MANY.results)
+    return Race(own.table.num_rows, own, theirs, same)
+
+
+def run_and_kill(job: Job, arrivals: Arrivals, place: Path, note: Note) -> tuple[int, int]:
+    """Kill the streams in a micro-batch in the middle; return how many were over, and begun."""
+
+    def seen(report: dict[str, Any]) -> bool:
+        note(f"{report['rows']:,} rows", report["done"] / arrivals.files)
+        committed, begun = _micro_batches(place)
+        return bool(report["done"] >= _MIDDLE and begun > committed)
+
+    job.until("streamed", seen)
+    time.sleep(_WITHIN)
+    job.kill()
+    return _micro_batches(place)
+
+
+def _micro_batches(place: Path) -> tuple[int, int]:
+    """Return how many micro-batches of the first stream are over, and how many were begun."""
+    checkpoint = place / "checkpoints" / QUESTIONS[0].name
+    committed, begun = (
+        sum(file.name.isdigit() for file in checkpoint.glob(f"{part}/*"))
+        for part in ("commits", "offsets")
+    )
+    return committed, begun
+
+
+def go_on(job: Job, arrivals: Arrivals, committed: int, note: Note) -> None:
+    """Wait until the streams that were started again are done."""
+
+    def seen(report: dict[str, Any]) -> None:
+        done = committed + report["done"]
+        note(f"micro-batch {min(done, arrivals.files)} of {arrivals.files}", done / arrivals.files)
+
+    job.until("streamed", seen)
+
+
+def compared(answered: Answered, place: Path) -> tuple[Comparison, int]:
+    """Compare what the stream found, row for row; and count the rows marked as too late."""
+    question = answered.question
+    stream = without_closing(parquet.read_table(place / f"{question.name}-streamed.parquet"))
+    late = 0
+    if LATE in stream.column_names:
+        marked = stream.column(LATE)
+        late = pc.sum(marked).as_py() or 0
+        stream = stream.filter(pc.invert(marked))
+    same = compare(answered.table.table, stream, question.keys, question.results)
+    return Comparison(**vars(answered), stream=stream, stream_agreement=same), late

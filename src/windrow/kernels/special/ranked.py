@@ -265,13 +265,14 @@ def _no_words(rows: Array) -> Array:
 
 @compiled
 def window_quantiles(
-    ranks: Array, values: Array, lo: Array, hi: Array, edges: Array, rows: Array, floating: bool,
-    asked: float, how: int, out: Array, valid: Array,
+    ranks: Array, values: Array, lo: Array, hi: Array, edges: Array, rows: Array, gap: Array,
+    past: Array, floating: bool, asked: float, how: int, out: Array, valid: Array,
 ) -> None:  # fmt: skip
     """out[i] is the quantile of window i at the share `asked`; valid[i] is 0 if it has no value.
 
     `how` is an index of `quantiles.INTERPOLATIONS`. Those that may stand between two values are
-    written as the bits of floats, others as the values' own. O(1) a row on average.
+    written as the bits of floats, others as the values' own. The positions from gap[i] to before
+    past[i] are left out, if there are gaps. O(1) a row on average.
     """
     continuous = how in CONTINUOUS
     made = out.view(np.float64)
@@ -283,8 +284,30 @@ def window_quantiles(
         words[: own.size // 64 + 2] = 0
         place = below = count = counted = 0
         k, share = 0, 0.0
-        first = head = tail = lo[edges[s]]
+        first = head = tail = out_from = out_to = lo[edges[s]]
         for i in range(edges[s], edges[s + 1]):
+            if gap.size > 0:
+                while tail < hi[i]:
+                    rank = own[tail - first]
+                    tail += 1
+                    if rank != NOTHING:
+                        _put(words, rank)
+                        count += 1
+                        below += rank < place
+                while out_to < past[i]:
+                    rank = own[out_to - first]
+                    out_to += 1
+                    if rank != NOTHING:
+                        _drop(words, rank)
+                        count -= 1
+                        below -= rank < place
+                while out_from < gap[i]:
+                    rank = own[out_from - first]
+                    out_from += 1
+                    if rank != NOTHING:
+                        _put(words, rank)
+                        count += 1
+                        below += rank < place
             while head < min(lo[i], tail):
                 rank = own[head - first]
                 head += 1

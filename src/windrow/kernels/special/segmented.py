@@ -180,15 +180,24 @@ def long_segment_sums(
 
 
 def segment_variances(
-    values: Array, starts: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
+    values: Array,
+    starts: Array,
+    w: int,
+    ddof: int,
+    start: int,
+    stop: int,
+    root: bool,
+    out: Array,
+    means: Array,
 ) -> bool:
     """out[i] is the variance of the last w rows of i's segment, or its root; NaN for ≤ ddof.
 
-    Returns whether a variance of more values is not finite.
+    means[i] is their mean less row i's value, if there is room for it. Returns whether a variance
+    of more values is not finite.
     """
     run = short_segment_variances if w <= BLOCK else long_segment_variances
     strips = np.empty((6, STRIP + BLOCK))
-    odd: bool = run(values, starts, w, ddof, start, stop, root, strips, out)
+    odd: bool = run(values, starts, w, ddof, start, stop, root, strips, out, means)
     return odd
 
 
@@ -203,6 +212,7 @@ def short_segment_variances(
     root: bool,
     strips: Array,
     out: Array,
+    means: Array,
 ) -> bool:
     """The same for windows of at most 64 rows."""
     odd = False
@@ -212,7 +222,8 @@ def short_segment_variances(
         last = min(stop, starts[s + 1]) - starts[s]
         part = values[starts[s] : starts[s + 1]]
         row = out[starts[s] : starts[s + 1]]
-        odd |= short_variances(part, w, ddof, first, last, root, strips, row)
+        room = means[starts[s] : starts[s + 1]]
+        odd |= short_variances(part, w, ddof, first, last, root, strips, row, room)
         s += 1
     return odd
 
@@ -228,6 +239,7 @@ def long_segment_variances(
     root: bool,
     strips: Array,
     out: Array,
+    means: Array,
 ) -> bool:
     """The same for windows of more than 64 rows."""
     odd = False
@@ -237,6 +249,7 @@ def long_segment_variances(
         last = min(stop, starts[s + 1]) - starts[s]
         part = values[starts[s] : starts[s + 1]]
         row = out[starts[s] : starts[s + 1]]
+        room = means[starts[s] : starts[s + 1]]
         if part.size <= BLOCK:
             # The first block of `long_variances`: every window begins with the segment.
             deviations = strips[0, : part.size]
@@ -253,7 +266,9 @@ def long_segment_variances(
                 odd |= row[i] - row[i] != 0.0 and i >= ddof
                 if root:
                     row[i] = math.sqrt(row[i])
+                if room.size:
+                    room[i] = total / (i + 1) - deviations[i]
         else:
-            odd |= long_variances(part, w, ddof, first, last, root, row)
+            odd |= long_variances(part, w, ddof, first, last, root, row, room)
         s += 1
     return odd

@@ -17,6 +17,9 @@ Within a block, sums of d = x-K and of d² give M2 = Σd² - (Σd)²/n, where K 
 value for a prefix and its last for a suffix: each holds its K, which bounds the cancellation,
 and equal values give exactly 0.
 
+Whoever puts windows together from parts wants their means as well. `means` has room for them, less
+the last value of the window, or none.
+
 Squares of deviations past 10¹⁵⁴ exceed the largest float. The kernels do not look for that; they
 return whether a result is not finite, and whoever calls them does.
 
@@ -50,7 +53,9 @@ def variance_of(m2: float, n: float, ddof: float) -> float:
 
 
 @inner(error_model="numpy")
-def growing_variances(values: Array, w: int, ddof: int, start: int, stop: int, out: Array) -> bool:
+def growing_variances(
+    values: Array, w: int, ddof: int, start: int, stop: int, out: Array, means: Array
+) -> bool:
     """The rows before the first whole window, by Welford's formula. O(w)."""
     mean = 0.0
     m2 = 0.0
@@ -63,6 +68,8 @@ def growing_variances(values: Array, w: int, ddof: int, start: int, stop: int, o
         if i >= start:
             out[i] = variance_of(m2, i + 1, ddof)
             odd |= out[i] - out[i] != 0.0 and i >= ddof
+            if means.size:
+                means[i] = mean - d
     return odd
 
 
@@ -76,6 +83,7 @@ def short_variances(
     root: bool,
     scratch: Array,
     out: Array,
+    means: Array,
 ) -> bool:
     """Windows of at most 64 values: those of 2, 4, 8, … values, and the ones that make up w.
 
@@ -83,7 +91,7 @@ def short_variances(
     e of `m2` their M2. At most 2 log₂ w passes over a tile. `scratch` is six rows of STRIP + BLOCK
     numbers.
     """
-    odd = growing_variances(values, w, ddof, start, stop, out)
+    odd = growing_variances(values, w, ddof, start, stop, out, means)
     if root:
         for i in range(start, min(w - 1, stop)):
             out[i] = math.sqrt(out[i])
@@ -137,6 +145,10 @@ def short_variances(
             mean, longer_mean = longer_mean, mean
             m2, longer_m2 = longer_m2, m2
             k *= 2
+        if means.size:
+            into_mean = means[first:last]
+            for i in range(rows):
+                into_mean[i] = row_mean[i]
         row = out[first:last]
         if w > ddof:
             for i in range(rows):
@@ -198,7 +210,7 @@ def _chunk_suffixes(chunk: Array, suffix: Array, size: int, anchor: float) -> No
 
 @inner(error_model="numpy")
 def long_variances(
-    values: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array
+    values: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array, means: Array
 ) -> bool:
     """Windows of more than 64 values: suffix, mid and prefix, as in `sums`. O(1) a row.
 
@@ -297,6 +309,16 @@ def long_variances(
                 m2 += end_2[j] + (g * g - p * p) * per_end[j]
                 m2 += begin_2[j] + (h * h - q * q) * per_beginning[j]
                 row[j] = m2
+            if means.size:
+                place = first + b * BLOCK
+                for j in range(max(start - place, 0), min(stop - place, BLOCK)):
+                    growing = place + j < w - 1
+                    in_wide = j < t or growing
+                    g = end_1[j] + ends[j] * (wide_end if in_wide else narrow_end)
+                    h = begin_1[j] + beginnings[j] * (wide_begin if j < t else narrow_begin)
+                    part = g / (place + j + 1) if growing else (g + h) * per_w
+                    mid = wide_mean if in_wide else narrow_mean
+                    means[place + j] = (mid - (tile[b * BLOCK + j] - anchor)) + part
             # Windows that begin at 0: all the blocks before this one, and the prefix.
             for j in range(min(w - 1 - block * BLOCK, BLOCK)):
                 p = end_1[j]

@@ -1,0 +1,214 @@
+"""Micro-batches of Spark Structured Streaming: how long they take, and what that time goes to."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.alone import ROOT
+from bench.experiment import Clock, Experiment, Settings
+from bench.feed import Feed
+from bench.measure import failure, turns
+from bench.points import Figure, Point
+from bench.processes import processor_seconds
+from bench.results import OURS
+from bench.rules import ahead
+from bench.sessions import session
+from bench.worker_times import FOLDER
+from windrow import Max, Mean, sliding
+
+LATENCY = Figure("latency", "a micro-batch of 2,000 rows, 100 keys", "query", "ms", (False, False))
+WORST = Figure("worst latency", "the slowest of those batches", "query", "ms", (False, False))
+SPEED = Figure("speed", "batches of 400,000 rows, 10,000 keys", "query", "µs a row", (False, False))
+SMALL = Figure("small", "parts of a micro-batch of 2,000 rows", "part", "ms", (False, False), False)
+LARGE = Figure(
+    "large", "parts of a micro-batch of 400,000 rows", "part", "ms", (False, False), False
+)
+BUILT_IN = "Spark"
+LATE = "5 seconds"
+ROW, TUMBLING, HOPPING, LONG = "a result a row", "tumbling", "60 slides", "3600 slides"
+SLIDES = {TUMBLING: 1, HOPPING: 60, LONG: 3600}
+# What Spark tells of a batch, in the order in which it happens.
+DURATIONS = {
+    "latestOffset": "finding new rows",
+    "getBatch": "finding new rows",
+    "queryPlanning": "planning",
+    "walCommit": "writing the offsets",
+    "commitOffsets": "writing the offsets",
+    "addBatch": "running",
+}
+WARM_UP = 3  # batches, which start workers and compile
+
+
+def ours(query: str, frame: Any) -> Any:
+    """Return our results."""
+    window: dict[str, Any] = {"rows": 100}
+    if query in SLIDES:
+        window = {"range": f"{SLIDES[query]} seconds", "slide": "1 second"}
+    parts = {"m": Max("v"), "a": Mean("v")}
+    asked = sliding(parts, partition_by="key", order_by="ts", lateness=LATE, **window)
+    return frame.transform(asked)
+
+
+def theirs(query: str, frame: Any) -> Any:
+    """Return what Spark's own window gives."""
+    from pyspark.sql import functions as sf
+
+    windows = sf.window("ts", f"{SLIDES[query]} seconds", "1 second")
+    grouped = frame.withWatermark("ts", LATE).groupBy("key", windows)
+    return grouped.agg(sf.max("v").alias("m"), sf.avg("v").alias("a"))
+
+
+@dataclass(frozen=True)
+class Size:
+    """Batches of so many rows and keys, and which queries Spark's window can be asked."""
+
+    rows: int
+    keys: int
+    per_second: int
+    batches: int
+    parts: Figure
+    built_in: tuple[str, ...]
+
+    def feed(self, spark: Any, folder: Path, settings: Settings) -> Feed:
+        """Return the files, one for each batch and one that lets the last windows close."""
+        feed = Feed(spark, folder, keys=self.keys, per_second=self.per_second)
+        for _ in range(WARM_UP + (self.batches // 3 if settings.quick else self.batches)):
+            feed.add(min(self.rows, settings.largest), groups=4)
+        return feed
+
+
+FEW = Size(2_000, 100, 1_000, 24, SMALL, (TUMBLING, HOPPING))
+MANY = Size(400_000, 10_000, 10_000, 5, LARGE, (TUMBLING, HOPPING))
+
+
+@dataclass
+class Runs:
+    """What the runs of a query have given, all in milliseconds but the rates."""
+
+    latencies: list[float] = field(default_factory=list)
+    worst: list[float] = field(default_factory=list)
+    row: list[float] = field(default_factory=list)
+    parts: dict[str, list[float]] = field(default_factory=dict)
+    problem: str = ""
+
+    def add(self, progress: list[dict[str, Any]], tasks: list[dict[str, Any]], java: float) -> None:
+        """Add a run: the batches that count, the tasks of its workers, and Java's time."""
+        times = [float(batch["durationMs"]["triggerExecution"]) for batch in progress]
+        self.latencies += times
+        self.worst.append(max(times))
+        rows = sum(batch["numInputRows"] for batch in progress)
+        self.row.append(sum(times) / 1e3 / max(1, rows))
+        found: dict[str, float] = defaultdict(float)
+        for batch in progress:
+            for name, part in DURATIONS.items():
+                found[part] += batch["durationMs"].get(name, 0)
+            for operator in batch["stateOperators"]:
+                found["of it: committing the state (sum of tasks)"] += operator["commitTimeMs"]
+        found["Java, processor"] += java
+        for task in tasks:
+            found["Python, processor"] += task["processor"]
+            for part, spent in task["parts"].items():
+                found[f"in {task['stage']} tasks: {part}"] += spent
+        for part, total in found.items():
+            self.parts.setdefault(part, []).append(total / len(progress))
+
+
+def batches(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """Small batches of all queries in turns, then large ones."""
+    with tempfile.TemporaryDirectory(prefix="windrow-bench-") as place:
+        folder = Path(place)
+        (folder / "times").mkdir()
+        os.environ[FOLDER] = str(folder / "times")
+        paths = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+        more = {
+            "spark.python.daemon.module": "bench.worker_times",
+            "spark.python.authenticate.socketTimeout": "120s",  # a busy machine starts slowly
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        }
+        with session(2, settings=more) as spark:
+            for share, size in clock.shares([FEW, MANY]):
+                yield from _sized(spark, folder, size, settings, share)
+
+
+def _sized(
+    spark: Any, folder: Path, size: Size, settings: Settings, clock: Clock
+) -> Iterator[Point]:
+    makers: dict[str, Callable[[Any], Any]] = {}
+    for query in (ROW, *SLIDES):
+        makers[f"{OURS}, {query}"] = partial(ours, query)
+        if query in size.built_in:
+            makers[f"{BUILT_IN}, {query}"] = partial(theirs, query)
+    runs = {name: Runs() for name in makers}
+    feed = size.feed(spark, folder, settings)
+    for name in turns(makers, settings.repeats):
+        if (clock.over and runs[name].latencies) or runs[name].problem:
+            continue
+        try:
+            _run(feed, makers[name], runs[name], folder / "times", max(60.0, clock.left))
+        except Exception as error:
+            runs[name].problem = failure(error)
+    for name, found in runs.items():
+        yield from _points(name, found, size)
+
+
+def _run(feed: Feed, make: Callable[[Any], Any], found: Runs, times: Path, seconds: float) -> None:
+    """Add a run of a query, without the batches that warm up."""
+    for path in times.iterdir():
+        path.unlink()
+    before = processor_seconds("java")
+    progress = [b for b in feed.run(make, seconds=seconds).recentProgress if b["numInputRows"]]
+    java = 1e3 * (processor_seconds("java") - before)
+    tasks = [json.loads(line) for path in times.iterdir() for line in path.open(encoding="utf-8")]
+    counted = progress[WARM_UP:]
+    share = len(counted) / len(progress)
+    for task in tasks:  # a task does not know its batch: each batch has its share of all of them
+        task["processor"] *= share
+        task["parts"] = {part: spent * share for part, spent in task["parts"].items()}
+    found.add(counted, tasks, java * share)
+
+
+def _points(name: str, found: Runs, size: Size) -> Iterator[Point]:
+    who, _, query = name.partition(", ")
+    figures = (LATENCY, WORST) if size is FEW else (SPEED,)
+    if not found.latencies:
+        yield from (figure.missing(who, query, found.problem) for figure in figures)
+        return
+    if size is FEW:
+        yield LATENCY.point(who, query, *found.latencies)
+        yield WORST.point(who, query, *found.worst)
+    else:
+        yield SPEED.timed(who, query, found.row)
+    for part, spent in found.parts.items():
+        yield size.parts.point(name, part, *spent)
+
+
+BATCHES = Experiment(
+    "batches",
+    "the micro-batches of a stream",
+    "Parquet files of 2,000 rows of 100 keys, and of 400,000 rows of 10,000 keys, a file a "
+    "micro-batch, on 2 cores with 2 state partitions, into the noop sink; max and mean over the "
+    "last 100 rows, over tumbling windows of a second, and over windows of a minute and of an "
+    "hour, every second. The first 3 batches do not count. Parts are milliseconds a batch: those "
+    "of Spark's own report come one after the other, those of tasks in the workers are sums over "
+    "tasks that run side by side, and processor time is that of all batches of a run.",
+    (LATENCY, WORST, SPEED, SMALL, LARGE),
+    batches,
+    rules=(
+        ahead(LATENCY, OURS, BUILT_IN, at=TUMBLING, by=1 / 1.1),
+        ahead(WORST, OURS, BUILT_IN, at=TUMBLING, by=1 / 1.3),
+        ahead(SPEED, OURS, BUILT_IN, at=TUMBLING, by=3),
+        ahead(SPEED, OURS, BUILT_IN, at=HOPPING, by=5),
+    ),
+    weight=3.0,
+)
+EXPERIMENTS = (BATCHES,)

@@ -1,0 +1,32 @@
+"""Workers that start with windrow loaded."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark")
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def started(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What started a worker, and how many objects are set apart from garbage."""
+    for _ in batches:
+        command = Path(f"/proc/{os.getppid()}/cmdline").read_text()
+        yield pa.RecordBatch.from_pylist([{"daemon": command, "apart": gc.get_freeze_count()}])
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux tells")
+def test_the_daemon_starts_workers_with_windrow_loaded(spark: SparkSession) -> None:
+    frame = spark.range(1, numPartitions=1).mapInArrow(started, "daemon string, apart long")
+    (row,) = frame.collect()
+    assert "windrow.spark.daemon" in row.daemon
+    assert row.apart > 50_000
