@@ -204,8 +204,8 @@ def _arrow(series: Any, name: Any) -> pa.Array:
     """A column or an index as Arrow has it: its own memory, if all are numbers or times."""
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in _PLAIN:
-        values = series.to_numpy()
-        if values.size < _FEW_ROWS:
+        values = series.values
+        if values.size < _FEW_ROWS and dtype.kind in "fMm":
             return pa.array(values, from_pandas=True)
         if not _has_nulls(values):
             return pa.array(values)

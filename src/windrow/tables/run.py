@@ -131,6 +131,8 @@ def run_queries(
 ) -> list[TableResult]:
     """The results of several queries; those over the same rows in the same order sort them once."""
     threads = threads or len(os.sched_getaffinity(0))
+    if len(bounds) == 1:
+        return _together(bounds, table, threads)
     alike: dict[Any, list[int]] = {}
     # windows that count rows look at those that were sorted for others, if there are some
     for i in sorted(range(len(bounds)), key=lambda i: not bounds[i].query.window.measured):
@@ -173,7 +175,8 @@ def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableR
     ]
     query = bounds[0].query
     columns = SortedColumns(column, rows, (*query.partition_by, *query.order_by))
-    windows = [_windows(bound, each, table) for bound, each in zip(bounds, of, strict=True)]
+    names = table.column_names
+    windows = [_windows(bound, each, column, names) for bound, each in zip(bounds, of, strict=True)]
     many = len(bounds) > 1
     plans = share([bound.plan for bound in bounds]) if many else [bounds[0].alone]
     pool = _Pool([(plan, w.windows) for plan, w in zip(plans, windows, strict=True)])
@@ -231,8 +234,10 @@ class _Pool:
         return told_results(aggregation, source, columns, windows, found, nulls=nulls)
 
 
-def _windows(bound: Bound, rows: TableRows, table: pa.Table) -> Bounds:
-    values = RowValues(bound.query, rows, columns_of(table), table.column_names)
+def _windows(
+    bound: Bound, rows: TableRows, column: Callable[[str], Any], names: Sequence[str]
+) -> Bounds:
+    values = RowValues(bound.query, rows, column, names)
     return bound.query.window.bounds(replace(rows, values=values))
 
 
