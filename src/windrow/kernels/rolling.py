@@ -331,7 +331,7 @@ class _Stream:
             return roller(part, columns, arrays, None, "fiba", nulls, Cuts(), late=True)
         if self.algorithm == "auto":
             tail = Tail(part, columns, *self._last_rows, self.threads, nulls)
-            if self.shift is None or tail.in_blocks:
+            if self.shift is None or tail.by_last_rows:
                 return tail
             return Tail(part, columns, None, 0, self.threads, nulls)
         return roller(part, columns, arrays, self.rows, self.algorithm, nulls, self._cuts())

@@ -73,9 +73,10 @@ class Tail:
         return made
 
     @property
-    def in_blocks(self) -> bool:
-        """Whether windows of the last rows are faster than others."""
-        return self.way.kernel is not None and self.way.kernel.in_blocks
+    def by_last_rows(self) -> bool:
+        """Whether windows of the last rows are faster than others: bounds have to be written."""
+        kernel = self.way.kernel
+        return kernel is not None and (kernel.in_blocks or kernel.positional)
 
     def _of_rows_before(self, batch: Batch, made: ResultArray) -> ResultArray:
         """The same results as those of the rows that they lie ahead of, and at the end the rest."""

@@ -33,7 +33,7 @@ def shorter_than(lo: Array, hi: Array, length: int, out: Array) -> None:
 
 @compiled
 def frame_lengths(starts: Array, start: int, end: int, begin: int, out: Array) -> None:
-    """Add the number of rows from `start` to `end` behind each row from `begin` on."""
+    """How many rows there are from `start` to `end` behind each row from `begin` on."""
     s = last_at(starts, begin)
     stop = begin + out.size
     while s < starts.size - 1 and starts[s] < stop:
@@ -41,5 +41,5 @@ def frame_lengths(starts: Array, start: int, end: int, begin: int, out: Array) -
         past = starts[s + 1]
         for i in range(max(begin, first), min(stop, past)):
             hi = min(max(i + end + 1, first), past)
-            out[i - begin] += hi - min(max(i + start, first), hi)
+            out[i - begin] = hi - min(max(i + start, first), hi)
         s += 1

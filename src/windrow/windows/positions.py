@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument
 from windrow.windows import arrays, bounds, lengths
-from windrow.windows.arrays import Positions, between, ordinary
+from windrow.windows.arrays import Positions, between, ordinary, roomy
 from windrow.windows.sizes import Axis
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Windows:
         if self.lo is not None and self.hi is not None:
             return self.hi - self.lo
         assert self.rows is not None
-        made = np.zeros(len(self), np.int64)
+        made = roomy(len(self), np.int64)
         start = self.ahead + 1 - self.rows
         lengths.frame_lengths(self.starts, start, self.ahead, self.first, made)
         return made
