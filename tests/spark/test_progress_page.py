@@ -59,7 +59,9 @@ def batch(number: int, query: str = "plugs", **more: Any) -> Progress:
         "eventTime": {"watermark": "2025-12-31T23:59:30.000Z", "max": "2025-12-31T23:59:50.000Z"},
         "observedMetrics": {
             "windrow_1f": Row(late=2, partly_late=1),
-            "results_windrow_2a": Row(**{"key 3": Row(peak=40.0 + number, mean=float("nan"))}),
+            "results_windrow_2a": Row(
+                **{"key 3": Row(at=1, peak=40.0 + number, mean=float("nan"))}
+            ),
         },
     }
     return Progress.of(told(**{**plain, **more}))
@@ -183,7 +185,7 @@ class Session:
 
 def busy(number: int, name: str = "plugs") -> Any:
     return told(name=name, runId=name, batchId=number, numInputRows=12_345,
-                observedMetrics={"results_windrow_1": Row(**{"key 3": Row(peak=41.5)})},
+                observedMetrics={"results_windrow_1": Row(**{"key 3": Row(at=1, peak=41.5)})},
                 timestamp=f"2026-01-01T00:00:{number:02}.000Z")  # fmt: skip
 
 
@@ -376,6 +378,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "none": ({"values": []}, r"values=\['peak'\]"),
     "keys": ({"keys": []}, "give both"),
     "wide": ({"keys": [(1, 2)]}, r"\(1, 2\) is not one value for each of \['key'\]"),
+    "narrow": ({"partition_by": ["key", "name"]}, r"\(3,\) is not one value for each of"),
     "kind": ({"keys": ["3"]}, "'3' is none of the values of 'key', which are of type bigint"),
     "many": ({"keys": range(13)}, "13 lines, and 12 can be told apart"),
 }
@@ -467,7 +470,9 @@ def newest(rows: Any, keys: list[int]) -> dict[str, float]:
     """The results of the newest row of each key that has one."""
     told = {}
     for key in keys:
-        for row in rows[rows["key"] == key].sort_values("ts").tail(1).itertuples():
+        for row in (
+            rows[rows["key"] == key].sort_values(["ts", "peak", "mean"]).tail(1).itertuples()
+        ):
             told |= {f"key {key} peak": row.peak, f"key {key} mean": row.mean}
     return told
 
