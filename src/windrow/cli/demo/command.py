@@ -65,8 +65,8 @@ def demo(rows: int, output: str, watch: bool, verbose: bool, as_json: bool) -> i
 
     Makes smart-plug readings and asks the same of them in this process, as a Spark batch and as a
     Spark stream: the same rows. Races Spark's own window functions, kills the stream while you
-    watch it on a page, and starts it again: nothing is lost. Writes a chart and a page. About a
-    minute, and 2 GB of memory.
+    watch it on a page, and starts it again: nothing is lost. Writes a chart and a page. One to two
+    minutes, and 2 GB of memory.
     """
     if rows < _LEAST:
         raise Usage(f"--rows {rows}: it takes {_LEAST:,} or more, some hours of readings")
