@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from pyspark.errors import StreamingQueryException
+from pyspark.sql.types import StructField, StructType
 
 from tests.spark.frames import slow
 from tests.spark.test_checkpoint import PEAK, Files
@@ -74,7 +75,8 @@ def test_a_changed_query_goes_on_as_if_it_had_run_all_the_time(
     time = "window_end" if "window_end" in wanted.columns else "ts"
     past = ">" if time == "window_end" else ">="  # a window is told when the watermark is there
     since = f"{time} {past} timestamp_seconds({STOPPED})"
-    made = spark.read.schema(wanted.schema).parquet(str(tmp_path / "peaks"))
+    schema = StructType([StructField(f.name, f.dataType) for f in wanted.schema.fields])
+    made = spark.read.schema(schema).parquet(str(tmp_path / "peaks"))
     until = f"{time} < timestamp_seconds(1700001900)"
     assert _told(made.where(since)) == _told(wanted.where(since).where(until))
     told = rows.transform(before).where(f"NOT ({since})")
