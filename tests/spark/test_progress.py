@@ -86,8 +86,12 @@ def test_what_spark_tells_is_added_up() -> None:
                 "windrow_1f_input": Row(ahead=3),
                 "other": Row(late=9),
                 "windrows": Row(late=9),
-                "results_windrow_3c": Row(**{"plug 3": Row(peak=4.5, low=None), "plug 4": None}),
-                "results_windrow_4d": Row(**{" ": {"mean": 2.0}}),  # as Connect has it
+                "results_windrow_3c": Row(
+                    **{"plug 3": Row(at=1, peak=4.5, low=None), "plug 4": None}
+                ),
+                "results_windrow_4d": Row(
+                    **{" ": {"at": "2026", "mean": 2.0}}
+                ),  # as Connect has it
             },
             eventTime={"watermark": "2026-01-01T00:00:05.500Z", "max": "2026-01-01T00:00:15.500Z"},
             durationMs={"addBatch": 1500, "triggerExecution": 2000},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import time
 import urllib.error
@@ -13,7 +14,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: windrow[spark]")
 
@@ -55,7 +59,9 @@ def batch(number: int, query: str = "plugs", **more: Any) -> Progress:
         "eventTime": {"watermark": "2025-12-31T23:59:30.000Z", "max": "2025-12-31T23:59:50.000Z"},
         "observedMetrics": {
             "windrow_1f": Row(late=2, partly_late=1),
-            "results_windrow_2a": Row(**{"key 3": Row(peak=40.0 + number, mean=float("nan"))}),
+            "results_windrow_2a": Row(
+                **{"key 3": Row(at=1, peak=40.0 + number, mean=float("nan"))}
+            ),
         },
     }
     return Progress.of(told(**{**plain, **more}))
@@ -179,7 +185,7 @@ class Session:
 
 def busy(number: int, name: str = "plugs") -> Any:
     return told(name=name, runId=name, batchId=number, numInputRows=12_345,
-                observedMetrics={"results_windrow_1": Row(**{"key 3": Row(peak=41.5)})},
+                observedMetrics={"results_windrow_1": Row(**{"key 3": Row(at=1, peak=41.5)})},
                 timestamp=f"2026-01-01T00:00:{number:02}.000Z")  # fmt: skip
 
 
@@ -339,16 +345,30 @@ def test_a_page_without_streams_says_so(view: LiveView, tmp_path: Path) -> None:
 # -- Spark -----------------------------------------------------------------------------------
 
 
+FILES, ROWS = 5, 2000
+
+
 @pytest.fixture(scope="module")
-def events(spark: SparkSession) -> Any:
-    """2,000 rows in each micro-batch, of one second; a few of them come a minute late."""
-    source = spark.readStream.format("rate-micro-batch").options(
-        rowsPerBatch=2000, advanceMillisPerBatch=1000, startTimestamp=1_767_225_600_000
-    )
-    late = "make_dt_interval(0, 0, IF(value % 400 = 399, 1, 0))"
-    return source.load().selectExpr(
-        "value % 5 AS key", f"timestamp - {late} AS ts", "value * 7919 % 1000 / 8 AS value"
-    )
+def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A file in each micro-batch, of ten seconds; a few rows of it are a minute late."""
+    folder = tmp_path_factory.mktemp("events")
+    rng = np.random.default_rng(7)
+    start = 1_767_225_600_000_000
+    for i in range(FILES):
+        late = np.where(rng.random(ROWS) < 0.01, 60_000_000, 0)
+        columns = {
+            "key": rng.integers(0, 5, ROWS),
+            "ts": pa.array(
+                start + rng.integers(10 * i, 10 * i + 10, ROWS) * 1_000_000 - late,
+                pa.timestamp("us", "UTC"),
+            ),
+            "value": rng.integers(0, 1000, ROWS) / 8,
+        }
+        path = folder / f"{i}.parquet"
+        parquet.write_table(pa.table(columns), path)
+        os.utime(path, (start // 1_000_000 + i,) * 2)  # their order
+    rows = spark.readStream.schema("key bigint, ts timestamp, value double")
+    return rows.option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
@@ -358,6 +378,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "none": ({"values": []}, r"values=\['peak'\]"),
     "keys": ({"keys": []}, "give both"),
     "wide": ({"keys": [(1, 2)]}, r"\(1, 2\) is not one value for each of \['key'\]"),
+    "narrow": ({"partition_by": ["key", "name"]}, r"\(3,\) is not one value for each of"),
     "kind": ({"keys": ["3"]}, "'3' is none of the values of 'key', which are of type bigint"),
     "many": ({"keys": range(13)}, "13 lines, and 12 can be told apart"),
 }
@@ -380,67 +401,80 @@ def test_a_stream_on_the_page(events: Any, spark: SparkSession, tmp_path: Path) 
     """Two streams run while a browser looks: what it shows is what Spark says of them."""
     lines = {"values": ["peak", "mean"], "partition_by": "key", "keys": [3, 4], "order_by": "ts"}
     results = events.transform(ASKED).transform(live_results, **lines)
-    other = events.withWatermark("ts", "1 second").groupBy("key", "ts").count()
-    held: list[Any] = []
+    counts = events.withWatermark("ts", "1 second").groupBy("key", "ts").count()
+    held: dict[int, Any] = {}
 
-    def keep(frame: Any, _: int) -> None:
-        rows = frame.where("key = 3").orderBy("ts").tail(1)
-        held.append(rows[0]["peak"] if rows else None)
+    def keep(frame: Any, number: int) -> None:
+        held[number] = frame.toPandas()
 
+    writers = {
+        "peaks": results.writeStream.foreachBatch(keep),
+        "counts": counts.writeStream.format("noop").outputMode("append"),
+    }
     with live_view(spark, port=0) as view, Browser(tmp_path, width=420) as browser:
         browser.open(view.url)
-        writers = [
-            results.writeStream.queryName("peaks").foreachBatch(keep),
-            other.writeStream.queryName("counts").format("noop").outputMode("append"),
-        ]
-        queries = [
-            writer.option("checkpointLocation", str(tmp_path / f"state{i}"))
-            .trigger(processingTime="500 milliseconds")
+        queries = {
+            name: writer.queryName(name)
+            .option("checkpointLocation", str(tmp_path / name))
+            .trigger(availableNow=True)
             .start()
-            for i, writer in enumerate(writers)
-        ]
-        browser.until("document.querySelectorAll('section.query').length === 2", 120)
-        peaks = found("document", "section.query", "peaks")
-        browser.until(f"Number({peaks}.querySelector('.fact b').textContent) >= 4", 120)
-        for query in queries:
-            query.stop()
-        browser.until(
-            "[...document.querySelectorAll('.state')].every((s) => s.textContent === 'ended')"
-        )
+            for name, writer in writers.items()
+        }
+        running = "[...document.querySelectorAll('.state')].some((s) => s.innerText === 'running')"
+        browser.until(running, 120)
+        assert all(query.awaitTermination(120) for query in queries.values())
+        browser.until("document.querySelectorAll('section.query').length === 2")
+        browser.until(f"!{running}")
+        assert browser.run("document.querySelectorAll('.state.bad').length") == 0
         shown = {each["query"]: each for each in view.snapshot()["queries"]}
-        spoken = {p.batchId: p for p in queries[0].recentProgress}
-        drawn = {each["batch"]: each for each in shown["peaks"]["batches"]}
-        assert set(drawn) == set(spoken)
-        for number, progress in spoken.items():
-            told = figures(drawn[number]["values"])
-            assert told["Rows a second"]["arriving"] == pytest.approx(
-                progress.inputRowsPerSecond, rel=1e-5
-            )
-            assert told["State kept, rows"]["kept"] == progress.stateOperators[0].numRowsTotal
-            assert sum(told["Batch time"].values()) == pytest.approx(  # type: ignore[arg-type]
-                progress.durationMs["triggerExecution"] / 1000, rel=0.01
-            )
-        assert told["State written, bytes"]["written"] is not None
-        assert [drawn[n]["results"].get("key 3 peak") for n in sorted(drawn)] == pytest.approx(
-            held[: len(drawn)]
-        )
-        assert (
-            shown["peaks"]["plan"]
-            == ASKED.explain()
-            == browser.run(f"{peaks}.querySelector('pre').textContent")
-        )
+        for name, query in queries.items():
+            section = found("document", "section.query", name)
+            check_figures(shown[name], query.recentProgress, browser, section)
+        section = found("document", "section.query", "peaks")
+        plan = browser.run(f"{section}.querySelector('pre').textContent")
+        assert shown["peaks"]["plan"] == ASKED.explain() == plan
         assert shown["counts"]["plan"] == ""
-        # the numbers on the screen are those of the newest batch
-        last = drawn[max(drawn)]
-        text = browser.run(f"{peaks}.innerText")
-        assert f"{sum(p.numInputRows for p in spoken.values()):,}" in text
-        rows = found(peaks, "figure", "State kept, rows")
-        kept = int(figures(last["values"])["State kept, rows"]["kept"] or 0)
-        assert browser.run(f"{rows}.querySelector('.legend b').textContent") == f"{kept:,}"
+        for batch in shown["peaks"]["batches"]:
+            assert batch["results"] == pytest.approx(newest(held[batch["batch"]], [3, 4]))
+        assert sum(bool(batch["results"]) for batch in shown["peaks"]["batches"]) > 2
         assert browser.run(OVERFLOW) == 0
         hosts = {url.split("/")[2] for url in browser.requests if not url.startswith("data:")}
         assert hosts == {view.url.split("/")[2]}
         assert browser.console == []
+
+
+def check_figures(shown: Any, spoken: list[Any], browser: Browser, section: str) -> None:
+    """The charts have each batch as Spark tells it, and the screen the newest figures."""
+    drawn = {each["batch"]: figures(each["values"]) for each in shown["batches"]}
+    assert list(drawn) == [progress.batchId for progress in spoken]
+    for progress in spoken:
+        told, state = drawn[progress.batchId], progress.stateOperators[0]
+        rates = told["Rows a second"]
+        assert rates["processed"] == pytest.approx(progress.processedRowsPerSecond, abs=0.06)
+        assert told["State kept, rows"]["kept"] == state.numRowsTotal
+        assert told["State kept, memory"]["kept"] == pytest.approx(state.memoryUsedBytes, rel=1e-5)
+        assert told["State written, rows"]["updated"] == state.numRowsUpdated
+        took = sum(seconds or 0 for seconds in told["Batch time"].values())
+        assert took == pytest.approx(progress.durationMs["triggerExecution"] / 1000, abs=0.002)
+    assert drawn[1]["State written, bytes"]["written"] > 0
+    assert drawn[2]["Watermark behind the newest row"]["behind"] > 0
+    assert sum(each["Rows left out, in each batch"]["too late"] for each in drawn.values()) > 0
+    facts = browser.run(f"{section}.querySelector('.facts').innerText")
+    assert f"{FILES * ROWS:,}" in facts
+    kept = int(drawn[max(drawn)]["State kept, rows"]["kept"])
+    legend = f"{found(section, 'figure', 'State kept, rows')}.querySelector('.legend b')"
+    assert browser.run(f"{legend}.textContent") == f"{kept:,}"
+
+
+def newest(rows: Any, keys: list[int]) -> dict[str, float]:
+    """The results of the newest row of each key that has one."""
+    told = {}
+    for key in keys:
+        for row in (
+            rows[rows["key"] == key].sort_values(["ts", "peak", "mean"]).tail(1).itertuples()
+        ):
+            told |= {f"key {key} peak": row.peak, f"key {key} mean": row.mean}
+    return told
 
 
 # -- Grafana ---------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from windrow.cli.failures import Usage, usage
@@ -164,6 +164,12 @@ def _trigger(once: bool, every: str | None) -> dict[str, Any]:
     return {"processingTime": f"{milliseconds} milliseconds"}
 
 
+def _name(job: Job) -> str:
+    """Return what the stream is called: as the query calls its rows, or else their directory."""
+    asked = job.query.source if isinstance(job.query, Query) else None
+    return asked or PurePath(job.source.paths[0]).name or "stream"
+
+
 def _live_view(port: int | None) -> LiveView:
     """Return a page that waits for a session, and open it."""
     import_module("pyspark")  # if it is missing, that is told first
@@ -211,8 +217,8 @@ def _start(
     results: Any, job: Job, checkpoint: str, trigger: dict[str, Any], stop: threading.Event
 ) -> Any:
     """Start the query that writes the results, and return it."""
-    writer = results.writeStream.queryName(job.source.name).outputMode("append")
-    writer = writer.option("checkpointLocation", checkpoint)
+    writer = results.writeStream.outputMode("append").option("checkpointLocation", checkpoint)
+    writer = writer.queryName(_name(job))
     if trigger:
         writer = writer.trigger(**trigger)
     if job.output != STDOUT:

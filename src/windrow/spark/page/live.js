@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const KEPT = 240, COLOURS = 8, TABLE = 20;
-  const WIDTH = 360, HEIGHT = 150, LEFT = 52, RIGHT = 8, TOP = 6, BOTTOM = 18;
+  const WIDTH = 360, HEIGHT = 150, LEFT = 58, RIGHT = 8, TOP = 6, BOTTOM = 18;
   const start = JSON.parse(document.getElementById("start").textContent);
   const queries = new Map(); // by name: what is known of it, and its part of the page
   let panels = [], due = false;
