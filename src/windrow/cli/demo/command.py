@@ -180,7 +180,7 @@ def race_in_words(race: Race) -> str:
     return (
         f"{MANY.says}:\n"
         f"windrow {race.windrow.seconds:.1f} s, Spark's own functions {race.spark.seconds:.1f} s: "
-        f"{ratio:.0f} times as {word}\nthe same {numbers:,} numbers: {yes_or_no(race.agreement)}"
+        f"{ratio:.1f} times as {word}\nthe same {numbers:,} numbers: {yes_or_no(race.agreement)}"
     )
 
 
