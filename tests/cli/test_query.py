@@ -93,7 +93,6 @@ def test_cql_and_files_give_the_same_query(tmp_path: Path) -> None:
         ('until = "x"\n[results]\npeak = "MAX(load)"', "a function of Python"),
         ('from = 3\nrows = 3\n[results]\npeak = "MAX(load)"', "from=3"),
         ('rows = 0\n[results]\npeak = "MAX(load)"', "rows"),
-        ('range = "1 hour"\n[results]\npeak = "MAX(load)"', "order_by"),
     ],
 )
 def test_mistakes_in_a_file_name_the_argument(tmp_path: Path, text: str, message: str) -> None:
