@@ -17,6 +17,7 @@ from windrow.cli import watch as watching
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: windrow[spark]")
 
+from windrow.spark import progress_page
 from windrow.spark.progress_page import LiveView
 
 if TYPE_CHECKING:
@@ -34,7 +35,11 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return pages
 
 
-def test_the_page_of_a_program_that_runs_is_found(windrow: Command) -> None:
+def test_the_page_of_a_program_that_runs_is_found(
+    windrow: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # ports of this test's own: another program of this machine may have a page on the usual ones
+    monkeypatch.setattr(progress_page, "PORT", 40_000 + os.getpid() % 20_000)
     with LiveView() as view:
         done = windrow("watch")
         assert (done.code, done.err) == (0, f"live page: {view.url}\n")

@@ -87,6 +87,7 @@ def _told(frame: Any) -> list[str]:
     return sorted(repr(tuple(row)) for row in frame.select(sorted(frame.columns)).collect())
 
 
+@pytest.mark.slow
 def test_what_is_refused_shows_both_queries_and_longer_windows_fill_up_if_that_is_said(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

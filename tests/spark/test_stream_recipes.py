@@ -286,6 +286,7 @@ def assert_means(found: list[tuple[Any, ...]], rows: list[dict[str, Any]]) -> No
 # -- Redis ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_redis_streams(
     spark: Any, tmp_path: Path, run_aside: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
