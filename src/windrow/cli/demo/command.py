@@ -48,7 +48,7 @@ _LEAST = 60_000  # rows: fewer cover too short a time for a row to be too late
 
 
 @click.command()
-@click.option("--rows", default=200_000, show_default=True, help="How many readings to make.")
+@click.option("--rows", default=120_000, show_default=True, help="How many readings to make.")
 @click.option(
     "--output",
     "-o",
@@ -125,7 +125,7 @@ class Story:
                 committed, begun = run_and_kill(job, arrivals, place, note)
             self._show(
                 f"killed, without a warning, in micro-batch {begun} of {arrivals.files}: "
-                f"{committed} are done"
+                f"{committed} {'is' if committed == 1 else 'are'} done"
             )
         with Job(place, verbose, url) as job:
             with self._steps() as steps:

@@ -27,9 +27,9 @@ from windrow.cli.failures import Failed
 from windrow.cli.trials import kill_session
 from windrow.samples.plugs import readings
 
-_FILES = 6
+_FILES = 4
 _FEW = 4_000  # rows of the warm-up
-_MIDDLE = 2  # micro-batches that are over when the stream is killed
+_MIDDLE = 1  # micro-batches that are over when the stream is killed
 _WITHIN = 0.4  # seconds into the next one
 Note = Callable[..., None]
 
