@@ -56,6 +56,7 @@ def checkout(folder: Path, seconds: float, *windows: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_ratio_is_after_by_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ class Files:
         written.trigger(availableNow=True).start(str(self.place / "peaks")).awaitTermination()
 
 
+@pytest.mark.slow
 def test_a_state_is_shown_spread_anew_and_goes_on(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -299,7 +299,9 @@ def test_a_notebook_shows_the_page_as_it_is(view: LiveView, session: Session) ->
 # -- a browser -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
+)
 def test_the_page_in_a_browser(
     view: LiveView, session: Session, tmp_path: Path, dark: bool
 ) -> None:

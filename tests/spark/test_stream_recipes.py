@@ -328,6 +328,7 @@ def test_redis_streams(
 # -- Delta ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_delta_appended(spark: Any, tmp_path: Path) -> None:
     delta = pytest.importorskip("deltalake", reason="no Delta: pip install deltalake")
     recipe, rows = Recipe("Delta, appended", tmp_path), readings()

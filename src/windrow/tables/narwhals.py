@@ -58,7 +58,7 @@ def plan(query: Query, frame: Any) -> Plan:
 
 
 def _inside(frame: Any) -> Any:
-    if type(frame).__name__ not in ("DataFrame", "LazyFrame"):
+    if not hasattr(type(frame), "columns"):  # a series, an expression
         raise unknown_frame(frame)
     return frame.to_native()
 
