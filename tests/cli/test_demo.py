@@ -333,7 +333,7 @@ def test_the_demo_itself(tmp_path: Path) -> None:
     assert all(q["stream_agrees"] and q["batch_agrees"] for q in told["queries"])
     assert told["race"]["agrees"] and told["race"]["numbers"] == 30_000 * 50
     killed = told["kill"]
-    assert 2 <= killed["committed"] <= killed["begun"] <= killed["micro_batches"]
+    assert 1 <= killed["committed"] <= killed["begun"] <= killed["micro_batches"]
     assert killed["rows_late"] == told["rows_late"] > 0
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
         "chart.png",
