@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -194,8 +195,6 @@ def _by_cores(settings: Settings, clock: Clock) -> Iterator[Point]:
 
 def on_cores(series: str, cores: int, rows: int) -> None:
     """Tell the seconds of the job on so many cores, after one to warm up."""
-    import os
-
     job = Job(rows)
     if series == TABLE:
         os.sched_setaffinity(0, range(cores))

@@ -295,6 +295,13 @@ def frame_edges(
     return out
 
 
+@inner
+def frame_at(i: int, start: int, end: int, first: int, past: int) -> tuple[int, int]:
+    """The positions [lo, hi) from `start` to `end` behind row i of a segment [first, past)."""
+    hi = min(max(i + end + 1, first), past)
+    return min(max(i + start, first), hi), hi
+
+
 @compiled
 def frame_of_rows(starts: Array, start: int, end: int, begin: int, lo: Array, hi: Array) -> None:
     """The rows from `start` to `end` behind each row from `begin` on: positions [lo, hi)."""
@@ -304,8 +311,7 @@ def frame_of_rows(starts: Array, start: int, end: int, begin: int, lo: Array, hi
         first = starts[s]
         past = starts[s + 1]
         for i in range(max(begin, first), min(stop, past)):
-            hi[i - begin] = min(max(i + end + 1, first), past)
-            lo[i - begin] = min(max(i + start, first), hi[i - begin])
+            lo[i - begin], hi[i - begin] = frame_at(i, start, end, first, past)
         s += 1
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from windrow.compiled import compiled
-from windrow.windows.bounds import last_at
+from windrow.windows.bounds import frame_at, last_at
 
 Array = np.ndarray[Any, Any]
 _LAST = 2**63 - 1
@@ -40,6 +40,6 @@ def frame_lengths(starts: Array, start: int, end: int, begin: int, out: Array) -
         first = starts[s]
         past = starts[s + 1]
         for i in range(max(begin, first), min(stop, past)):
-            hi = min(max(i + end + 1, first), past)
-            out[i - begin] = hi - min(max(i + start, first), hi)
+            lo, hi = frame_at(i, start, end, first, past)
+            out[i - begin] = hi - lo
         s += 1
