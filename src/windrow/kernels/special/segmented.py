@@ -132,10 +132,7 @@ def short_segment_sums(
         last = min(stop, starts[s + 1]) - starts[s]
         part = values[starts[s] : starts[s + 1]]
         row = out[starts[s] : starts[s + 1]]
-        short_sums(part, w, first, last, strips, row)
-        if mean:
-            for i in range(first, last):
-                row[i] /= min(i + 1, w)
+        short_sums(part, w, first, last, mean, strips, row)
         s += 1
 
 
@@ -166,13 +163,7 @@ def long_segment_sums(
             for i in range(first, last):
                 row[i] = sums[i] / (i + 1) if mean else sums[i]
         else:
-            whole = min(max(first, w - 1), last) if mean else first
-            if whole > first:  # means of windows that are still growing
-                long_sums(part, w, first, whole, 1.0, row)
-                for i in range(first, whole):
-                    row[i] /= i + 1
-            if whole < last:
-                long_sums(part, w, whole, last, float(w) if mean else 1.0, row)
+            long_sums(part, w, first, last, mean, row)
         s += 1
 
 
