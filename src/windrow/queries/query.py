@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -326,12 +325,11 @@ def _conditioned(part: Any, name: str) -> Any:
     """
     if not isinstance(part, Aggregation) or part.condition is None or part.written is not None:
         return part
-    made = copy.copy(part)
-    made.condition = condition = normal(part.condition, f"{name}, where")
-    made.written = part.columns
+    condition = normal(part.condition, f"{name}, where")
     first, *others = part.columns or ("1",)
     value = as_column(first) if part.columns else first
-    made.columns = (f"CASE WHEN {as_column(condition)} THEN {value} END", *others)
+    made = part.reading((f"CASE WHEN {as_column(condition)} THEN {value} END", *others))
+    made.condition = condition
     return made
 
 
