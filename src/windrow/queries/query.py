@@ -278,27 +278,24 @@ def sliding(
         when=ArgMax('load', 'ts'),
     )
     """
+    arguments = dict(locals())
+    for name in ("also", "names", "aggregations"):
+        del arguments[name]
+    arguments |= aggregations
     _check_named(aggregations)
-    sizes: dict[str, Any] = {"rows": rows, "range": range, "delta": delta, "groups": groups}
-    for name, several in sizes.items():
-        if isinstance(several, list):
+    for name in ("rows", "range", "delta", "groups"):
+        if isinstance(arguments[name], list):
             from windrow.queries.horizons import horizons
 
-            given: dict[str, Any] = dict(
-                partition_by=partition_by, order_by=order_by, until=until, on=on, gap=gap,
-                slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps,
-                min_rows=min_rows, timezone=timezone, lateness=lateness, where=where,
-                having=having, emit=emit,
-                **aggregations,
-            )  # fmt: skip
-            queries = [sliding(also, **{**sizes, name: each}, **given) for each in several]
-            return horizons(name, several, names, queries)  # type: ignore[return-value]
+            sizes = arguments[name]
+            queries = [sliding(also, **{**arguments, name: size}) for size in sizes]
+            return horizons(name, sizes, names, queries)  # type: ignore[return-value]
     if names is not None:
         raise InvalidArgument(f"names={names!r} goes with several sizes, as in rows=[10, 100]")
     if isinstance(until, str):
         until = text_policy(until, {**(also or {}), **aggregations})
     window = window_of(
-        "sliding", **sizes, until=until, on=on, gap=gap,
+        "sliding", rows=rows, range=range, delta=delta, groups=groups, until=until, on=on, gap=gap,
         slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps or None,
         timezone=timezone,
     )  # fmt: skip
