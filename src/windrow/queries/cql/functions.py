@@ -40,7 +40,7 @@ def _functions() -> dict[str, Function]:
     """Every aggregation by its class's name, then by those that SQL is used to."""
     made = {}
     others = {}
-    for name in aggregations.__all__:
+    for name in aggregations.NAMES:
         cls = getattr(aggregations, name)
         if cls in (aggregations.Aggregation, aggregations.Together, aggregations.aggregation):
             continue
