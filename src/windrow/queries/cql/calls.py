@@ -11,11 +11,12 @@ from sqlglot import exp
 
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, did_you_mean
-from windrow.queries.cql.errors import CLAUSES, INNER, INSIDE, OF_RESULTS, wrong
+from windrow.queries.cql.errors import CLAUSES, INNER, INSIDE, OF_RESULTS
 from windrow.queries.cql.functions import FILTERED, FUNCTIONS, REFUSED, Filtered, Function
 from windrow.queries.cql.parser import MARK, SESSIONS, Parsed
 from windrow.queries.expressions import FUNCTIONS as SCALARS
 from windrow.queries.expressions import canonical, check, is_expression, normal, parse
+from windrow.queries.syntax import wrong
 
 
 class Calls:

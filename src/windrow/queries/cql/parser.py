@@ -20,9 +20,9 @@ from sqlglot import Token, TokenType
 
 from windrow.errors import InvalidArgument
 from windrow.queries.cql.brackets import CONDITIONS, Clause, read
-from windrow.queries.cql.errors import ONE_STREAM, wrong
+from windrow.queries.cql.errors import ONE_STREAM
 from windrow.queries.cql.functions import FILTERED, FUNCTIONS
-from windrow.queries.syntax import NAME, tokens, tree
+from windrow.queries.syntax import NAME, tokens, tree, wrong
 
 Words = list[Any]
 

@@ -15,14 +15,13 @@ from sqlglot import exp
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
 from windrow.queries.cql.calls import is_call
-from windrow.queries.cql.errors import wrong
 from windrow.queries.cql.functions import FUNCTIONS as AGGREGATIONS
 from windrow.queries.cql.over import Overs
 from windrow.queries.cql.parser import MARK, Parsed, parsed
 from windrow.queries.cql.window_functions import FUNCTIONS, Over, WindowFunction
 from windrow.queries.query import Query
 from windrow.queries.select import Columns, Select, SortKey, Stage, Steps
-from windrow.queries.syntax import tokens, tree
+from windrow.queries.syntax import tokens, tree, wrong
 from windrow.windows.base import Window
 from windrow.windows.kinds import window_of
 from windrow.windows.sizes import UNBOUNDED
