@@ -52,9 +52,10 @@ def read_checkpoint(session: Any, path: str) -> Checkpoint:
         sizes = state_variable(session, path, "chunks").groupBy("key.windrow_bucket")
         sizes = sizes.agg(sf.sum(sf.length("user_map_value.value")).alias("bytes")).collect()
         batch = max(row["maxBatchId"] for row in about)
-        watermark = _watermark(session, path, batch)
+        (_, told), *_ = offsets(session, path, batch)  # after the version
     except PySparkException as error:
         raise _unreadable(path, error) from None
+    watermark = json.loads(told).get("batchWatermarkMs") or None
     lengths = {row[0]: row[1] for row in sizes}
     buckets = sorted((_bucket(row, lengths) for row in heads), key=lambda each: each.bucket)
     partitions = max(row["numPartitions"] for row in about)
@@ -124,11 +125,10 @@ def state_variable(session: Any, path: str, name: str) -> Any:
     return reader.option("operatorId", ours.collect()[0][0] or 0).load(path)
 
 
-def _watermark(session: Any, path: str, batch: int) -> int | None:
-    """The watermark that a batch began with; None if there was none."""
-    lines = session.read.text(f"{path}/offsets/{batch}").collect()
-    told = next(json.loads(row[0]) for row in lines if row[0].startswith("{"))
-    return told.get("batchWatermarkMs") or None
+def offsets(session: Any, path: str, batch: int) -> list[Any]:
+    """What a batch says of itself, and then the offset of each source, as their lines."""
+    lines = [row[0] for row in session.read.text(f"{path}/offsets/{batch}").collect()]
+    return [lines[:2], *lines[2:]]
 
 
 def _bucket(row: Any, lengths: dict[int, int]) -> BucketState:

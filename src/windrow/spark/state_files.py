@@ -39,6 +39,7 @@ from windrow.spark.checkpoint import (
     check_listed,
     list_batch,
     located,
+    offsets,
     read_checkpoint,
     state_variable,
     write_text,
@@ -120,7 +121,7 @@ def import_state(
     copied = f"{directory}/checkpoint"
     batch = read_checkpoint(session, copied).batch
     check_listed(session, output, batch + 1)
-    source = _nothing(session, _offsets(session, copied, batch)[1:])
+    source = _nothing(session, offsets(session, copied, batch)[1:])
     stream = planned(asked, _like(source, then, asked))
     check_change(then, stream.about, fill)
     place, system = _new(session, checkpoint)
@@ -141,7 +142,7 @@ def import_state(
             .start()
         )
         running.awaitTermination()
-        told, kept = (_offsets(session, checkpoint, number) for number in (batch + 1, batch))
+        told, kept = (offsets(session, checkpoint, number) for number in (batch + 1, batch))
         write_text(session, f"{checkpoint}/offsets/{batch + 1}", "\n".join([*told[0], *kept[1:]]))
     except BaseException:
         system.delete(place, True)
@@ -170,12 +171,6 @@ def _headers(session: Any, checkpoint: str) -> dict[int, Header]:
     """The headers of the buckets."""
     rows = state_variable(session, checkpoint, "head").collect()
     return {row["key"][BUCKET]: Header.decode(bytes(row["value"]["value"])) for row in rows}
-
-
-def _offsets(session: Any, checkpoint: str, batch: int) -> list[Any]:
-    """What a batch says of itself, and then the offset of each source, as their lines."""
-    lines = [row[0] for row in session.read.text(f"{checkpoint}/offsets/{batch}").collect()]
-    return [lines[:2], *lines[2:]]
 
 
 def _new(session: Any, path: str) -> tuple[Any, Any]:
@@ -238,7 +233,8 @@ class DecodedLog:
             chunk = next(each for each in header.logs[self.number - 1] if each.number == number)
             columns = pa.schema([f for f in self.schema if f.name not in self.keys])
             keys = pa.schema([self.schema.field(name) for name in self.keys])
-            rows, newest = Chunks(OneChunk(value), 0, keys, columns).read(chunk), chunk.newest
+            entries: Any = OneChunk(value)
+            rows, newest = Chunks(entries, 0, keys, columns).read(chunk), chunk.newest
         places = np.arange(rows.num_rows) + (number << 32)
         beside = [pa.array(np.full(places.size, bucket, np.int32)), pa.array(places)]
         beside.append(pa.array(np.full(places.size, newest)))
@@ -247,21 +243,13 @@ class DecodedLog:
 
 @dataclass(frozen=True)
 class OneChunk:
-    """A store that has one chunk."""
+    """What a log reads of a store that has one chunk."""
 
     value: bytes
 
     def get(self, log: int, number: int) -> bytes:
         """The chunk, whatever its number is."""
         return self.value
-
-    def put(self, log: int, number: int, value: bytes) -> None:
-        """It is for reading."""
-        raise NotImplementedError
-
-    def remove(self, log: int, number: int) -> None:
-        """It is for reading."""
-        raise NotImplementedError
 
 
 # -- what the changed query takes ---------------------------------------------------------------
