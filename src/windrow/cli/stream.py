@@ -63,7 +63,7 @@ class Tally:
             self._seen = report.batch
             self.batches += 1
             self.rows += report.rows_in
-            self.late += report.late + report.dropped
+            self.late += report.too_late
             self.ahead += report.ahead
             self.watermark = report.watermark or self.watermark
 

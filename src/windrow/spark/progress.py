@@ -37,6 +37,7 @@ _RESULTS = "results_"  # before the name of counters
 _WRITTEN = "rocksdbTotalBytesWritten"  # the one store that tells
 _named: Counter[str] = Counter()
 _asked: dict[str, Any] = {}  # the queries of this process by the names of their counters
+Figure = str | Callable[["Progress"], float | None]  # a name of an attribute, or a function
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,31 @@ class Progress:
         if self.rows_out is None or not self.seconds:
             return None
         return self.rows_out / self.seconds
+
+    @property
+    def too_late(self) -> int:
+        """Rows that are in no window, as they came too late: by windrow's count and by Spark's."""
+        return self.late + self.dropped
+
+    @property
+    def behind_newest(self) -> float | None:
+        """Seconds from the watermark to the newest row."""
+        return self._behind(self.newest)
+
+    @property
+    def behind_clock(self) -> float | None:
+        """Seconds from the watermark to the time at which the batch began."""
+        return self._behind(self.started)
+
+    def _behind(self, time: dt.datetime | None) -> float | None:
+        if self.watermark is None or time is None:
+            return None
+        return (time - self.watermark).total_seconds()
+
+    def figure(self, of: Figure) -> float | None:
+        """Return a figure of the batch, by its name here or by a function."""
+        found: float | None = getattr(self, of) if isinstance(of, str) else of(self)
+        return found
 
     @classmethod
     def of(cls, told: Any) -> Progress:

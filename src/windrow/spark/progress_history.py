@@ -10,17 +10,15 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from windrow.spark.progress import Ended, Progress, explained
+from windrow.spark.progress import Ended, Figure, Progress, explained
 from windrow.spark.progress_terminal import size
 
 KEPT = 240  # batches of a query
 BEAT = 15.0  # seconds without news after which a reader is told that there is none
-
-Figure = Callable[[Progress], float | None]
 
 
 @dataclass(frozen=True)
@@ -44,27 +42,11 @@ def _other_steps(news: Progress) -> float:
     return max(0.0, news.steps.get("triggerExecution", news.seconds) - told)
 
 
-def _behind_clock(news: Progress) -> float | None:
-    if news.watermark is None or news.started is None:
-        return None
-    return (news.started - news.watermark).total_seconds()
-
-
-def _behind_newest(news: Progress) -> float | None:
-    if news.watermark is None or news.newest is None:
-        return None
-    return (news.newest - news.watermark).total_seconds()
-
-
 PANELS = (
     Panel(
         "Rows a second",
         "n",
-        {
-            "arriving": lambda news: news.in_per_second,
-            "processed": lambda news: news.done_per_second,
-            "results": lambda news: news.out_per_second,
-        },
+        {"arriving": "in_per_second", "processed": "done_per_second", "results": "out_per_second"},
     ),
     Panel(
         "Batch time",
@@ -81,34 +63,20 @@ PANELS = (
     Panel(
         "State work, all tasks added up",
         "s",
-        {
-            "updates": lambda news: news.update_seconds,
-            "commits": lambda news: news.commit_seconds,
-        },
+        {"updates": "update_seconds", "commits": "commit_seconds"},
         stacked=True,
     ),
-    Panel("Watermark behind the newest row", "s", {"behind": _behind_newest}),
-    Panel("Watermark behind the clock", "s", {"behind": _behind_clock}),
+    Panel("Watermark behind the newest row", "s", {"behind": "behind_newest"}),
+    Panel("Watermark behind the clock", "s", {"behind": "behind_clock"}),
     Panel(
         "Rows left out, in each batch",
         "n",
-        {
-            "too late": lambda news: news.late + news.dropped,
-            "partly late": lambda news: news.partly_late,
-            "too far ahead": lambda news: news.ahead,
-        },
+        {"too late": "too_late", "partly late": "partly_late", "too far ahead": "ahead"},
     ),
-    Panel("State kept, rows", "n", {"kept": lambda news: news.state_rows}),
-    Panel("State kept, memory", "B", {"kept": lambda news: news.state_bytes}),
-    Panel(
-        "State written, rows",
-        "n",
-        {
-            "updated": lambda news: news.state_updated,
-            "removed": lambda news: news.state_removed,
-        },
-    ),
-    Panel("State written, bytes", "B", {"written": lambda news: news.state_written}),
+    Panel("State kept, rows", "n", {"kept": "state_rows"}),
+    Panel("State kept, memory", "B", {"kept": "state_bytes"}),
+    Panel("State written, rows", "n", {"updated": "state_updated", "removed": "state_removed"}),
+    Panel("State written, bytes", "B", {"written": "state_written"}),
 )
 
 
@@ -128,7 +96,7 @@ class _Shown:
         """Take a batch in, and return it as the page draws it."""
         self.end = None
         self.rows += news.rows_in
-        self.late += news.late + news.dropped
+        self.late += news.too_late
         self.totals = {
             "batch": f"{news.batch:,}",
             "batch time": f"{news.seconds:.2f} s",
@@ -140,7 +108,7 @@ class _Shown:
         drawn = {
             "batch": news.batch,
             "at": news.started.timestamp() if news.started else time.time(),
-            "values": [[_finite(line(news)) for line in p.lines.values()] for p in PANELS],
+            "values": [[_finite(news.figure(f)) for f in p.lines.values()] for p in PANELS],
             "results": {name: _finite(value) for name, value in news.results.items()},
         }
         self.batches.append(drawn)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from windrow.errors import Unsupported
+from windrow.errors import extra
 from windrow.spark.progress import Ended, Progress, ProgressListener, listening
 
 HEADS = (
@@ -59,7 +59,7 @@ class Shown:
     def progress(self, news: Progress) -> None:
         """Take a batch in."""
         self._ended.discard(news.query)
-        self._late[news.query] += news.late + news.dropped
+        self._late[news.query] += news.too_late
         self._partly[news.query] += news.partly_late
         self._ahead[news.query] += news.ahead
         self.rows[news.query] = [
@@ -113,11 +113,10 @@ class Table(Shown):
 
     def __init__(self, file: TextIO) -> None:
         super().__init__()
-        try:
-            from rich.console import Console
-            from rich.live import Live
-        except ImportError as missing:
-            raise Unsupported("a live view needs rich: pip install 'windrow[cli]'") from missing
+        extra("a live view", "rich", "cli")
+        from rich.console import Console
+        from rich.live import Live
+
         self.live = Live(console=Console(file=file), get_renderable=self._drawn)
 
     def __enter__(self) -> Table:
