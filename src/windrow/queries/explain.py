@@ -45,9 +45,9 @@ class Explanation(str):
 
     def __new__(cls, text: str, plans: Sequence[Plan] = ()) -> Explanation:
         """Return the text with the plans that it is about."""
-        made = super().__new__(cls, text)
-        made.plans = tuple(plans)
-        return made
+        explanation = super().__new__(cls, text)
+        explanation.plans = tuple(plans)
+        return explanation
 
     def _repr_html_(self) -> str:
         from windrow.queries.diagram import diagram

@@ -64,8 +64,8 @@ class ResultPlan:
     def dtypes(self) -> tuple[str, ...]:
         """The types of the arrays that the windows are over."""
         kinds = self.kinds[:1] if self.aggregation.takes == "timed" else self.kinds
-        made = tuple(kind if kind in _NUMBERS else "int64" for kind in kinds)
-        return made + ("int64",) * (len(self.kinds) - len(made))  # times are nanoseconds
+        dtypes = tuple(kind if kind in _NUMBERS else "int64" for kind in kinds)
+        return dtypes + ("int64",) * (len(self.kinds) - len(dtypes))  # times are nanoseconds
 
     def route(self, nulls: bool = False) -> Any:
         """The kernel or loop, a `Route` of `windrow.kernels`; nulls may need another."""
@@ -167,7 +167,7 @@ def share(plans: Sequence[Plan]) -> list[Plan]:
     A query over slices saves a pass over the rows for each that shares them with it. Windows of
     every row have no slices to share, and are answered one query after the other.
     """
-    made = list(plans)
+    shared = list(plans)
     for group in groups_of([plan.query for plan in plans]):
         members = [plans[i] for i in group.members]
         several = [result for plan in members for result in plan.results if result.sliced]
@@ -182,8 +182,8 @@ def share(plans: Sequence[Plan]) -> list[Plan]:
                 if source is not None and used[source] > 1:
                     result = replace(result, shared=True, source=source)
                 results.append(result)
-            made[i] = replace(plan, group=group.members, results=_with_common(results))
-    return made
+            shared[i] = replace(plan, group=group.members, results=_with_common(results))
+    return shared
 
 
 def _source(result: ResultPlan, others: Sequence[ResultPlan]) -> Aggregation:
@@ -263,7 +263,7 @@ def _with_common(results: Sequence[ResultPlan]) -> tuple[ResultPlan, ...]:
         alone = result.form == "numbers" and not result.shared
         kernel = kernel_of(result.aggregation) if alone else None
         finds.append(frozenset(() if kernel is None else kernel.finds))
-    made = []
+    found = []
     for i, result in enumerate(results):
         column, common, beside = result.aggregation.columns[:1], set[str](), []
         for j, other in enumerate(results):
@@ -271,8 +271,8 @@ def _with_common(results: Sequence[ResultPlan]) -> tuple[ResultPlan, ...]:
             if i != j and both and column and column == other.aggregation.columns[:1]:
                 common |= both
                 beside.append(other.name)
-        made.append(replace(result, common=tuple(sorted(common)), beside=tuple(beside)))
-    return tuple(made)
+        found.append(replace(result, common=tuple(sorted(common)), beside=tuple(beside)))
+    return tuple(found)
 
 
 def _compiles(aggregation: Aggregation, kinds: Sequence[Kind]) -> bool:

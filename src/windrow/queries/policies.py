@@ -64,8 +64,8 @@ class TextPolicy:
         names = WINDOW if self.of_window else ", ".join(PARTS)
         scope: dict[str, Any] = {"__name__": __name__}
         exec(f"def policy({names}):\n    return {writer.true(parse(self.text))}", scope)
-        made: Callable[..., Any] = scope["policy"]
-        return made
+        policy: Callable[..., Any] = scope["policy"]
+        return policy
 
     @cached_property
     def of_window(self) -> bool:

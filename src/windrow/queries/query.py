@@ -323,13 +323,13 @@ def _conditioned(part: Any, name: str) -> Any:
     """
     if not isinstance(part, Aggregation) or part.condition is None or part.written is not None:
         return part
-    made = copy.copy(part)
-    made.condition = condition = normal(part.condition, f"{name}, where")
-    made.written = part.columns
+    filtered = copy.copy(part)
+    filtered.condition = condition = normal(part.condition, f"{name}, where")
+    filtered.written = part.columns
     first, *others = part.columns or ("1",)
     value = as_column(first) if part.columns else first
-    made.columns = (f"CASE WHEN {as_column(condition)} THEN {value} END", *others)
-    return made
+    filtered.columns = (f"CASE WHEN {as_column(condition)} THEN {value} END", *others)
+    return filtered
 
 
 _RESERVED = frozenset(sliding.__kwdefaults__ or {})

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 from windrow.queries.expressions import columns_of
@@ -69,10 +70,8 @@ class Steps:
     def reads(self, names: Sequence[str]) -> list[str]:
         """Which of a frame's columns are computed with; others are only passed on."""
         texts = [*self._texts(), *(text for _, text in self.results if text not in names)]
-        found = dict.fromkeys(name for text in texts for name in _columns(text, names))
-        for name in (n for stage in self.stages for q in stage.queries for n in _keys(q)):
-            found[name] = None
-        return [name for name in found if name in names]
+        columns = ((text,) if text in names else columns_of(text) for text in texts)
+        return [name for name in dict.fromkeys(chain.from_iterable(columns)) if name in names]
 
     def uses(self, names: Sequence[str]) -> list[str]:
         """Which of a frame's columns are computed with or passed on."""
@@ -85,15 +84,8 @@ class Steps:
             yield from (text for _, text in stage.computed)
             for query in stage.queries:
                 yield from (text for part in query.parts.values() for text in part.columns)
+                yield from (*query.partition_by, *query.order_by)
         yield from (key.text for key in self.order)
-
-
-def _columns(text: str, names: Sequence[str]) -> tuple[str, ...]:
-    return (text,) if text in names else columns_of(text)
-
-
-def _keys(query: Query) -> tuple[str, ...]:
-    return (*query.partition_by, *query.order_by)
 
 
 @dataclass(frozen=True, repr=False)

@@ -61,15 +61,15 @@ def tree(words: list[Any], text: str, prefix: str = "", statement: bool = False)
     parser = sqlglot.Dialect.get_or_raise(None).parser(error_message_context=whole)
     try:
         if statement:
-            made = parser.parse(words, text)
+            trees = parser.parse(words, text)
         else:
-            made = parser.parse_into(sqlglot.exp.Condition, words, text)
+            trees = parser.parse_into(sqlglot.exp.Condition, words, text)
     except sqlglot.ParseError as error:
         raise _explained(error.errors[0], text, prefix) from None
-    if not made or made[0] is None:
+    if not trees or trees[0] is None:
         where = words[0] if words else (0, len(text))
         raise wrong(text, where, f"{prefix}an expression is expected here")
-    return made[0]
+    return trees[0]
 
 
 def _explained(error: dict[str, Any], text: str, prefix: str) -> QuerySyntaxError:

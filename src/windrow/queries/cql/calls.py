@@ -119,10 +119,10 @@ class Calls:
         names = [re.sub(r"\W+", "_", text).strip("_") for text in columns]
         ordered = reversed(columns) if function.turned else columns
         try:
-            made = function.make(*ordered, **constants)
+            part = function.make(*ordered, **constants)
         except InvalidArgument as error:
             raise self.wrong(node, str(error)) from None
-        return made, "_".join([written, *names]).lower()
+        return part, "_".join([written, *names]).lower()
 
     def _filtered(self, node: Any, written: str, filtered: Filtered) -> tuple[Aggregation, str]:
         """COUNT_IF(load > 3) as COUNT(*) FILTER (WHERE load > 3), and the like."""
@@ -136,8 +136,8 @@ class Calls:
         plain = [t if isinstance(a, exp.Column | exp.Predicate) else f"({t})" for a, t in pairs]
         condition = normal(filtered.condition.format(*plain), "where")
         names = [re.sub(r"\W+", "_", text).strip("_") for text in texts]
-        made = FUNCTIONS[filtered.name.upper()].make(*columns)
-        return made.where(condition), "_".join([written, *names]).lower()
+        part = FUNCTIONS[filtered.name.upper()].make(*columns)
+        return part.where(condition), "_".join([written, *names]).lower()
 
     def _ungrouped(self, node: Any) -> Any:
         """MODE() WITHIN GROUP (ORDER BY x) as MODE(x); any other call as it is."""

@@ -66,13 +66,17 @@ class _Compiler(Calls):
                 "CQL", until=self._policy(results), slide=self.said.get("slide")
             )
         where, having = (self.select.args.get(name) for name in ("where", "having"))
+        having_text = None
+        if having is not None:
+            self._name_results(having, results, "HAVING")
+            having_text = self.expression(having.this)
         return Query(
             self.window,
             tuple(results.items()),
             self.partition,
             self.order,
             None if where is None else self.expression(where.this),
-            None if having is None else self._having(having, results),
+            having_text,
             self.parts.emit,
             self.said.get("lateness"),
             self.names[0],
@@ -200,11 +204,6 @@ class _Compiler(Calls):
             hint = "leave it out: every row keeps its columns"
         raise self.wrong(item, f"{name} is neither an aggregation nor a partition column", hint)
 
-    def _having(self, clause: Any, results: dict[str, Aggregation]) -> str:
-        """The condition over results, each aggregation in it replaced by the name of its result."""
-        self._name_results(clause, results, "HAVING")
-        return self.expression(clause.this)
-
     def _policy(self, results: dict[str, Aggregation]) -> TextPolicy:
         """The policy of UNTIL, a condition over results."""
         clause = exp.Where(this=tree(self.parts.condition, self.parts.text))
@@ -215,8 +214,8 @@ class _Compiler(Calls):
     def _name_results(self, clause: Any, results: dict[str, Aggregation], word: str) -> None:
         """Put the name of its result in the place of each aggregation."""
         calls = [below for below in clause.walk() if is_call(below)]
-        asked = [call for call in calls if not isinstance(call.parent, exp.WithinGroup)]
-        for node in [n.parent if isinstance(n.parent, exp.Filter) else n for n in asked]:
+        outer = [call for call in calls if not isinstance(call.parent, exp.WithinGroup)]
+        for node in [n.parent if isinstance(n.parent, exp.Filter) else n for n in outer]:
             part, _ = self.aggregation(node)
             name = next((name for name, other in results.items() if other == part), None)
             if name is None:

@@ -159,10 +159,10 @@ class _Compiler(Overs):
                 raise self.wrong(inner, "a window over another's result is not supported", hint)
             self.at = over
             text = self._over(over)
-            made = tree(tokens(text), text)
-            for part in made.walk():
+            found = tree(tokens(text), text)
+            for part in found.walk():
                 part.meta.clear()  # its places are not those of the statement
-            over.replace(made if isinstance(made, exp.Column) else exp.Paren(this=made))
+            over.replace(found if isinstance(found, exp.Column) else exp.Paren(this=found))
         self.check_over(whole)
         self.at = node
         return self.column(whole.this)
@@ -240,9 +240,9 @@ class _Compiler(Overs):
         stages: list[Stage] = []
         left = dict(self.keys)
         for level, partition, order in sorted(found, key=lambda rows: rows[0]):
-            made = [(name, text) for (at, text), name in left.items() if at == level]
+            computed = [(name, text) for (at, text), name in left.items() if at == level]
             left = {key: name for key, name in left.items() if key[0] != level}
             windows = found[level, partition, order].items()
             queries = [Query(w, tuple(parts), partition, order) for w, parts in windows]
-            stages.append(Stage(tuple(made), tuple(queries)))
+            stages.append(Stage(tuple(computed), tuple(queries)))
         return tuple(stages)
