@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Horizons(Shared):
-    """One question about windows of several sizes; `sliding` makes it.
+    """A query over windows of several sizes, as `sliding` returns it for a list of them.
 
-    It is a query for each size, run together over rows that are sorted, shuffled and kept once. A
-    frame comes back with all results beside its rows: `peak_1h`, `peak_7d`.
+    It has a query for each size; they run together over rows that are sorted, shuffled and kept
+    once. All results stand beside the rows of the frame: `peak_1h`, `peak_7d`.
     """
 
     arguments: tuple[tuple[str, Any], ...] = ()  # the arguments of `sliding`
@@ -38,7 +38,7 @@ class Horizons(Shared):
         return plotted(self.queries, frame, key)
 
     def explain(self, frame: Any = None) -> str:
-        """What will run for each size, as a query of that size tells it."""
+        """What will run: the explanations of the queries of each size."""
         from windrow.queries.explain import Explanation
 
         plans = [query.explain(frame) for query in self.queries]

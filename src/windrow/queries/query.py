@@ -1,4 +1,4 @@
-"""The query: one immutable value between those who ask and the engines that answer."""
+"""The query: an immutable value, which engines run over their frames."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ EMIT = ("rstream", "istream")
 
 @dataclass(frozen=True, repr=False)
 class Query:
-    """A question about sliding windows; `sliding` and `sql` make it, engines answer it.
+    """A query over sliding windows, as `sliding` and `sql` return it.
 
-    A query is compared and pickled by value, and prints as the call of `sliding` that makes it.
-    Called with a pandas, Polars or Arrow table it answers with one of the same kind;
-    ``DataFrame.transform`` of PySpark takes it as it is.
+    It is compared and pickled by value, and prints as a call of `sliding`. Called with a pandas,
+    Polars or Arrow table it returns one of the same kind; ``DataFrame.transform`` of PySpark takes
+    it as it is.
 
     >>> from windrow import Max, sliding
     >>> sliding(rows=3, peak=Max("load"))
@@ -89,7 +89,7 @@ class Query:
         if self.min_rows is not None:
             whole_number("min_rows", self.min_rows, least=1)
 
-    # -- asking -----------------------------------------------------------------------------
+    # -- running ----------------------------------------------------------------------------
 
     def __call__(self, frame: Any) -> Any:
         """The results over `frame`, as a frame of the same kind.

@@ -90,10 +90,10 @@ class Steps:
 
 @dataclass(frozen=True, repr=False)
 class Select:
-    """A statement of standard SQL over one frame; `sql` makes it.
+    """A statement of standard SQL over one frame, as `sql` returns it.
 
-    It is a value, as a query is. Called with a pandas, Polars or Arrow table it answers with one of
-    the same kind, rows in the order that they came in; ``DataFrame.transform`` of PySpark takes it.
+    It is a value, as a query is. Called with a pandas, Polars or Arrow table it returns one of the
+    same kind, its rows in the same order; ``DataFrame.transform`` of PySpark takes it.
 
     >>> from windrow import sql
     >>> sql("SELECT *, MAX(load) OVER (ORDER BY ts ROWS 2 PRECEDING) AS peak FROM plugs").source

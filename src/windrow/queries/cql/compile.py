@@ -1,4 +1,4 @@
-"""From the parts of a text to the query that it asks."""
+"""From the parts of a text of CQL to its query."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BESIDE = ("slide", "offset", "closed", "gaps", "exclude", "timezone")
 
 
 def compiled(text: str) -> Query | Select:
-    """The query that a text of CQL or of standard SQL asks."""
+    """The query of a text of CQL, or the statement of a text of standard SQL."""
     parts = parsed(text)
     if parts.standard:
         return select_of(parts)
