@@ -52,16 +52,16 @@ def read_checkpoint(session: Any, path: str) -> Checkpoint:
         sizes = state_variable(session, path, "chunks").groupBy("key.windrow_bucket")
         sizes = sizes.agg(sf.sum(sf.length("user_map_value.value")).alias("bytes")).collect()
         batch = max(row["maxBatchId"] for row in about)
-        (_, told), *_ = offsets(session, path, batch)  # after the version
+        (_, text), *_ = offsets(session, path, batch)  # the first line is a version
     except PySparkException as error:
         raise _unreadable(path, error) from None
-    watermark = json.loads(told).get("batchWatermarkMs") or None
+    watermark = json.loads(text).get("batchWatermarkMs") or None
     lengths = {row[0]: row[1] for row in sizes}
     buckets = sorted((_bucket(row, lengths) for row in heads), key=lambda each: each.bucket)
     partitions = max(row["numPartitions"] for row in about)
-    text = texts[0][0] if texts else ""
+    query = texts[0][0] if texts else ""
     operators = len({row["operatorId"] for row in about})
-    return Checkpoint(text, batch, watermark, partitions, tuple(buckets), operators)
+    return Checkpoint(query, batch, watermark, partitions, tuple(buckets), operators)
 
 
 def repartition(session: Any, path: str, partitions: int, output: str | None = None) -> None:

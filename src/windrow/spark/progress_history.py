@@ -1,4 +1,4 @@
-"""What a page draws of streams: their last batches, and whatever comes next, for every reader.
+"""The feed of the live page: the last batches of each stream, and new ones as they come.
 
 Which figures are drawn is said here once, in `PANELS`; the page's script knows none of them.
 """
@@ -37,9 +37,9 @@ def _steps(*names: str) -> Figure:
 
 
 def _other_steps(news: Progress) -> float:
-    """What of a batch is in none of the steps that Spark tells."""
-    told = sum(seconds for name, seconds in news.steps.items() if name != "triggerExecution")
-    return max(0.0, news.steps.get("triggerExecution", news.seconds) - told)
+    """The seconds of a batch that are in none of the steps that Spark reports."""
+    known = sum(seconds for name, seconds in news.steps.items() if name != "triggerExecution")
+    return max(0.0, news.steps.get("triggerExecution", news.seconds) - known)
 
 
 PANELS = (
@@ -82,7 +82,7 @@ PANELS = (
 
 @dataclass
 class _Shown:
-    """What is known of a query."""
+    """The state of a query on the page."""
 
     batches: deque[dict[str, Any]]
     counters: tuple[str, ...] = ()  # of the queries that the plan is of
@@ -116,7 +116,7 @@ class _Shown:
 
 
 class History:
-    """The feed of a page: it keeps the last batches of each query, and tells readers of new ones.
+    """Keeps the last batches of each query, and sends new ones to readers.
 
     A query that has ended is forgotten after a while.
     """
@@ -129,23 +129,23 @@ class History:
         self._closed = False
 
     def progress(self, news: Progress) -> None:
-        """Keep a batch, and tell it."""
+        """Keep a batch, and send it to readers."""
         self._ended.discard(news.query)
         with self._lock:
             shown = self._shown.setdefault(news.query, _Shown(deque(maxlen=KEPT)))
-            told = {"query": news.query, "add": shown.add(news), "totals": shown.totals}
+            change = {"query": news.query, "add": shown.add(news), "totals": shown.totals}
             if news.counters and news.counters != shown.counters:
                 shown.counters = news.counters
                 shown.plan = "\n\n".join(map(explained, news.counters))
-                told["plan"] = shown.plan
-            self._tell(told)
+                change["plan"] = shown.plan
+            self._send(change)
 
     def ended(self, query: str, error: str | None) -> None:
-        """Tell that a query has ended; its batches stay for a while."""
+        """Send the end of a query; its batches stay for a while."""
         with self._lock:
             shown = self._shown.setdefault(query, _Shown(deque(maxlen=KEPT)))
             shown.end = error or ""
-            self._tell({"query": query, "end": shown.end})
+            self._send({"query": query, "end": shown.end})
         self._ended.add(query)
 
     def snapshot(self, most: int = KEPT) -> dict[str, Any]:
@@ -181,13 +181,13 @@ class History:
             yield everything
             while True:
                 try:
-                    told = news.get(timeout=BEAT)
+                    change = news.get(timeout=BEAT)
                 except queue.Empty:
                     yield None
                     continue
-                if told is None:
+                if change is None:
                     return
-                yield told
+                yield change
         finally:
             with self._lock:
                 self._readers.remove(news)
@@ -196,9 +196,9 @@ class History:
         """Let all readers go."""
         with self._lock:
             self._closed = True
-            self._tell(None)
+            self._send(None)
 
-    def _tell(self, news: dict[str, Any] | None) -> None:
+    def _send(self, news: dict[str, Any] | None) -> None:
         for reader in self._readers:
             reader.put(news)
 

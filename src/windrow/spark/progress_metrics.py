@@ -16,7 +16,7 @@ from windrow.spark.progress import Ended, Figure, Progress, listening
 
 READERS = 4  # are answered at a time
 
-# Each metric: what it is, and its value for a batch; None where Spark does not tell.
+# Each metric: what it is, and its value for a batch; None where Spark does not report it.
 COUNTERS: dict[str, tuple[str, Figure]] = {
     "windrow_batches": ("Micro-batches done.", lambda news: 1),
     "windrow_input_rows": ("Rows read from the sources.", "rows_in"),
@@ -95,7 +95,7 @@ class Metrics:
 
     def _forget(self, query: str) -> None:
         for metric in self._metrics.values():
-            with suppress(KeyError):  # some are told of only where Spark tells them
+            with suppress(KeyError):  # it has none of the figures that Spark did not report
                 metric.remove(query)
 
     def close(self) -> None:

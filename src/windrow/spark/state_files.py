@@ -1,6 +1,6 @@
 """The state of a stream as Parquet files, and from there into the checkpoint of a changed query.
 
-    checkpoint ──export──▶ about       what was asked, and what each column means
+    checkpoint ──export──▶ about       the query, and what each column means
                            waiting     rows that wait for the watermark
                            kept_0 …    rows or states that windows to come hold
                            checkpoint  a copy, for the offsets and for Spark
@@ -112,7 +112,7 @@ def import_state(
     It may have other `buckets`, more aggregations of what is kept, and shorter windows; longer ones
     with `fill`, which then hold what is kept and fill up from now on. Anything else is refused.
     """
-    asked = query if isinstance(query, Streaming) else Streaming(query)
+    streaming = query if isinstance(query, Streaming) else Streaming(query)
     try:
         text = session.read.text(f"{directory}/about").collect()
     except PySparkException:
@@ -122,7 +122,7 @@ def import_state(
     batch = read_checkpoint(session, copied).batch
     check_listed(session, output, batch + 1)
     source = _nothing(session, offsets(session, copied, batch)[1:])
-    stream = planned(asked, _like(source, then, asked))
+    stream = planned(streaming, _like(source, then, streaming))
     check_change(then, stream.about, fill)
     place, system = _new(session, checkpoint)
     heads = _headers(session, copied)
@@ -142,8 +142,8 @@ def import_state(
             .start()
         )
         running.awaitTermination()
-        told, kept = (offsets(session, checkpoint, number) for number in (batch + 1, batch))
-        write_text(session, f"{checkpoint}/offsets/{batch + 1}", "\n".join([*told[0], *kept[1:]]))
+        new, kept = (offsets(session, checkpoint, number) for number in (batch + 1, batch))
+        write_text(session, f"{checkpoint}/offsets/{batch + 1}", "\n".join([*new[0], *kept[1:]]))
     except BaseException:
         system.delete(place, True)
         raise
@@ -270,8 +270,8 @@ def _packets(
         columns = []
         for name in needs.names:
             is_kept = name in moved
-            made = column(moved[name]) if is_kept else spark_column(now.texts[name], rows, had)
-            columns.append(made.alias(name))
+            value = column(moved[name]) if is_kept else spark_column(now.texts[name], rows, had)
+            columns.append(value.alias(name))
         rows = stream.bucketed(rows.select(*columns, *(column(f.name) for f in _BESIDE)))
         order = [BUCKET, *(column(name) for name in (OLD_BUCKET, OLD_PLACE))]
         rows = rows.repartition(BUCKET).sortWithinPartitions(*order)
@@ -307,11 +307,11 @@ class PackedLog:
         yield pa.RecordBatch.from_arrays(arrays, names)
 
 
-def _like(source: Any, about: Description, asked: Streaming) -> Any:
-    """A streaming DataFrame with the columns, and the watermark, that a query was asked over."""
+def _like(source: Any, about: Description, streaming: Streaming) -> Any:
+    """A streaming DataFrame with the columns, and the watermark, that a query reads."""
     frame = source.mapInArrow(_unread, _spark_schema(about.rows))
     if about.own:
-        frame = frame.withWatermark(asked.queries[0].order_by[0], f"{about.delay} milliseconds")
+        frame = frame.withWatermark(streaming.queries[0].order_by[0], f"{about.delay} milliseconds")
     return frame
 
 
