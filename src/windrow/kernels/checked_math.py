@@ -12,9 +12,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from numba.extending import overload
+from numba import njit
 
-from windrow.kernels.checked_arithmetic import are_numbers
+from windrow.kernels.checked_arithmetic import are_numbers, compiled_only
 
 _OF_ONE = (
     math.sqrt, math.exp, math.expm1, math.log, math.log2, math.log10, math.log1p, math.sin,
@@ -28,60 +28,51 @@ _OVERFLOWING = (
 )  # fmt: skip
 
 
+@njit
+def _usual(result, finite, known, overflows):
+    """Raise what Python does for a result of finite arguments, or of those that are not NaN."""
+    if result != result and known:
+        raise ValueError("math domain error")
+    if math.isinf(result) and finite:
+        if overflows:
+            raise OverflowError("math range error")
+        raise ValueError("math domain error")
+    return result
+
+
 def _of_one(plain: Any) -> Callable[..., Any]:
-    """A function of `math` that raises what Python's does, for compiled code."""
+    """Return a function of `math` that raises what Python's does, for compiled code."""
     overflows = plain in _OVERFLOWING
 
-    def function(x):
-        return plain(x)
-
-    @overload(function)
     def chosen(x):
         if not are_numbers(x):
             return None
 
         def checked(x):
-            given = float(x)
-            result = plain(given)
-            if result != result and given == given:
-                raise ValueError("math domain error")
-            if math.isinf(result) and math.isfinite(given):
-                if overflows:
-                    raise OverflowError("math range error")
-                raise ValueError("math domain error")
-            return result
+            x = float(x)
+            return _usual(plain(x), math.isfinite(x), x == x, overflows)
 
         return checked
 
-    return function
+    return compiled_only(chosen, plain.__name__)
 
 
 def _of_two(plain: Any) -> Callable[..., Any]:
-    """The same for a function of two arguments."""
+    """Return the same for a function of two arguments."""
     overflows = plain in _OVERFLOWING
 
-    def function(x, y):
-        return plain(x, y)
-
-    @overload(function)
     def chosen(x, y):
         if not are_numbers(x, y):
             return None
 
         def checked(x, y):
-            first, second = float(x), float(y)
-            result = plain(first, second)
-            if result != result and first == first and second == second:
-                raise ValueError("math domain error")
-            if math.isinf(result) and math.isfinite(first) and math.isfinite(second):
-                if overflows:
-                    raise OverflowError("math range error")
-                raise ValueError("math domain error")
-            return result
+            x, y = float(x), float(y)
+            finite = math.isfinite(x) and math.isfinite(y)
+            return _usual(plain(x, y), finite, x == x and y == y, overflows)
 
         return checked
 
-    return function
+    return compiled_only(chosen, plain.__name__)
 
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
