@@ -9,7 +9,6 @@ does what Python does, or raises where compiled code cannot.
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 from collections.abc import Callable
@@ -35,19 +34,27 @@ def are_numbers(*kinds: Any) -> bool:
     return all(_is_whole(kind) or _is_real(kind) for kind in kinds)
 
 
-def compiled_only(body: Any, name: str = "", **options: Any) -> Callable[..., Any]:
-    """Return a function that only compiled code can call, by the name of `body` or another one.
+# What compiled code calls instead of functions and operators of Python.
+REPLACED: dict[Any, Callable[..., Any]] = {}
 
-    `body` takes the types of the arguments and returns the function that is compiled for them, or
-    None if there is none. `options` are those of `numba.extending.overload`.
+
+def compiled_only(*originals: Any, **options: Any) -> Callable[..., Any]:
+    """Decorate the choice of a function that only compiled code can call, instead of `originals`.
+
+    What is decorated takes the types of the arguments and returns the function that is compiled for
+    them, or None if there is none. `options` are those of `numba.extending.overload`.
     """
 
-    def function(*arguments):
-        raise NotImplementedError("only compiled code can call this")
+    def decorate(choose: Any) -> Callable[..., Any]:
+        def function(*arguments):
+            raise NotImplementedError("only compiled code can call this")
 
-    function.__name__ = function.__qualname__ = name or body.__name__
-    overload(function, **options)(body)
-    return function
+        function.__name__ = function.__qualname__ = choose.__name__
+        overload(function, **options)(choose)
+        REPLACED.update(dict.fromkeys(originals, function))
+        return function
+
+    return decorate
 
 
 # -- integers that do not wrap -------------------------------------------------------------------
@@ -70,9 +77,11 @@ def _overflowing(name: str) -> Any:
     return operation
 
 
-def _checked(name: str, instruction: Any, plain: Any) -> Callable[..., Any]:
+def _checked(name: str, plain: Any, *originals: Any) -> Callable[..., Any]:
     """Return the function `plain` for compiled code; of two integers, it raises past int64."""
+    instruction = _overflowing(f"s{name}_with_overflow")
 
+    @compiled_only(*originals)
     def chosen(a, b):
         if not (_is_whole(a) and _is_whole(b)):
             return plain
@@ -85,33 +94,33 @@ def _checked(name: str, instruction: Any, plain: Any) -> Callable[..., Any]:
 
         return checked
 
-    return compiled_only(chosen, name)
+    return chosen
 
 
-add = _checked("add", _overflowing("sadd_with_overflow"), lambda a, b: a + b)
-subtract = _checked("subtract", _overflowing("ssub_with_overflow"), lambda a, b: a - b)
-multiply = _checked("multiply", _overflowing("smul_with_overflow"), lambda a, b: a * b)
+add = _checked("add", lambda a, b: a + b, operator.add, np.add)
+subtract = _checked("sub", lambda a, b: a - b, operator.sub, np.subtract)
+multiply = _checked("mul", lambda a, b: a * b, operator.mul, np.multiply)
 
 
-@compiled_only
+@compiled_only(operator.neg)
 def negative(a):
     """−a."""
     return (lambda a: subtract(0, a)) if _is_whole(a) else (lambda a: -a)
 
 
-@compiled_only
+@compiled_only(operator.pos)
 def positive(a):
     """+a."""
     return (lambda a: np.int64(a)) if _is_whole(a) else (lambda a: a)
 
 
-@compiled_only
+@compiled_only(operator.invert)
 def invert(a):
     """~a."""
     return (lambda a: ~np.int64(a)) if _is_whole(a) else None
 
 
-@compiled_only
+@compiled_only(operator.abs, abs)
 def magnitude(a):
     """abs(a)."""
     if _is_whole(a):
@@ -119,7 +128,7 @@ def magnitude(a):
     return (lambda a: abs(a)) if _is_real(a) else None
 
 
-@compiled_only
+@compiled_only(operator.lshift)
 def shift_left(a, b):
     """a << b."""
     if not (_is_whole(a) and _is_whole(b)):
@@ -137,7 +146,7 @@ def shift_left(a, b):
     return shifted
 
 
-@compiled_only
+@compiled_only(operator.rshift)
 def shift_right(a, b):
     """a >> b."""
     if not (_is_whole(a) and _is_whole(b)):
@@ -151,7 +160,7 @@ def shift_right(a, b):
     return shifted
 
 
-@compiled_only
+@compiled_only(math.gcd)
 def common_divisor(a, b):
     """math.gcd(a, b)."""
     if not (_is_whole(a) and _is_whole(b)):
@@ -159,7 +168,7 @@ def common_divisor(a, b):
     return lambda a, b: math.gcd(magnitude(a), magnitude(b))
 
 
-@compiled_only
+@compiled_only(operator.floordiv)
 def floor_divide(a, b):
     """a // b."""
     if _is_whole(a) and _is_whole(b):
@@ -167,7 +176,7 @@ def floor_divide(a, b):
     return (lambda a, b: float(a) // float(b)) if are_numbers(a, b) else None
 
 
-@compiled_only
+@compiled_only(operator.mod)
 def remainder(a, b):
     """a % b."""
     if _is_whole(a) and _is_whole(b):
@@ -175,7 +184,7 @@ def remainder(a, b):
     return (lambda a, b: float(a) % float(b)) if are_numbers(a, b) else None
 
 
-@compiled_only
+@compiled_only(divmod)
 def quotient_and_remainder(a, b):
     """divmod(a, b)."""
     if not are_numbers(a, b):
@@ -192,7 +201,7 @@ def _rest_of_product(a, b, product):
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-@compiled_only
+@compiled_only(operator.truediv)
 def divide(a, b):
     """a / b; of integers, the float that is nearest to their quotient."""
     if not are_numbers(a, b):
@@ -216,7 +225,7 @@ def divide(a, b):
     return divided
 
 
-@functools.partial(compiled_only, prefer_literal=True)
+@compiled_only(operator.pow, pow, prefer_literal=True)
 def power(a, b):
     """a ** b."""
     if not are_numbers(a, b):
@@ -242,7 +251,7 @@ def power(a, b):
     return raised
 
 
-@compiled_only
+@compiled_only()
 def real_power(a, b):
     """a ** b of floats."""
 
@@ -262,7 +271,7 @@ def real_power(a, b):
 # -- from floats to integers, and between them ---------------------------------------------------
 
 
-@compiled_only
+@compiled_only(int, np.int64, math.trunc)
 def whole(x):
     """int(x)."""
     if _is_whole(x):
@@ -280,23 +289,22 @@ def whole(x):
     return converted
 
 
-def _to_whole(name: str, rounded: Any) -> Callable[..., Any]:
-    """Return the function that makes an integer of what a NumPy function has rounded."""
+def _to_whole(original: Any, rounded: Any) -> None:
+    """Replace a function by one that makes an integer of what a NumPy function has rounded."""
 
+    @compiled_only(original)
     def chosen(x):
         if _is_whole(x):
             return lambda x: np.int64(x)
         return (lambda x: whole(rounded(x))) if _is_real(x) else None
 
-    return compiled_only(chosen, name)
+
+_to_whole(round, np.rint)
+_to_whole(math.floor, np.floor)
+_to_whole(math.ceil, np.ceil)
 
 
-nearest = _to_whole("round", np.rint)
-lower_whole = _to_whole("floor", np.floor)
-upper_whole = _to_whole("ceil", np.ceil)
-
-
-@compiled_only
+@compiled_only()
 def exact_float(x):
     """float(x), of a number that is a float."""
     if not _is_whole(x):
@@ -313,7 +321,7 @@ def exact_float(x):
 # -- comparisons, exact between integers and floats ----------------------------------------------
 
 
-@compiled_only
+@compiled_only()
 def _sign_of_difference(i, x):
     """−1, 0 or 1 as the integer i is less than, equal to or greater than the float x, not NaN."""
 
@@ -335,6 +343,7 @@ def _comparison(symbol: Any) -> Callable[..., Any]:
     """Return a comparison by an operator, for compiled code."""
     unequal = symbol is operator.ne
 
+    @compiled_only(symbol)
     def chosen(a, b):
         if _is_whole(a) and _is_real(b):
             return lambda a, b: (
@@ -346,25 +355,23 @@ def _comparison(symbol: Any) -> Callable[..., Any]:
             )
         return lambda a, b: symbol(a, b)
 
-    return compiled_only(chosen, symbol.__name__)
+    return chosen
 
 
-COMPARISONS = {
-    symbol: _comparison(symbol)
-    for symbol in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
-}
+_less, _greater = _comparison(operator.lt), _comparison(operator.gt)
+for _other in (operator.eq, operator.ne, operator.le, operator.ge):
+    _comparison(_other)
 
 
-def _extreme(name: str, before: Any) -> Callable[..., Any]:
-    """Return the function that takes b only if it comes before a, as Python's min and max do."""
+def _extreme(original: Any, before: Any) -> None:
+    """Replace a function by one that takes b only if it comes before a, as Python's do."""
 
+    @compiled_only(original)
     def chosen(a, b):
         if (_is_whole(a) and _is_real(b)) or (_is_real(a) and _is_whole(b)):
             return lambda a, b: exact_float(b) if before(b, a) else exact_float(a)
         return lambda a, b: b if before(b, a) else a
 
-    return compiled_only(chosen, name)
 
-
-smaller = _extreme("min", COMPARISONS[operator.lt])
-larger = _extreme("max", COMPARISONS[operator.gt])
+_extreme(min, _less)
+_extreme(max, _greater)

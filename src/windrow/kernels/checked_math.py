@@ -9,11 +9,11 @@ Numba's give NaN or an infinity instead.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from numba import njit
 
+from windrow.kernels.checked_arithmetic import REPLACED as REPLACED
 from windrow.kernels.checked_arithmetic import are_numbers, compiled_only
 
 _OF_ONE = (
@@ -40,10 +40,11 @@ def _usual(result, finite, known, overflows):
     return result
 
 
-def _of_one(plain: Any) -> Callable[..., Any]:
-    """Return a function of `math` that raises what Python's does, for compiled code."""
+def _of_one(plain: Any) -> None:
+    """Replace a function of `math` by one that raises what Python's does."""
     overflows = plain in _OVERFLOWING
 
+    @compiled_only(plain)
     def chosen(x):
         if not are_numbers(x):
             return None
@@ -54,13 +55,12 @@ def _of_one(plain: Any) -> Callable[..., Any]:
 
         return checked
 
-    return compiled_only(chosen, plain.__name__)
 
-
-def _of_two(plain: Any) -> Callable[..., Any]:
-    """Return the same for a function of two arguments."""
+def _of_two(plain: Any) -> None:
+    """Replace a function of two arguments likewise."""
     overflows = plain in _OVERFLOWING
 
+    @compiled_only(plain)
     def chosen(x, y):
         if not are_numbers(x, y):
             return None
@@ -72,10 +72,8 @@ def _of_two(plain: Any) -> Callable[..., Any]:
 
         return checked
 
-    return compiled_only(chosen, plain.__name__)
 
-
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    **{function: _of_one(function) for function in _OF_ONE},
-    **{function: _of_two(function) for function in _OF_TWO},
-}
+for _function in _OF_ONE:
+    _of_one(_function)
+for _other in _OF_TWO:
+    _of_two(_other)
