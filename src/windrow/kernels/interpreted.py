@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class, choose
+from windrow.algorithms.base import Aggregator
 from windrow.algorithms.two_stacks import TwoStacks
 from windrow.kernels.results import ResultArray
 
@@ -26,20 +27,28 @@ def over_windows(
     """
     name = choose(aggregation)[0]
     cls = algorithm_class(name if aggregation.exact or not aggregation.bounded else "two_stacks")
-    swag = cls.make(aggregation)
-    head = end = 0
-    answers = []
-    for first, past in zip(lo.tolist(), hi.tolist(), strict=True):
-        if first >= end:
-            swag = cls.make(aggregation)
-            head = end = first
-        swag.evict(first - head)
-        head = first
-        for value in values[end:past]:
-            swag.insert(value)
-        end = max(end, past)
-        answers.append(swag.query())
-    return answers
+    sliding = _Sliding(lambda: cls.make(aggregation), values)
+    return [sliding.result(*bounds) for bounds in zip(lo.tolist(), hi.tolist(), strict=True)]
+
+
+class _Sliding:
+    """An aggregator of a window that slides over `values`, up to the position `end`."""
+
+    def __init__(self, make: Callable[[], Aggregator], values: list[Any]) -> None:
+        self.make, self.values, self.swag = make, values, make()
+        self.head = self.end = 0
+
+    def result(self, first: int, past: int) -> Any:
+        """Return the aggregate of the window from `first` to before `past`."""
+        if first >= self.end:
+            self.swag = self.make()
+            self.head = self.end = first
+        swag, values = self.swag, self.values
+        swag.evict(first - self.head)
+        self.head = first
+        for self.end in range(self.end + 1, past + 1):  # noqa: B020
+            swag.insert(values[self.end - 1])
+        return swag.query()
 
 
 def failing_position(
@@ -49,25 +58,16 @@ def failing_position(
 
     An integer that no int64 holds is found in the states and the results. None if nothing fails so.
     """
-    told = copy.copy(aggregation)
-    told.lower = lambda state: (state, aggregation.lower(state))  # type: ignore[method-assign]
-    swag = TwoStacks(told)
-    head = end = 0
-    for first, past in zip(lo.tolist(), hi.tolist(), strict=True):
-        if first >= end:
-            swag = TwoStacks(told)
-            head = end = first
+    both = copy.copy(aggregation)
+    both.lower = lambda state: (state, aggregation.lower(state))  # type: ignore[method-assign]
+    sliding = _Sliding(lambda: TwoStacks(both), values)
+    for bounds in zip(lo.tolist(), hi.tolist(), strict=True):
         try:
-            swag.evict(first - head)
-            head = first
-            while end < past:
-                end += 1
-                swag.insert(values[end - 1])
-            found = swag.query()
+            found = sliding.result(*bounds)
         except Exception as again:  # another kind of error would name the wrong value
-            return max(end - 1, 0) if isinstance(again, type(error)) else None
+            return max(sliding.end - 1, 0) if isinstance(again, type(error)) else None
         if isinstance(error, OverflowError) and _exceeds(found):
-            return end - 1
+            return sliding.end - 1
     return None
 
 
@@ -108,19 +108,19 @@ def objects(arrays: Sequence[NDArray[Any]], nulls: Sequence[NDArray[np.uint8] | 
     return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
 
 
-def packed(aggregation: Aggregation, answers: list[Any]) -> ResultArray:
+def packed(aggregation: Aggregation, results: list[Any]) -> ResultArray:
     """Numbers as an array of numbers, anything else as an array of objects; None is null."""
-    kinds = {type(a) for a in answers}
+    kinds = {type(a) for a in results}
     nothing = type(None) in kinds
-    missing = np.array([a is None for a in answers]) if nothing else None
+    missing = np.array([a is None for a in results]) if nothing else None
     if isinstance(aggregation.result, Mapping):  # named parts, as the compiled loop gives them
-        table = np.zeros(len(answers), [(name, np.int64) for name in aggregation.result])
-        for i, answer in enumerate(answers):
-            if answer is not None:
-                table[i] = tuple(answer)
+        table = np.zeros(len(results), [(name, np.int64) for name in aggregation.result])
+        for i, result in enumerate(results):
+            if result is not None:
+                table[i] = tuple(result)
         return ResultArray(table, missing)
     if kinds and kinds <= {int, float, bool, type(None)} and kinds != {type(None)}:
-        return ResultArray(np.array([0 if a is None else a for a in answers]), missing)
-    values = np.empty(len(answers), object)
-    values[:] = answers
+        return ResultArray(np.array([0 if a is None else a for a in results]), missing)
+    values = np.empty(len(results), object)
+    values[:] = results
     return ResultArray(values, missing)
