@@ -81,16 +81,19 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     >>> whole_number("rows", 3, least=1)
     3
     """
+    if type(value) is int and value >= least and (most is None or value <= most):
+        return value
     wanted = "a whole number" if most is None else f"a whole number, {least} to {most}"
     try:
         number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = None
-    if number is not None and number >= least and (most is None or number <= most):
-        return number
-    if number is not None and most is None:
-        wanted = f"{least} or more"
-    raise InvalidArgument(f"{name} must be {wanted}, got {value!r}")
+    if number is None:
+        raise InvalidArgument(f"{name} must be {wanted}, got {value!r}")
+    if number < least or (most is not None and number > most):
+        wanted = f"{least} or more" if most is None else wanted
+        raise InvalidArgument(f"{name} must be {wanted}, got {value!r}")
+    return number
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
