@@ -47,6 +47,7 @@ class Custom(Aggregation):
             functions["inverse"] = inverse
             self.unary_inverse = _positional(inverse) == 1
         self.functions: Mapping[str, Callable[..., Any]] = functions
+        self._lift, self._combine, self._lower, self._inverse = lift, combine, lower, inverse
         self._take(columns)
 
     def _take(self, columns: tuple[str, ...]) -> None:
@@ -64,7 +65,7 @@ class Custom(Aggregation):
         return any(map(is_null, value)) if self.arity > 1 else is_null(value)
 
     def unit(self, *values: Any) -> State:
-        return self.functions["lift"](*values)
+        return self._lift(*values)
 
     def combine(self, a: State, b: State) -> State:
         if not self.has_identity:  # None then stands for the window that holds nothing
@@ -72,20 +73,20 @@ class Custom(Aggregation):
                 return b
             if b is None:
                 return a
-        return self.functions["combine"](a, b)
+        return self._combine(a, b)
 
     def inverse(self, total: State, old: State) -> State:
-        if not self.invertible:
+        inverse = self._inverse
+        if inverse is None:
             return super().inverse(total, old)
         if old is None and not self.has_identity:
             return total
-        inverse = self.functions["inverse"]
         return self.combine(inverse(old), total) if self.unary_inverse else inverse(total, old)
 
     def lower(self, state: State) -> Any:
         if state is None and not self.has_identity:
             return None
-        return self.functions["lower"](state)
+        return self._lower(state)
 
     def parameters(self) -> dict[str, Any]:
         given: dict[str, Any] = {**self.functions}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class, choose
-from windrow.algorithms.base import Aggregator
 from windrow.algorithms.two_stacks import TwoStacks
 from windrow.kernels.results import ResultArray
 
@@ -27,28 +26,20 @@ def over_windows(
     """
     name = choose(aggregation)[0]
     cls = algorithm_class(name if aggregation.exact or not aggregation.bounded else "two_stacks")
-    sliding = _Sliding(lambda: cls.make(aggregation), values)
-    return [sliding.result(*bounds) for bounds in zip(lo.tolist(), hi.tolist(), strict=True)]
-
-
-class _Sliding:
-    """An aggregator of a window that slides over `values`, up to the position `end`."""
-
-    def __init__(self, make: Callable[[], Aggregator], values: list[Any]) -> None:
-        self.make, self.values, self.swag = make, values, make()
-        self.head = self.end = 0
-
-    def result(self, first: int, past: int) -> Any:
-        """Return the aggregate of the window from `first` to before `past`."""
-        if first >= self.end:
-            self.swag = self.make()
-            self.head = self.end = first
-        swag, values = self.swag, self.values
-        swag.evict(first - self.head)
-        self.head = first
-        for self.end in range(self.end + 1, past + 1):  # noqa: B020
-            swag.insert(values[self.end - 1])
-        return swag.query()
+    swag = cls.make(aggregation)
+    head = end = 0
+    results = []
+    for first, past in zip(lo.tolist(), hi.tolist(), strict=True):
+        if first >= end:
+            swag = cls.make(aggregation)
+            head = end = first
+        swag.evict(first - head)
+        head = first
+        for value in values[end:past]:
+            swag.insert(value)
+        end = max(end, past)
+        results.append(swag.query())
+    return results
 
 
 def failing_position(
@@ -58,16 +49,25 @@ def failing_position(
 
     An integer that no int64 holds is found in the states and the results. None if nothing fails so.
     """
-    both = copy.copy(aggregation)
-    both.lower = lambda state: (state, aggregation.lower(state))  # type: ignore[method-assign]
-    sliding = _Sliding(lambda: TwoStacks(both), values)
-    for bounds in zip(lo.tolist(), hi.tolist(), strict=True):
+    told = copy.copy(aggregation)
+    told.lower = lambda state: (state, aggregation.lower(state))  # type: ignore[method-assign]
+    swag = TwoStacks(told)
+    head = end = 0
+    for first, past in zip(lo.tolist(), hi.tolist(), strict=True):
+        if first >= end:
+            swag = TwoStacks(told)
+            head = end = first
         try:
-            found = sliding.result(*bounds)
+            swag.evict(first - head)
+            head = first
+            while end < past:
+                end += 1
+                swag.insert(values[end - 1])
+            found = swag.query()
         except Exception as again:  # another kind of error would name the wrong value
-            return max(sliding.end - 1, 0) if isinstance(again, type(error)) else None
+            return max(end - 1, 0) if isinstance(again, type(error)) else None
         if isinstance(error, OverflowError) and _exceeds(found):
-            return sliding.end - 1
+            return end - 1
     return None
 
 
