@@ -23,7 +23,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import FLATFIT, Route
-from windrow.kernels.shared import aggregate_shared, shared_states, told_results
+from windrow.kernels.shared import aggregate_shared, derived_results, shared_states
 from windrow.kernels.sort import Order
 from windrow.queries.plan import Plan, share
 from windrow.queries.query import Query
@@ -231,7 +231,7 @@ class _Pool:
         found = self._made[source, id(windows)]
         if not tells:
             return found  # type: ignore[no-any-return]
-        return told_results(aggregation, source, columns, windows, found, nulls=nulls)
+        return derived_results(aggregation, source, columns, windows, found, nulls=nulls)
 
 
 def _windows(

@@ -56,10 +56,10 @@ def in_order(bits: Array, starts: Array, begin: int, stop: int, floating: bool) 
 
 
 @inner
-def _insertion(keys: Array, rows: Array) -> None:
+def insertion(keys: Array, rows: Array, most: int) -> bool:
+    """Sort keys that are nearly sorted; false if that takes more than `most` moves."""
     for i in range(1, keys.size):
-        key = keys[i]
-        row = rows[i]
+        key, row = keys[i], rows[i]
         j = i
         while j > 0 and keys[j - 1] > key:
             keys[j] = keys[j - 1]
@@ -67,6 +67,10 @@ def _insertion(keys: Array, rows: Array) -> None:
             j -= 1
         keys[j] = key
         rows[j] = row
+        most -= i - j
+        if most < 0:
+            return False
+    return True
 
 
 @inner
@@ -137,7 +141,7 @@ def sort_segments(
         if not falls:
             continue
         if n <= SHORT:
-            _insertion(keys[:n], rows)
+            insertion(keys[:n], rows, SHORT * SHORT)
         elif by_digits(keys[:n], rows, other_keys[:n], other_rows[:n], 0, 8, counts):
             for i in range(n):
                 rows[i] = other_rows[i]
