@@ -125,7 +125,7 @@ def window(
         make = functools.partial(window, aggregation, **sizes, **rest)
         return Partitions(partition_by, make, store, **options)
     if rows is not None and not isinstance(rows, tuple):
-        whole_number("rows", rows, least=1)
+        sizes["rows"] = whole_number("rows", rows, least=1)
     extent = window_of("window", **sizes)
     _check_extent(extent, slide, lateness, stored=store is not None)
     if isinstance(aggregation, Mapping):
