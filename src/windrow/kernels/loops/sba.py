@@ -26,18 +26,28 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, ring, spare, out, v
                 front = closed = head
                 if head < end and head > cursors[4]:  # inside the open slices: cut them in two
                     front, closed = head + (end - head + 1) // 2, end
-                    ca = folded(ring, mask, front, closed, spare, 1)
+                    store(spare, 1, load(ring, front & mask))
+                    ca = load(spare, 1)
+                    for p in range(front + 1, closed):
+                        ca = combine(ca, load(ring, p & mask), slot(spare, 1))
             else:
                 front, closed = closed, end
-                ca = copied(spare, 1, csa)
+                store(spare, 1, csa)
+                ca = load(spare, 1)
             cursors[4] = closed
             if head < front:
                 place = (front - 1) & mask
                 if front < closed:
                     keep(ring, place, combine(load(ring, place), ca, slot(ring, place)))
-                fold_back(ring, mask, head, front)
+                suffix = load(ring, place)
+                for p in range(front - 2, head - 1, -1):
+                    place = p & mask
+                    suffix = combine(load(ring, place), suffix, slot(ring, place))
+                    keep(ring, place, suffix)
         while end < past:
-            state = inserted(ring, end & mask, columns, nulls, base, end)
+            place = end & mask
+            state = lift(columns, nulls, end - base, end, slot(ring, place))
+            keep(ring, place, state)
             csa = extended(spare, 0, csa, state, end == closed)
             end += 1
         oldest = load(ring, head & mask) if head < front else ca
