@@ -353,9 +353,10 @@ def _beside_all(bound: Bound, windows: Bounds) -> bool:
 
 def _back(array: pa.Array, rows: TableRows) -> pa.Array:
     """Results of the sorted rows, back in the table's order."""
-    order, values = rows.order, numbers(array)
+    order = rows.order
     if order is None:
         return array
+    values = numbers(array)
     if values is None or pt.is_boolean(array.type):
         return array.take(pa.array(order.places))
     placed = order.back(values, threads=rows.threads)
