@@ -20,7 +20,7 @@ from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.special import bounded, integer_sums, joined, places, segmented
 from windrow.kernels.special.distinct import number_values, window_distinct
 from windrow.kernels.special.places import bounded_first, bounded_last
-from windrow.windows.arrays import in_threads, ordinary, roomy
+from windrow.windows.arrays import empty, in_threads, ordinary, roomy
 from windrow.windows.positions import LONGEST, Piece, Windows
 
 # What kernels find on their way, which several of them may want.
@@ -127,7 +127,7 @@ class Question:
             in_threads(run, windows.pieces(self.threads, anywhere=True))
             return out[first:]
         assert by_bounds is not None, "this kernel is for rows only"
-        out = np.empty(len(windows), dtype)
+        out = empty(len(windows), dtype)
 
         def enter(piece: Piece) -> None:
             for here, lo, hi in windows.in_slices(piece):
@@ -260,6 +260,8 @@ def _places(question: Question, flip: int) -> ResultArray:
     positions = question.joined(
         find, lambda a, b, out: joined.join_places(question.data, a, b, flip < 0, out)
     )
+    if question.nulls is None:
+        return question.answers(positions, None)
     valid = (positions >= 0).view(np.uint8)
     return finished(question.aggregation, question.column, (positions,), valid)
 

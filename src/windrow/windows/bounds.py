@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from windrow.compiled import compiled, inner
 from windrow.errors import InvalidArgument, InvalidValue
-from windrow.windows.arrays import Positions, in_threads, ordinary, stretches
+from windrow.windows.arrays import Positions, empty, in_threads, ordinary, stretches
 from windrow.windows.room import check_room
 
 Array = np.ndarray[Any, Any]
@@ -184,7 +184,7 @@ def segment_bounds(
     (array([0, 0, 2, 3, 3]), array([1, 2, 3, 4, 5]))
     """
     at, starts = ordinary(at), ordinary(starts)
-    lo, hi = np.empty(at.size, np.int64), np.empty(at.size, np.int64)
+    lo, hi = empty(at.size, np.int64), empty(at.size, np.int64)
     from_start, to_end = closed in ("both", "left"), closed in ("both", "right")
     earliest: Any = -np.inf
     reach, closed_start = size, from_start
