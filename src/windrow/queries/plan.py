@@ -34,7 +34,7 @@ Kind = str
 # for lists; as whole numbers of the last digit, for decimals and an exact mean of durations; or as
 # objects of Python, for the interpreter.
 Form = Literal["numbers", "ranks", "positions", "list", "decimals", "objects"]
-SparkPlan = Literal["slices", "ranges", "frames", "keys", "one task"]
+SparkPlan = Literal["slices", "ranges", "frames", "tables", "keys", "one task"]
 
 _NUMBERS = ("float64", "int64")
 _AS_NUMBERS = (*_NUMBERS, "time", "decimal")
@@ -100,7 +100,8 @@ class Plan:
 
     On Spark, "slices": Spark aggregates slices, which are merged into windows. "ranges": rows are
     cut along the order into ranges that run in parallel. "frames": Spark's own window functions,
-    for a few rows. "keys": a pass over the rows of each key. "one task": one pass over all rows.
+    for a few rows. "tables": workers hold small partitions and sort them. "keys": a pass over the
+    sorted rows of each key. "one task": one pass over all rows.
     """
 
     query: Query
