@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import NO_NULLS, any_null
 from windrow.kernels.compiled_states import state_of
 from windrow.kernels.gaps import Gapped, looped
@@ -19,14 +18,17 @@ from windrow.windows.arrays import ordinary
 
 
 def _comoments(question: Question) -> ResultArray:
-    out, valid = (_of_parts if isinstance(question, Gapped) else _of_windows)(question)
+    if isinstance(question, Gapped):
+        out, valid = _of_parts(question)
+    else:
+        out, valid = _of_windows(question)
     return finished(question.aggregation, question.column, (out,), valid)
 
 
 def _of_windows(question: Question) -> list[NDArray[Any]]:
     """The results, and which windows have one."""
     aggregation, windows, w = question.aggregation, question.windows, question.w
-    segments, bounded = _kernels(type(aggregation))
+    segments, bounded = _kernels(aggregation.answer, aggregation.defined)
     pairs, constants = _pairs(question), aggregation.constants
 
     def scratch() -> NDArray[np.float64]:
@@ -60,14 +62,12 @@ def _pairs(question: Question) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.u
     return y, x, NO_NULLS if nulls is None or not nulls.any() else nulls
 
 
-@functools.cache
-def _kernels(kind: type[Aggregation]) -> tuple[Any, Any]:
-    return results_of(kind.answer, kind.defined)
+_kernels = functools.cache(results_of)
 
 
 comoments = Kernel(
     _comoments,
-    "windows put together from a part before a row and a part from it on, which grow side by side",
+    "windows put together from the pairs before a row and those from it on, none subtracted",
     state="12 numbers for each row of the window",
     parts=3,
     grid=lambda rows: rows,
