@@ -190,6 +190,6 @@ class R2(_Bivariate):
     @staticmethod
     def answer(state: Any) -> Any:
         if state[_YY] == 0.0:
-            return 1.0
+            return 1.0 + state[_XY]  # which is 0 then, or NaN if x has one
         share = (state[_XY] / state[_XX]) * (state[_XY] / state[_YY])
         return 1.0 if share > 1.0 else share
