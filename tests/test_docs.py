@@ -138,7 +138,6 @@ def test_the_comparison_agrees_with_the_classes(name: str) -> None:
     "flag",
     [
         "needs_inverse",
-        "needs_selective",
         "out_of_order",
         "keeps_times",
         "bulk_evict",

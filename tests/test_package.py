@@ -115,12 +115,6 @@ def test_unknown_names_are_errors() -> None:
         windrow.Maximum  # noqa: B018
 
 
-def test_public_names_are_those_of_the_aggregations_package() -> None:
-    import windrow.aggregations
-
-    assert set(windrow.aggregations.__all__) <= set(windrow.__all__)
-
-
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_the_method_of_frames_says_what_is_missing(
     library: str, monkeypatch: pytest.MonkeyPatch

@@ -12,14 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from bench.alone import ROOT
-from bench.experiment import Clock, Experiment, Settings
+from bench.experiment import Clock, Experiment, Rule, Settings, Verdict
 from bench.feed import Feed
-from bench.measure import failure, turns
-from bench.points import Figure, Point
+from bench.measure import failure, timed, turns
+from bench.points import Figure, Point, Points
 from bench.processes import processor_seconds
 from bench.results import OURS
-from bench.rules import ahead
+from bench.rules import TOO_FEW, ahead, at_most, spread
 from bench.sessions import session
 from bench.worker_times import FOLDER
 from windrow import Max, Mean, sliding
@@ -31,6 +34,14 @@ SMALL = Figure("small", "parts of a micro-batch of 2,000 rows", "part", "ms", (F
 LARGE = Figure(
     "large", "parts of a micro-batch of 400,000 rows", "part", "ms", (False, False), False
 )
+HELD = Figure(
+    "held", "a micro-batch of 2,000 rows, an hour every second", "seconds held before", "ms",
+    (False, False), False,
+)  # fmt: skip
+THREE = Figure(
+    "three streams", "300,000 rows, one stream after the other", "streams", "s",
+    (False, False), False,
+)  # fmt: skip
 BUILT_IN = "Spark"
 LATE = "5 seconds"
 ROW, TUMBLING, HOPPING, LONG = "a result a row", "tumbling", "60 slides", "3600 slides"
@@ -122,7 +133,12 @@ class Runs:
 
 
 def batches(settings: Settings, clock: Clock) -> Iterator[Point]:
-    """Small batches of all queries in turns, then large ones."""
+    """Three streams of a new session; then small batches of all queries in turns, then large ones.
+
+    And small batches of long windows, with nothing and with an hour of slices held before.
+    """
+    with tempfile.TemporaryDirectory(prefix="windrow-bench-") as place:
+        yield _three_streams(Path(place), settings)
     with tempfile.TemporaryDirectory(prefix="windrow-bench-") as place:
         folder = Path(place)
         (folder / "times").mkdir()
@@ -138,6 +154,45 @@ def batches(settings: Settings, clock: Clock) -> Iterator[Point]:
         with session(2, settings=more) as spark:
             for share, size in clock.shares([FEW, MANY]):
                 yield from _sized(spark, folder, size, settings, share)
+            for seconds in (0, 3600):
+                yield _held(spark, folder, seconds, settings)
+
+
+def _three_streams(folder: Path, settings: Settings) -> Point:
+    """The seconds of three streams, with windrow's daemon, as its documents say."""
+    more = {
+        "spark.python.daemon.module": "windrow.spark.daemon",
+        "spark.python.authenticate.socketTimeout": "120s",
+        "spark.sql.shuffle.partitions": "2",
+    }
+    with session(2, settings=more) as spark:
+        feed = Feed(spark, folder, keys=1_000, per_second=10_000)
+        for _ in range(3):
+            feed.add(min(100_000, settings.largest))
+        queries = (ROW, TUMBLING, HOPPING)
+        spent = timed(lambda: [feed.run(partial(ours, query)) for query in queries])[0]
+    return THREE.point(OURS, len(queries), spent)
+
+
+def _held(spark: Any, folder: Path, seconds: int, settings: Settings) -> Point:
+    """Small batches of windows of an hour, with slices of 100 keys held of so many seconds."""
+    feed = Feed(spark, folder, keys=FEW.keys, per_second=FEW.per_second)
+    few = min(FEW.rows, settings.largest)
+    before, after = min(100 * seconds, 100 * settings.largest), 12 * few
+    random = np.random.default_rng(1)
+    earlier = np.linspace(-seconds * 1_000_000, 0, before, endpoint=False).astype(np.int64)
+    at = np.concatenate([earlier, np.arange(after) * feed.step]) + 10**15
+    columns = {
+        "key": random.integers(0, FEW.keys, at.size),
+        "ts": pa.array(at, pa.timestamp("us", "UTC")),
+        "v": random.random(at.size),
+    }
+    table = pa.table(columns)
+    for rows in ([before] if before else []) + [few] * 12:
+        feed.add(rows, table)
+    found = feed.run(partial(ours, LONG)).recentProgress
+    taken = [float(b["durationMs"]["triggerExecution"]) for b in found if b["numInputRows"]]
+    return HELD.point(OURS, seconds, *taken[-12 + WARM_UP :])
 
 
 def _sized(
@@ -192,6 +247,33 @@ def _points(name: str, found: Runs, size: Size) -> Iterator[Point]:
         yield size.parts.point(name, part, *spent)
 
 
+def beside_tumbling(figure: Figure, query: str, most: float) -> Rule:
+    """Our cost of a query is at most so many times that of Spark's tumbling windows."""
+
+    def check(points: Points) -> Verdict:
+        ours, theirs = points.costs(figure, OURS), points.costs(figure, BUILT_IN)
+        if query not in ours or TUMBLING not in theirs:
+            return TOO_FEW
+        ratio = ours[query] / theirs[TUMBLING]
+        return Verdict(f"{ratio:.2f} times", ratio <= most)
+
+    what = f"{query} costs at most {most:g} times Spark's tumbling windows"
+    return Rule(f"{figure.name}: {what}", check)
+
+
+def fast_enough(query: str, rows_per_second: float) -> Rule:
+    """A query takes so many rows a second, in large batches."""
+
+    def check(points: Points) -> Verdict:
+        found = points.costs(SPEED, OURS)
+        if query not in found:
+            return TOO_FEW
+        rate = 1e6 / found[query]
+        return Verdict(f"{rate:,.0f} rows a second", rate >= rows_per_second)
+
+    return Rule(f"{SPEED.name}: {query} takes {rows_per_second:,.0f} rows a second or more", check)
+
+
 BATCHES = Experiment(
     "batches",
     "the micro-batches of a stream",
@@ -200,14 +282,19 @@ BATCHES = Experiment(
     "last 100 rows, over tumbling windows of a second, and over windows of a minute and of an "
     "hour, every second. The first 3 batches do not count. Parts are milliseconds a batch: those "
     "of Spark's own report come one after the other, those of tasks in the workers are sums over "
-    "tasks that run side by side, and processor time is that of all batches of a run.",
-    (LATENCY, WORST, SPEED, SMALL, LARGE),
+    "tasks that run side by side, and processor time is that of all batches of a run. Three "
+    "streams (the first three queries) start one after the other in a new session with windrow's "
+    "daemon, over 3 files of 100,000 rows of 1,000 keys.",
+    (LATENCY, WORST, SPEED, HELD, THREE, SMALL, LARGE),
     batches,
     rules=(
-        ahead(LATENCY, OURS, BUILT_IN, at=TUMBLING, by=1 / 1.1),
-        ahead(WORST, OURS, BUILT_IN, at=TUMBLING, by=1 / 1.3),
+        *(beside_tumbling(LATENCY, query, 1.1) for query in (TUMBLING, HOPPING, ROW)),
+        *(beside_tumbling(WORST, query, 1.3) for query in (TUMBLING, HOPPING, ROW)),
         ahead(SPEED, OURS, BUILT_IN, at=TUMBLING, by=3),
         ahead(SPEED, OURS, BUILT_IN, at=HOPPING, by=5),
+        fast_enough(ROW, 600_000),
+        spread(HELD, 1.2, OURS, ends=True),
+        at_most(THREE, 12, OURS),
     ),
     weight=3.0,
 )

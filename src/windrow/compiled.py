@@ -84,13 +84,13 @@ def compiled(function: Any = None, *, cached: bool = True, **options: Any) -> An
     """
     if function is None:
         return functools.partial(compiled, cached=cached, **options)
-    made = numba.njit(**{"nogil": True, "no_cfunc_wrapper": True, **options})(function)
-    made.compiled_with = repr(sorted(options.items()))
-    made.get_call_template = functools.partial(_call_template, made.get_call_template)
+    dispatcher = numba.njit(**{"nogil": True, "no_cfunc_wrapper": True, **options})(function)
+    dispatcher.compiled_with = repr(sorted(options.items()))
+    dispatcher.get_call_template = functools.partial(_call_template, dispatcher.get_call_template)
     if cached:
-        made._cache = _Copies(function, options)
-        made.compile = functools.partial(_compile, made, made.compile)
-    return made
+        dispatcher._cache = _Copies(function, options)
+        dispatcher.compile = functools.partial(_compile, dispatcher, dispatcher.compile)
+    return dispatcher
 
 
 def inner(function: Any = None, *, apart: bool = False, **options: Any) -> Any:

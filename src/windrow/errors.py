@@ -75,18 +75,24 @@ def extra(asker: str, package: str, name: str) -> Any:
         raise Unsupported(f"{asker} needs {package}: pip install 'windrow[{name}]'") from missing
 
 
-def whole_number(name: str, value: Any, least: int) -> int:
-    """`value` as an int that is at least `least`, or an error that speaks of `name`.
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """`value` as an int from `least` to `most`, or an error that speaks of `name`.
 
     >>> whole_number("rows", 3, least=1)
     3
     """
+    if type(value) is int and value >= least and (most is None or value <= most):
+        return value
+    wanted = "a whole number" if most is None else f"a whole number, {least} to {most}"
     try:
-        number = operator.index(value)
+        number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        raise InvalidArgument(f"{name} must be a whole number, got {value!r}") from None
-    if number < least:
-        raise InvalidArgument(f"{name} must be {least} or more, got {value!r}")
+        number = None
+    if number is None:
+        raise InvalidArgument(f"{name} must be {wanted}, got {value!r}")
+    if number < least or (most is not None and number > most):
+        wanted = f"{least} or more" if most is None else wanted
+        raise InvalidArgument(f"{name} must be {wanted}, got {value!r}")
     return number
 
 

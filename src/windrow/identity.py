@@ -93,11 +93,28 @@ class _Walk:
             if self._into is not None:  # its machine code is asked for, not what it means
                 self._say(getattr(value, "compiled_with", ""))
             value = own
-        for kinds, method in _KINDS:
-            if isinstance(value, kinds):
-                method(self, value)
-                return
-        self._object(value)
+        match value:
+            case tuple() | list():
+                self._all(type(value).__name__, value)
+            case set() | frozenset():
+                digests = sorted(digest_of(each, self._into) for each in value)
+                self._all(type(value).__name__, digests)
+            case dict() | types.MappingProxyType():
+                self._mapping(value)
+            case functools.partial():
+                self._all("partial", (value.func, value.args, value.keywords))
+            case types.MethodType():
+                self._all("method", (value.__func__, value.__self__))
+            case types.FunctionType():
+                self._function(value)
+            case types.CodeType():
+                self._code(value)
+            case type():
+                self._class(value)
+            case types.ModuleType() | types.BuiltinFunctionType():
+                self._named(value)
+            case _:
+                self._object(value)
 
     def _say(self, text: str) -> None:
         data = text.encode("utf-8", "surrogatepass")
@@ -111,23 +128,11 @@ class _Walk:
 
     # -- kinds of things ----------------------------------------------------------------------
 
-    def _sequence(self, value: Any) -> None:
-        self._all(type(value).__name__, value)
-
-    def _set(self, value: Any) -> None:
-        self._all(type(value).__name__, sorted(digest_of(each, self._into) for each in value))
-
     def _mapping(self, value: Any) -> None:
         self._all(type(value).__name__, (part for item in value.items() for part in item))
 
     def _named(self, value: Any) -> None:
         self._say(f"named {_name(value)}")
-
-    def _partial(self, value: Any) -> None:
-        self._all("partial", (value.func, value.args, value.keywords))
-
-    def _method(self, value: Any) -> None:
-        self._all("method", (value.__func__, value.__self__))
 
     def _function(self, value: Any) -> None:
         if _is_installed(value.__module__, self._into):
@@ -174,19 +179,6 @@ class _Walk:
                 f"attribute windrow_identity, such as 'rates 1', or the aggregation a name="
             ) from None
         self._all(f"object {_name(type(value))}", parts)
-
-
-_KINDS: tuple[tuple[Any, Callable[[_Walk, Any], None]], ...] = (
-    ((tuple, list), _Walk._sequence),
-    ((set, frozenset), _Walk._set),
-    ((dict, types.MappingProxyType), _Walk._mapping),
-    (functools.partial, _Walk._partial),
-    (types.MethodType, _Walk._method),
-    (types.FunctionType, _Walk._function),
-    (types.CodeType, _Walk._code),
-    (type, _Walk._class),
-    ((types.ModuleType, types.BuiltinFunctionType), _Walk._named),
-)
 
 
 def _name(value: Any) -> str:

@@ -261,8 +261,10 @@ def test_other_wrong_values() -> None:
 def test_wrong_parameters() -> None:
     with pytest.raises(InvalidArgument, match="ddof must be 1"):
         Variance(ddof=2)
-    with pytest.raises(InvalidArgument, match="n must be a whole number"):
+    with pytest.raises(InvalidArgument, match="FirstN: n must be 1 or more, got 0"):
         FirstN(n=0)
+    with pytest.raises(InvalidArgument, match="FirstN: n must be a whole number, got True"):
+        FirstN(n=True)
     with pytest.raises(InvalidArgument, match="columns must be names"):
         Max(3)
     with pytest.raises(InvalidArgument, match="takes 2 column name"):

@@ -10,7 +10,7 @@ import pytest
 
 from tests.algorithms.counting import SIZES, Counting, slides
 from windrow import aggregation, aggregator, window
-from windrow.algorithms.sba import Cuts, optimal_chunk, optimal_chunk_in_time, optimal_span
+from windrow.algorithms.sba import Cuts, optimal_chunk, optimal_span
 from windrow.errors import Unsupported
 
 every_size = pytest.mark.parametrize("n", SIZES)
@@ -252,6 +252,16 @@ def test_boundary_aggregators_hold_one_and_a_half_windows(algorithm: str, n: int
     for i, _ in enumerate(slides(swag, c, n, 12 * n)):
         if i > 3 * n:
             assert swag._held() <= (3 * n + 13) / 2
+
+
+def optimal_chunk_in_time(size: float, slide: float, combine_time: float) -> int:
+    """Return the slices of a chunk for a window of `size` time units: theorem 2 of paper 004."""
+    q, rest = int(size // slide), size % slide
+    extra = slide * rest + combine_time if rest else 0
+    if q <= (slide + 2 * combine_time + extra) / combine_time:
+        return q
+    waiting = q * (slide + combine_time) + slide + 2 * combine_time + extra
+    return int(waiting // (slide + 2 * combine_time))
 
 
 def test_optimal_chunk_sizes() -> None:

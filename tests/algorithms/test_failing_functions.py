@@ -21,7 +21,17 @@ Values = list[int]
 History = tuple[int, int, int]  # a number of inserts, of evictions behind them, of more inserts
 
 # Of the public methods, those that change no window and call no ⊕.
-OTHERS = {"admit", "count_older", "explain", "make", "options_for", "refuses", "supports", "whole"}
+OTHERS = {
+    "admit",
+    "count_older",
+    "explain",
+    "families_with",
+    "make",
+    "options_for",
+    "refuses",
+    "supports",
+    "atomically",
+}
 
 # All phases of small windows, and positions beside the borders of the queues' chunks.
 HISTORIES = [*itertools.product((0, 1, 2, 3, 6, 11), (0, 4), (0, 3)), (260, 255, 2)]
@@ -173,7 +183,7 @@ def test_failures_at_random_over_many_chunks(algorithm: str, seed: int) -> None:
         fuse.left = source.choice([math.inf, 1, 3, 9, 27])
         try:
             if source.random() < 0.6:
-                swag.whole(slide, more, k)
+                swag.atomically(slide, more, k)
                 values = (values + more)[k:]
             elif k <= len(values):
                 swag.evict(k)

@@ -130,7 +130,9 @@ def test_what_fails_on_the_way_is_taken_back(algorithm: str) -> None:
         lambda s: s.extend(range(20), at=range(50, 10, -2)),
         lambda s: s.evict(at=[60, 2, 20, 22]),
         lambda s: s.evict(33),
-        lambda s: s.whole(lambda: (s.insert(7, at=5), s.insert(8, at=31), s.evict(30), s.query())),
+        lambda s: s.atomically(
+            lambda: (s.insert(7, at=5), s.insert(8, at=31), s.evict(30), s.query())
+        ),
     ]
     for call, size in itertools.product(operations, (33, 40, 100)):
         for burns in itertools.count(1):

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -21,20 +21,21 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from tests.browser import QUIET, browser_path
 from tests.cli.conftest import Command
 from windrow.cli.demo.agreement import compare
-from windrow.cli.demo.arrivals import CLOSING, Arrivals, arrive, without_closing
+from windrow.cli.demo.arrivals import CLOSING, arrive, without_closing
 from windrow.cli.demo.command import (
-    as_dict,
     engines,
     kill_in_words,
     race_in_words,
     write_files,
 )
+from windrow.cli.demo.job import LATE
 from windrow.cli.demo.questions import LATENESS, MANY, QUESTIONS
-from windrow.cli.demo.run import Comparison, Findings, Job, Killed, Race, Timed
+from windrow.cli.demo.run import Comparison, Findings, Job, Kill, Race, as_stream
 from windrow.cli.failures import INTERRUPTED, Failed
 from windrow.samples.plugs import readings
 from windrow.windows.sizes import Axis
@@ -97,8 +98,6 @@ def test_rows_are_kept_or_too_late_for_every_window(tmp_path: Path, rows: int) -
     assert len(files) == came.files == 7
     stamps = [file.stat().st_mtime for file in files]
     assert stamps == sorted(set(stamps))
-    from pyarrow import parquet
-
     newest, late = None, 0
     for file in files[:-1]:
         times = micros(parquet.read_table(file))
@@ -123,27 +122,21 @@ def test_rows_are_kept_or_too_late_for_every_window(tmp_path: Path, rows: int) -
 
 
 @pytest.fixture(scope="module")
-def findings(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+def findings() -> Findings:
     """As if Spark had run it."""
-    table = readings(30_000)
-    kept = table.slice(0, 29_997)
-    comparisons = []
-    for question in QUESTIONS:
-        results = question.query(kept)
-        same = compare(results, results, question.keys, question.results)
-        own, batch = Timed(results, 0.25), Timed(results, 2.0)
-        comparisons.append(Comparison(question, own, batch, same, results, same))
-    results = MANY.query(table.slice(0, 2000))
-    same = compare(results, results, MANY.keys, MANY.results)
-    race = Race(results.num_rows, Timed(results, 0.5), Timed(results, 8.0), same)
-    arrivals = Arrivals(tmp_path_factory.mktemp("in"), 7, kept, 3)
-    return Findings(table, arrivals, comparisons, race, Killed(committed=2, begun=3, late=3))
+    queries = [
+        Comparison(q.name, 29_997, 0.25, 2.0, True, "exactly", True, "exactly") for q in QUESTIONS
+    ]
+    race = Race(2000, 2000 * len(MANY.results), 0.5, 8.0, True, "exactly")
+    return Findings(30_000, 3, 30_000, queries, race, Kill(7, committed=2, begun=3, rows_late=3))
 
 
 @pytest.fixture(scope="module")
 def page(findings: Findings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
-    paths = write_files(findings, folder, 61.0)
+    table = readings(30_000)
+    results = {question.name: question.query(table) for question in QUESTIONS}
+    paths = write_files(findings, table, results, folder, 61.0)
     assert [path.name for path in paths] == ["index.html", "chart.png", "chart.svg"]
     assert all(path.stat().st_size > 10_000 for path in paths)
     assert paths[1].read_bytes().startswith(b"\x89PNG")
@@ -181,10 +174,10 @@ def test_the_page_needs_no_network(page: Path) -> None:
 
 
 def test_the_words_and_the_json_tell_the_same(findings: Findings) -> None:
-    told = as_dict(findings, 61.0)
-    assert told["agree"] is True and told["rows_late"] == told["kill"]["rows_late"] == 3
+    told = asdict(findings)
+    assert told["rows_late"] == told["kill"]["rows_late"] == 3
     for line, query in zip(
-        engines(findings.comparisons).splitlines()[1:], told["queries"], strict=True
+        engines(findings.queries).splitlines()[1:], told["queries"], strict=True
     ):
         assert line.startswith(query["name"]) and f"{query['answers']:,}" in line
         assert "0.25 s" in line and "2.00 s" in line and line.endswith("yes, exactly")
@@ -198,21 +191,33 @@ def test_the_words_and_the_json_tell_the_same(findings: Findings) -> None:
 
 
 def test_what_is_lost_or_differs_is_told(findings: Findings) -> None:
-    first, second = findings.comparisons
+    first, second = findings.queries
     assert findings.engines_agree and findings.agree
-    fewer = compare(first.stream, first.stream.slice(1), first.question.keys, ("peak",))
-    lost = replace(first, stream=first.stream.slice(1), stream_agreement=fewer)
     for other in (
-        replace(findings, comparisons=[lost, second]),
-        replace(findings, killed=replace(findings.killed, late=2)),
-        replace(findings, killed=replace(findings.killed, late=4)),
+        replace(findings, queries=[replace(first, stream_agrees=False), second]),
+        replace(findings, queries=[first, replace(second, batch_agrees=False)]),
+        replace(findings, rows_out=29_999),
+        replace(findings, kill=replace(findings.kill, rows_late=2)),
+        replace(findings, kill=replace(findings.kill, rows_late=4)),
     ):
         assert not other.engines_agree and not other.agree
         assert "nothing is lost" not in kill_in_words(other)
-    slower = replace(findings.race, windrow=Timed(findings.race.windrow.table, 16.0))
+    slower = replace(findings.race, windrow_seconds=16.0)
     assert "2.0 times as long" in race_in_words(slower)
-    wrong = replace(findings, race=replace(findings.race, agreement=fewer))
+    wrong = replace(findings, race=replace(findings.race, agrees=False))
     assert wrong.engines_agree and not wrong.agree
+
+
+def test_rows_that_a_stream_marks_as_late_are_counted_apart(tmp_path: Path) -> None:
+    question = QUESTIONS[0]
+    own = question.query(readings(2000))
+    marks = [i % 100 == 0 for i in range(own.num_rows)]
+    streamed = own.append_column(LATE, pa.array(marks))
+    parquet.write_table(streamed, tmp_path / f"{question.name}-streamed.parquet")
+    same, rows, late = as_stream(question, own, tmp_path)
+    assert (same.differing, rows, late) == (20, 2000, 20)
+    same, *_ = as_stream(question, own.filter(pa.array(marks, pa.bool_())).slice(0, 0), tmp_path)
+    assert not same.holds
 
 
 def test_spark_s_own_functions_are_asked_the_same() -> None:

@@ -71,6 +71,8 @@ def test_order_against_pythons_sort(few: int, table: Any, threads: int) -> None:
     if order is not None:
         assert order.rows.dtype == order.places.dtype == (np.int64 if few else np.int32)
         assert order.places[order.rows].tolist() == list(range(n))
+        for values in at:  # of which it may know some already
+            np.testing.assert_array_equal(order.sorted(values), values[order.rows])
     if want == list(range(n)) and codes is not None:
         assert order is None or at  # sorted by code: nothing moves unless times ask for it
 
@@ -95,6 +97,16 @@ def test_many_rows_at_once() -> None:
         np.testing.assert_array_equal(order.rows, np.lexsort((at, codes)))
         np.testing.assert_array_equal(order.back(order.sorted(at, threads=2)), at)
         np.testing.assert_array_equal(np.diff(starts), np.bincount(codes))
+
+
+def test_what_was_sorted_on_the_way_is_not_sorted_again() -> None:
+    codes, at = np.arange(10_000) % 7, np.arange(10_000)
+    order, _ = order_rows(codes, 7, [at], at.size, threads=2)
+    assert order is not None
+    assert order.sorted(at) is order.sorted(at[:])
+    np.testing.assert_array_equal(order.sorted(at), at[order.rows])
+    np.testing.assert_array_equal(order.sorted(at.copy()), at[order.rows])
+    np.testing.assert_array_equal(order.sorted(at.view("M8[us]")), at[order.rows].view("M8[us]"))
 
 
 def test_more_rows_than_int32_tells(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,5 +145,7 @@ def test_moving_there_and_back(dtype: str, seed: int, n: int, threads: int) -> N
         assert moved.dtype == values.dtype
         np.testing.assert_array_equal(moved, values[order])
         np.testing.assert_array_equal(scatter(moved, order, threads=threads), values)
-        part = gather(values, order[::2].copy(), threads=threads)
-        np.testing.assert_array_equal(part, values[order[::2]])
+        patch.setattr(sorting, "FEW", 8)
+        for positions in (order[::2].copy(), order.astype(np.int64)[::3]):
+            part = gather(values, positions, threads=threads)
+            np.testing.assert_array_equal(part, values[positions])

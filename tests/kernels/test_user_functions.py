@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 import operator
@@ -387,7 +388,11 @@ def scalar_functions() -> dict[str, tuple[Any, int]]:
         name = f"{getattr(function, '__module__', '')}.{function.__name__}"
         if isinstance(function, np.ufunc):
             found[name] = function, function.nin
-        elif function in checked.BINARY or function in OF_TWO:
+        elif function in OF_TWO or (
+            function.__module__ == "_operator"
+            and len(inspect.signature(function).parameters) == 2
+            and function is not operator.getitem
+        ):
             found[name] = function, 2
         elif function in checked.REPLACED or function in (bool, float, np.float64, math.isnan):
             found[name] = function, 1

@@ -97,6 +97,19 @@ def agree(table: pa.Table, names: list[str]) -> None:
         assert not wrong, (name, len(wrong), wrong[:5])
 
 
+def same_bits(ours: pa.Table, theirs: pa.Table) -> None:
+    """Both tables are equal to the last bit, NaN and the sign of zero included."""
+    assert ours.schema.equals(theirs.schema)
+    for name in ours.column_names:
+        left, right = (table.column(name).to_pylist() for table in (ours, theirs))
+        wrong = [
+            (i, a, b)
+            for i, (a, b) in enumerate(zip(left, right, strict=True))
+            if repr(a) != repr(b)
+        ]
+        assert not wrong, (name, len(wrong), wrong[:5])
+
+
 def as_rows(table: pa.Table, by: list[str]) -> list[dict[str, Any]]:
     """Rows in an order that does not depend on where they were computed."""
     return sorted(table.to_pylist(), key=lambda row: [_place(row[name]) for name in by])

@@ -47,6 +47,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small frames are cut into ranges, too."""
     groups, ranges = (import_module(f"windrow.spark.{name}") for name in ("groups", "ranges"))
     monkeypatch.setattr(ranges, "HOT_ROWS", 100)
+    monkeypatch.setattr(ranges, "SMALL", 100)
     monkeypatch.setattr(ranges, "HOT_SAMPLE", 1.0)
     monkeypatch.setattr(groups, "FEWEST", 100)
     monkeypatch.setattr(groups, "SAMPLE", 1.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,3 +32,13 @@ def test_the_daemon_starts_workers_with_windrow_loaded(spark: SparkSession) -> N
     (row,) = frame.collect()
     assert "windrow.spark.daemon" in row.daemon
     assert row.apart > 50_000
+
+
+def test_the_driver_need_not_load_windows_to_tell_the_states_of_a_stream() -> None:
+    """Spark starts a process for it with every stream."""
+    code = (
+        "import sys, windrow.spark.stream_state; "
+        "print([m for m in ('numba', 'numpy', 'pandas', 'pyarrow') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

@@ -6,9 +6,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
 
 from tests.spark.frames import frame_of
-from tests.tables.test_decimals import SO_FAR, expected, prices
+from tests.tables.test_decimals import MEASURES, SO_FAR, expected, prices
 from windrow import Max, Mean, sliding
 
 if TYPE_CHECKING:
@@ -26,6 +28,21 @@ def test_means_are_exact(spark: SparkSession) -> None:
         there = frame_of(spark, rows).transform(hopping).toArrow().sort_by("window_start")["mean"]
         assert there.to_pylist() == here.to_pylist()
         assert there.type == here.type
+
+
+def test_what_takes_only_numbers_takes_decimals_as_doubles(spark: SparkSession) -> None:
+    rows = prices(10)
+    rows = rows.append_column("n", pc.multiply(rows["m"], Decimal("0.125")))
+    query = sliding(order_by="ts", range="20 s", **MEASURES)
+    frame = frame_of(spark, rows)
+    made, here = frame.transform(query).toArrow().sort_by("id"), query(rows)
+    for name in MEASURES:
+        assert made[name].to_pylist() == here[name].to_pylist()
+    own = frame.selectExpr("stddev(m) AS deviation", "median(m) AS middle", "corr(m, n) AS along")
+    names = ["deviation", "middle", "along"]
+    whole = sliding(order_by="id", rows="unbounded", **{n: MEASURES[n] for n in names})
+    ours = frame.transform(whole).orderBy("id", ascending=False).select(names).first()
+    assert ours == pytest.approx(own.first(), rel=1e-12)
 
 
 def test_spark_s_own_mean_rounds_alike_where_it_is_exact(spark: SparkSession) -> None:

@@ -92,6 +92,18 @@ def test_frames_are_for_few_rows(frame: DataFrame, query: Any, way: str) -> None
     assert result.count() > 0
 
 
+def test_frames_are_not_for_segment_trees(spark: SparkSession, frame: DataFrame) -> None:
+    queries = [sliding(**ONE, rows=rows, peak=Max("v")) for rows in (8, "unbounded")]
+    spark.conf.set("spark.sql.window.segmentTree.enabled", "true")
+    try:
+        with traced() as chosen:
+            for query in queries:
+                frame.transform(query)
+    finally:
+        spark.conf.unset("spark.sql.window.segmentTree.enabled")
+    assert [way for _, way in chosen] == ["keys", "frames"]
+
+
 def test_the_plan_says_so(frame: DataFrame) -> None:
     text = sliding(**ONE, rows=8, peak=Max("v")).explain(frame)
     assert "Spark's own window functions" in text

@@ -48,6 +48,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     ranges = import_module("windrow.spark.ranges")
     run = import_module("windrow.spark.dataframe")
     monkeypatch.setattr(ranges, "HOT_ROWS", 500)
+    monkeypatch.setattr(ranges, "SMALL", 500)
     monkeypatch.setattr(ranges, "HOT_SAMPLE", 1.0)
     monkeypatch.setattr(groups, "FEWEST", 150)
     monkeypatch.setattr(groups, "SAMPLE", 1.0)
@@ -143,7 +144,7 @@ def test_times_as_keys(spark: SparkSession) -> None:
 
 def test_small_frames_are_not_looked_at(rows: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     ranges = import_module("windrow.spark.ranges")
-    monkeypatch.setattr(ranges, "HOT_ROWS", 1 << 20)
+    monkeypatch.setattr(ranges, "SMALL", 1 << 20)
     monkeypatch.setattr(ranges, "HOT_SAMPLE", None)  # a job would fail
     query = sliding(partition_by="key", order_by="id", rows=10, m=Max("v"))
     assert "windrow_tag" not in rows.transform(query)._jdf.queryExecution().toString()  # type: ignore[operator]

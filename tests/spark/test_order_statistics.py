@@ -61,6 +61,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = import_module("windrow.spark.groups")
     ranges = import_module("windrow.spark.ranges")
     monkeypatch.setattr(ranges, "HOT_ROWS", 30)
+    monkeypatch.setattr(ranges, "SMALL", 30)
     monkeypatch.setattr(ranges, "HOT_SAMPLE", 1.0)
     monkeypatch.setattr(groups, "FEWEST", 20)
     monkeypatch.setattr(groups, "SAMPLE", 1.0)

@@ -66,6 +66,7 @@ def uneven(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key of a thousand rows is hot, and no frame is small."""
     ranges = import_module("windrow.spark.ranges")
     monkeypatch.setattr(ranges, "HOT_ROWS", 1000)
+    monkeypatch.setattr(ranges, "SMALL", 1000)
     monkeypatch.setattr(ranges, "HOT_SAMPLE", 1.0)
     monkeypatch.setattr(import_module("windrow.spark.dataframe"), "_tasks", lambda frame: 8)
 

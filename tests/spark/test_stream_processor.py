@@ -17,6 +17,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import types as st
 from pyspark.sql.conversion import PandasToArrowConversion
+from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorHandleState
 
 from tests.streams.feeding import plan_of
 from windrow import Collect, sliding
@@ -49,7 +50,7 @@ def test_what_a_process_remembers_of_checked_partitions_is_bounded(
     numbers = itertools.count()
     task = SimpleNamespace(getLocalProperty=lambda _: "run", partitionId=lambda: next(numbers))
     client = SimpleNamespace(
-        handle_state=stream_processor.StatefulProcessorHandleState.CREATED,
+        handle_state=StatefulProcessorHandleState.CREATED,
         remove_implicit_key=lambda: None,
     )
     handle: Any = SimpleNamespace(_statefulProcessorApiClient=client)

@@ -12,7 +12,7 @@ import pytest
 from windrow import Count, Last, Max, Sum, Together, aggregator
 from windrow.stores import MemoryStore
 from windrow.stores.base import Pairs
-from windrow.windows.until import leaving
+from windrow.windows.until import PolicyWindow
 
 every_algorithm = pytest.mark.parametrize("algorithm", ["amta", "log_mta"])
 
@@ -82,7 +82,8 @@ def test_a_policy_reads_a_logarithm(algorithm: str) -> None:
         copied._entries = dict(store._entries)
         swag = aggregator(both, algorithm, store=copied)
         copied.waited = 0
-        gone = leaving(swag, lambda total, old, kept=kept: total.count - old.count >= kept, 1)
+        policy = PolicyWindow(lambda total, old, kept=kept: total.count - old.count >= kept)
+        gone = policy.leaving(swag, 1)
         swag.evict(gone)
         copied.idle()
         assert gone == n + 1 - kept

@@ -7,10 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tests.streams.feeding import Stream, plan_of
-from windrow import Mean, Sum, shared, sliding
+from windrow import HLL, Corr, Mean, Median, Quantile, StdDev, Sum, Variance, shared, sliding
+from windrow.errors import InvalidValue
 
 N = 480
 
@@ -74,3 +76,34 @@ def test_halves_go_away_from_zero() -> None:
         assert made == Decimal(want)
         quotient = sum(values) * sign / 160
         assert made == quotient.quantize(Decimal("1e-6"), ROUND_HALF_UP)
+
+
+MEASURES = {
+    "deviation": StdDev("m"),
+    "middle": Median("m"),
+    "some": Variance("m").where("id % 3 > 0"),
+    "along": Corr("m", "n"),
+    "both": Quantile("n", q=[0.25, 0.75]),
+}
+
+
+def test_what_takes_only_numbers_takes_decimals_as_doubles() -> None:
+    """As SQL does; the query prints as it was written."""
+    rows = prices(10)
+    rows = rows.append_column("n", pc.multiply(rows["m"], Decimal("0.125")))
+    doubles = rows
+    for name in ("m", "n"):
+        nearest = pa.array(map(float, rows[name].to_pylist()))
+        doubles = doubles.set_column(rows.schema.get_field_index(name), name, nearest)
+    query = sliding(order_by="ts", range="20 s", **MEASURES)
+    names = list(MEASURES)
+    assert query(rows).select(names) == query(doubles).select(names)
+    assert "StdDev('m')" in str(query.explain(rows))
+    hopping = sliding(order_by="ts", range="60 s", slide="20 s", **MEASURES)
+    assert hopping(rows).select(names) == hopping(doubles).select(names)
+
+
+def test_what_hashes_decimals_does_not_take_them_as_doubles() -> None:
+    """Two decimals that differ may be the same double."""
+    with pytest.raises(InvalidValue, match="a column of numbers or strings"):
+        sliding(order_by="ts", rows=3, n=HLL("m"))(prices(30))

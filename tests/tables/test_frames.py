@@ -289,6 +289,15 @@ def test_results_can_be_written_to() -> None:
     assert set(windows["n"]) == {1}
 
 
+def test_results_of_the_same_aggregation_are_written_to_one_by_one() -> None:
+    query = sliding(order_by="ts", rows=3, a=Sum("load"), b=Sum("load"), mean=Mean("load"))
+    made = query(readings())
+    before = made.copy()
+    made.loc[:, "a"] = -1.0
+    pd.testing.assert_series_equal(made["b"], before["b"])
+    pd.testing.assert_series_equal(made["mean"], before["mean"])
+
+
 def test_a_query_meets_a_schema_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from windrow.tables import bind
 

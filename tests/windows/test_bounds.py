@@ -16,7 +16,8 @@ from tests.examples import examples
 from tests.kernels.test_aggregate import segments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows import arrays
-from windrow.windows.bounds import Asked, hop_bounds, segment_bounds
+from windrow.windows.bounds import segment_bounds
+from windrow.windows.hop_bounds import Asked, hop_bounds
 
 NAN = math.nan
 

@@ -14,7 +14,7 @@ from tests.examples import examples
 from windrow import ArgMax, Collect, Count, Last, LongestRun, Max, Mean, Sum, aggregator
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows.push import window
-from windrow.windows.until import leaving
+from windrow.windows.until import PolicyWindow
 
 SEARCHING = ["flatfat", "log_mta", "amta"]
 every_searching = pytest.mark.parametrize("algorithm", SEARCHING)
@@ -241,8 +241,8 @@ def test_nulls_alone_answer_none() -> None:
 def test_leaving_only_looks(algorithm: str) -> None:
     swag = aggregator(Sum(), algorithm)
     swag.extend([1, 2, 3])
-    assert leaving(swag, lambda total, old: total - old >= 5, 4) == 2
-    assert leaving(swag, lambda total, old: True, 4) == 4
+    assert PolicyWindow(lambda total, old: total - old >= 5).leaving(swag, 4) == 2
+    assert PolicyWindow(lambda total, old: True).leaving(swag, 4) == 4
     assert (swag.query(), len(swag)) == (6, 3)
 
 

@@ -305,3 +305,7 @@ def test_what_fails_at_a_punctuation_leaves_the_window_open() -> None:
         w.push("x")
     assert len(w) == 1
     assert w.push(0) == 5
+
+
+def test_a_number_of_numpy_is_one_of_rows() -> None:
+    assert "rows=3," in repr(window(Max(), rows=np.int64(3)))

@@ -316,7 +316,7 @@ def test_what_is_interrupted_is_not_done(
         each.push_many(FLOATS[:50], **at(TIMES[:50]))
     with monkeypatch.context() as patched:
         last: Any = w._numbers.loop._parts[1]  # type: ignore[attr-defined]
-        patched.setattr(last, "enter", lambda _: interrupt)
+        patched.setattr(last, "kernel", interrupt)
         with pytest.raises(KeyboardInterrupt):
             act()
     assert (w.query(), len(w)) == (twin.query(), len(twin))

@@ -102,10 +102,10 @@ MODULES = {
     "variance": ("PopulationStdDev", "SampleStdDev", "StdDev", "Variance"),
 }
 _HOME = {name: module for module, names in MODULES.items() for name in names}
+NAMES = sorted(_HOME)
 
-__all__ = sorted(_HOME)
-
-if not TYPE_CHECKING:  # a type checker must not take every name for an object
+if not TYPE_CHECKING:  # a type checker knows the names from above, and takes no others for objects
+    __all__ = NAMES
 
     def __getattr__(name: str) -> object:
         if name not in _HOME:
@@ -114,4 +114,4 @@ if not TYPE_CHECKING:  # a type checker must not take every name for an object
         return value
 
     def __dir__() -> list[str]:
-        return list(__all__)
+        return list(NAMES)

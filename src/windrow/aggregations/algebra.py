@@ -103,6 +103,26 @@ class RowAlgebra:
     head: int = 0
     answer_is_row: bool = False
 
+    @classmethod
+    def with_head(
+        cls, name: str, dtype: str, size: int, read: str, constants: tuple[int, ...], **other: Any
+    ) -> RowAlgebra:
+        """Return the rows of a sketch of `kernels.sketch_rows`: a head and `size` numbers.
+
+        These are what `answer` writes, unless an `other` field says so.
+        """
+        fields: dict[str, Any] = {
+            **{each: f"{name}_{each}" for each in ("unit", "plus", "answer")},
+            "source": "from windrow.kernels.sketch_rows import *",
+            "width": size + (8 * HEAD if dtype == "uint8" else HEAD),
+            "copy": "head_copy",
+            "out_dtype": dtype,
+            "out_width": size,
+            "outputs": ("object",),
+            "head": 8 * HEAD,
+        }
+        return cls(dtype=dtype, read=read, constants=constants, **{**fields, **other})
+
 
 @dataclass(frozen=True)
 class Listing:

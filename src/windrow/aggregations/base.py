@@ -166,7 +166,7 @@ class Aggregation:
     summed: ClassVar[bool] = False
     parts: Mapping[str, Aggregation] | None = None  # of several that share one window
     condition: str | None = None  # which rows count
-    written: tuple[str, ...] | None = None  # the columns, where `columns` have the condition, too
+    written: tuple[str, ...] | None = None  # the columns as given, where `columns` are derived
     plus: ClassVar[Any]
     answer: ClassVar[Any]
     minus: ClassVar[Any] = None
@@ -203,6 +203,13 @@ class Aggregation:
             raise InvalidArgument(f'{self!r} has a condition already: write where("… AND …") once')
         made = copy.copy(self)
         made.condition = condition.strip()
+        return made
+
+    def reading(self, columns: tuple[str, ...]) -> Self:
+        """Return the same aggregation over other columns or expressions; it prints as it did."""
+        made = copy.copy(self)
+        made.written = self.columns if self.written is None else self.written
+        made.columns = columns
         return made
 
     # -- the monoid -------------------------------------------------------------------------

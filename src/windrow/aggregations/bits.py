@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from windrow.aggregations.algebra import SqlName
-from windrow.aggregations.kinds import Integers
+from windrow.aggregations.kinds import Integers, Single
 
 
-class BitAnd(Integers):
+class BitAnd(Single, Integers):
     """The bits that all values have.
 
     >>> from windrow import aggregator
@@ -24,16 +24,8 @@ class BitAnd(Integers):
     spark_fields = {"bit_and": "bit_and({0})"}
 
     @staticmethod
-    def unit(value: Any) -> Any:
-        return (value,)
-
-    @staticmethod
     def plus(a: Any, b: Any) -> Any:
         return (a[0] & b[0],)
-
-    @staticmethod
-    def answer(state: Any) -> Any:
-        return state[0]
 
 
 class BitOr(BitAnd):
@@ -48,7 +40,7 @@ class BitOr(BitAnd):
         return (a[0] | b[0],)
 
 
-class BitXor(Integers):
+class BitXor(Single, Integers):
     """The bits that an odd number of values have."""
 
     commutative = True
@@ -69,10 +61,6 @@ class BitXor(Integers):
     @staticmethod
     def minus(total: Any, old: Any) -> Any:
         return total[0] ^ old[0], total[1] - old[1]
-
-    @staticmethod
-    def answer(state: Any) -> Any:
-        return state[0]
 
     def is_empty(self, state: Any) -> bool:
         return bool(state[1] == 0)

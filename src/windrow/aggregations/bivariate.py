@@ -9,6 +9,8 @@ the formula of Chan, Golub and LeVeque (see `variance`), with δy and δx the di
 As there, each mean is kept as high + low. A pair is skipped if either value is null. A NaN or an
 infinity in the window makes the result NaN, and so do sums that exceed the largest float.
 
+`kernels.comoments` compiles `answer` and `defined` as they are, so they call no functions of ours.
+
 The order is that of SQL: y, which depends on x, comes first. A window that has no such result, as
 it has too few pairs or no spread, gives null: so do the SQL standard, PostgreSQL and Spark.
 (DuckDB gives NaN there for corr and regr_slope, and null for regr_intercept and regr_r2.)
@@ -32,15 +34,11 @@ def has_spread_of_x(state: Any) -> Any:
     return state[_N] > 1 and state[_XX] != 0.0
 
 
-def slope(state: Any) -> Any:
-    """Return the slope of the line."""
-    return state[_XY] / state[_XX]
-
-
 class _Bivariate(NumberPairs):
     """The state of pairs (y, x)."""
 
     column_names = ("y", "x")
+    kernel = "windrow.kernels.comoments:comoments"
     commutative = True
     exact = False
     exact_on_integers = False
@@ -99,6 +97,7 @@ class Covariance(_Bivariate):
 
     sql_names = {"COVAR_SAMP": SqlName({}, ()), "COVAR_POP": SqlName({"ddof": 0}, ())}
     fields = _Bivariate.fields
+    kernel = _Bivariate.kernel
     answer = staticmethod(covariance)
     defined = staticmethod(has_covariance)
 
@@ -126,10 +125,11 @@ class Corr(_Bivariate):
     """
 
     fields = _Bivariate.fields
+    kernel = _Bivariate.kernel
 
     @staticmethod
     def defined(state: Any) -> Any:
-        return has_spread_of_x(state) and state[_YY] != 0.0
+        return state[_N] > 1 and state[_XX] != 0.0 and state[_YY] != 0.0
 
     @staticmethod
     def answer(state: Any) -> Any:
@@ -151,8 +151,12 @@ class Slope(_Bivariate):
 
     sql_names = {"REGR_SLOPE": SqlName()}
     fields = _Bivariate.fields
+    kernel = _Bivariate.kernel
     defined = staticmethod(has_spread_of_x)
-    answer = staticmethod(slope)
+
+    @staticmethod
+    def answer(state: Any) -> Any:
+        return state[_XY] / state[_XX]
 
 
 class Intercept(_Bivariate):
@@ -163,11 +167,12 @@ class Intercept(_Bivariate):
 
     sql_names = {"REGR_INTERCEPT": SqlName()}
     fields = _Bivariate.fields
+    kernel = _Bivariate.kernel
     defined = staticmethod(has_spread_of_x)
 
     @staticmethod
     def answer(state: Any) -> Any:
-        by = slope(state)
+        by = state[_XY] / state[_XX]
         return (state[1] - by * state[3]) + (state[2] - by * state[4])
 
 
@@ -179,11 +184,12 @@ class R2(_Bivariate):
 
     sql_names = {"REGR_R2": SqlName()}
     fields = _Bivariate.fields
+    kernel = _Bivariate.kernel
     defined = staticmethod(has_spread_of_x)
 
     @staticmethod
     def answer(state: Any) -> Any:
         if state[_YY] == 0.0:
-            return 1.0
+            return 1.0 + state[_XY]  # which is 0 then, or NaN if x has one
         share = (state[_XY] / state[_XX]) * (state[_XY] / state[_YY])
         return 1.0 if share > 1.0 else share

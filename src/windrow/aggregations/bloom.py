@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from windrow.aggregations.algebra import HEAD, RowAlgebra
+from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.hashing import hash64
-from windrow.errors import InvalidArgument
+from windrow.errors import InvalidArgument, whole_number
 
 
 def bit_set(value: Any, bits: int, hashes: int, asker: object) -> int:
@@ -98,9 +98,7 @@ class Bloom(Aggregation):
         whole = isinstance(bits, int) and not isinstance(bits, bool)
         if not whole or bits.bit_count() != 1 or not 64 <= bits <= 1 << 32:
             raise InvalidArgument(f"Bloom: bits must be a power of two, 64 to 2**32, got {bits!r}")
-        if not isinstance(hashes, int) or isinstance(hashes, bool) or not 1 <= hashes <= 16:
-            raise InvalidArgument(f"Bloom: hashes must be a whole number, 1 to 16, got {hashes!r}")
-        self.bits, self.hashes = bits, hashes
+        self.bits, self.hashes = bits, whole_number("Bloom: hashes", hashes, 1, 16)
 
     def unit(self, value: Any) -> int:
         return bit_set(value, self.bits, self.hashes, self)
@@ -112,22 +110,8 @@ class Bloom(Aggregation):
         return BloomFilter(state, self.bits, self.hashes) if state else None
 
     def rows(self, dtype: str) -> RowAlgebra:
-        words = self.bits // 64
-        return RowAlgebra(
-            source="from windrow.kernels.sketch_rows import *",
-            dtype="uint64",
-            width=HEAD + words,
-            read=f"hash_{dtype}",
-            unit="bloom_unit",
-            plus="bloom_plus",
-            answer="bloom_answer",
-            copy="head_copy",
-            out_dtype="uint64",
-            out_width=words,
-            outputs=("object",),
-            constants=(self.bits, self.hashes),
-            head=8 * HEAD,
-        )
+        constants = (self.bits, self.hashes)
+        return RowAlgebra.with_head("bloom", "uint64", self.bits // 64, f"hash_{dtype}", constants)
 
     def from_row(self, row: Any) -> int:
         return int.from_bytes(row.astype("<u8").tobytes(), "little")

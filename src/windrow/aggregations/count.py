@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from windrow.aggregations.base import Aggregation
+from windrow.aggregations.kinds import Single
 
 
-class Count(Aggregation):
+class Count(Single):
     """The number of rows, nulls included; with a column, of its values that are not null.
 
     >>> from windrow import aggregator
@@ -45,10 +45,6 @@ class Count(Aggregation):
     @staticmethod
     def minus(total: Any, old: Any) -> Any:
         return (total[0] - old[0],)
-
-    @staticmethod
-    def answer(state: Any) -> Any:
-        return state[0]
 
     def is_empty(self, state: Any) -> bool:
         return bool(state[0] == 0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.aggregations.algebra import HEAD, RowAlgebra
+from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.hashing import hash64, mix64
 from windrow.errors import InvalidArgument
@@ -146,22 +146,9 @@ class CountMin(Aggregation):
         return CountMinSketch(table, self.width, self.depth)
 
     def rows(self, dtype: str) -> RowAlgebra:
-        counters = self.width * self.depth
-        return RowAlgebra(
-            source="from windrow.kernels.sketch_rows import *",
-            dtype="int64",
-            width=HEAD + counters,
-            read=f"hash_{dtype}",
-            unit="count_unit",
-            plus="count_plus",
-            minus="count_minus",
-            answer="count_answer",
-            copy="head_copy",
-            out_dtype="int64",
-            out_width=counters,
-            outputs=("object",),
-            constants=(self.width, self.depth),
-            head=8 * HEAD,
+        size, constants = self.width * self.depth, (self.width, self.depth)
+        return RowAlgebra.with_head(
+            "count", "int64", size, f"hash_{dtype}", constants, minus="count_minus"
         )
 
     def from_row(self, row: Any) -> Counters:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
@@ -19,6 +20,8 @@ class Custom(Aggregation):
     exact = False
     exact_on_integers = False
     sql_name = None
+    name: str | None = None
+    version: Any = None
 
     def __init__(
         self,
@@ -28,47 +31,41 @@ class Custom(Aggregation):
         lower: Callable[[State], Any],
         identity: State = _ABSENT,
         inverse: Callable[..., State] | None = None,
-        commutative: bool = False,
-        selective: bool = False,
-        exact: bool = False,
-        name: str | None = None,
-        version: Any = None,
     ) -> None:
-        for what, function in (("lift", lift), ("combine", combine), ("lower", lower)):
+        functions: dict[str, Callable[..., Any]] = {
+            "lift": lift,
+            "combine": combine,
+            "lower": lower,
+        }
+        for what, function in functions.items():
             if not callable(function):
                 raise InvalidArgument(f"aggregation: {what} must be a function, got {function!r}")
-        self.arity = max(1, len(columns))  # type: ignore[misc]  # as many as the user names
-        super().__init__(*columns)
         self.has_identity = identity is not _ABSENT
         self.identity = identity if self.has_identity else None
-        self.lift_function, self.combine_function, self.lower_function = lift, combine, lower
-        self.inverse_function = inverse
-        self.unary_inverse = inverse is not None and _positional(inverse) == 1
         self.invertible = inverse is not None
-        self.commutative, self.selective, self.exact = commutative, selective, exact
-        self.name, self.version = name, version
+        if inverse is not None:
+            functions["inverse"] = inverse
+            self.unary_inverse = _positional(inverse) == 1
+        self.functions: Mapping[str, Callable[..., Any]] = functions
+        self._lift, self._combine, self._lower, self._inverse = lift, combine, lower, inverse
+        self._take(columns)
+
+    def _take(self, columns: tuple[str, ...]) -> None:
+        self.arity = max(1, len(columns))  # type: ignore[misc]  # as many as the user names
+        super().__init__(*columns)
 
     def __call__(self, *columns: str) -> Custom:
         """Return the same aggregation of these columns: ``spread("load")``."""
-        return Custom(*columns, **self.parameters())
+        other = copy.copy(self)
+        other._take(columns)
+        return other
 
     def skips(self, value: Any) -> bool:
         """A row is null when any of its columns is."""
         return any(map(is_null, value)) if self.arity > 1 else is_null(value)
 
-    @property
-    def functions(self) -> Mapping[str, Callable[..., Any]] | None:  # type: ignore[override]
-        given: dict[str, Callable[..., Any]] = {
-            "lift": self.lift_function,
-            "combine": self.combine_function,
-            "lower": self.lower_function,
-        }
-        if self.inverse_function is not None:
-            given["inverse"] = self.inverse_function
-        return given
-
     def unit(self, *values: Any) -> State:
-        return self.lift_function(*values)
+        return self._lift(*values)
 
     def combine(self, a: State, b: State) -> State:
         if not self.has_identity:  # None then stands for the window that holds nothing
@@ -76,24 +73,23 @@ class Custom(Aggregation):
                 return b
             if b is None:
                 return a
-        return self.combine_function(a, b)
+        return self._combine(a, b)
 
     def inverse(self, total: State, old: State) -> State:
-        if self.inverse_function is None:
+        inverse = self._inverse
+        if inverse is None:
             return super().inverse(total, old)
         if old is None and not self.has_identity:
             return total
-        if self.unary_inverse:
-            return self.combine(self.inverse_function(old), total)
-        return self.inverse_function(total, old)
+        return self.combine(inverse(old), total) if self.unary_inverse else inverse(total, old)
 
     def lower(self, state: State) -> Any:
         if state is None and not self.has_identity:
             return None
-        return self.lower_function(state)
+        return self._lower(state)
 
     def parameters(self) -> dict[str, Any]:
-        given: dict[str, Any] = {**(self.functions or {})}
+        given: dict[str, Any] = {**self.functions}
         if self.has_identity:
             given["identity"] = self.identity
         for flag in ("commutative", "selective", "exact"):
@@ -163,19 +159,12 @@ def aggregation(
     >>> swag.query()
     4
     """
-    return Custom(
-        *columns,
-        lift=lift,
-        combine=combine,
-        lower=lower,
-        identity=identity,
-        inverse=inverse,
-        commutative=commutative,
-        selective=selective,
-        exact=exact,
-        name=name,
-        version=version,
+    own = Custom(
+        *columns, lift=lift, combine=combine, lower=lower, identity=identity, inverse=inverse
     )
+    own.commutative, own.selective, own.exact = commutative, selective, exact
+    own.name, own.version = name, version
+    return own
 
 
 def _positional(function: Callable[..., Any]) -> int:

@@ -25,7 +25,7 @@ from windrow.aggregations.algebra import BulkAlgebra, SqlName
 from windrow.aggregations.base import Aggregation, Takes
 from windrow.aggregations.ordering import plain, real
 from windrow.aggregations.quantiles import shares_of
-from windrow.errors import InvalidArgument, InvalidValue, extra
+from windrow.errors import InvalidArgument, InvalidValue, extra, whole_number
 
 _WHOLE = range(-(2**63), 2**63)
 _NUMBERS, _WORDS = ("int64", "float64"), ("int64", "text")  # kinds of columns
@@ -209,16 +209,11 @@ class _Quantiles(_Sketch):
     ) -> None:
         super().__init__(*columns)
         name = type(self).__name__
-        whole = isinstance(k, int) and not isinstance(k, bool)
-        if not whole or not self.least_size <= k <= 65535:
-            raise InvalidArgument(
-                f"{name}: k must be a whole number, {self.least_size} to 65535, got {k!r}"
-            )
+        self.k = whole_number(f"{name}: k", k, self.least_size, 65535)
         if q is None and sketch is False:
             raise InvalidArgument(f"{name}: give q=0.5 or several shares, or sketch=True")
         self.q = None if q is None else shares_of(q, f"{name}: q")
-        self.k = k
-        self._set(k, merge, sketch)
+        self._set(self.k, merge, sketch)
 
     @property
     def _kind(self) -> str:
@@ -317,20 +312,14 @@ class _Distinct(_Sketch):
     takes = "number or text"
     block = 32
     empty = 0
-    sizes = range(0)
+    sizes = (0, 0)
 
     def __init__(
         self, *columns: str, lg_k: int = 12, merge: bool = False, sketch: bool = False
     ) -> None:
         super().__init__(*columns)
-        whole = isinstance(lg_k, int) and not isinstance(lg_k, bool)
-        if not whole or lg_k not in self.sizes:
-            raise InvalidArgument(
-                f"{type(self).__name__}: lg_k must be a whole number, {self.sizes[0]} to "
-                f"{self.sizes[-1]}, got {lg_k!r}"
-            )
-        self.lg_k = lg_k
-        self._set(lg_k, merge, sketch)
+        self.lg_k = whole_number(f"{type(self).__name__}: lg_k", lg_k, *self.sizes)
+        self._set(self.lg_k, merge, sketch)
 
     def _read(self, values: Any) -> list[Any]:
         given: list[Any] = values.tolist() if isinstance(values, np.ndarray) else values
@@ -353,7 +342,7 @@ class HLL(_Distinct):
     """
 
     family = "hll"
-    sizes = range(4, 22)
+    sizes = (4, 21)
     sql_names = {
         "HLL_SKETCH_AGG": SqlName({"sketch": True}, ("lg_k",)),
         "HLL_UNION_AGG": SqlName({"sketch": True, "merge": True}, ("lg_k",)),
@@ -399,7 +388,7 @@ class Theta(_Distinct):
     """
 
     family = "theta"
-    sizes = range(5, 27)
+    sizes = (5, 26)
     sql_names = {
         "THETA_SKETCH_AGG": SqlName({"sketch": True}, ("lg_k",)),
         "THETA_UNION_AGG": SqlName({"sketch": True, "merge": True}, ("lg_k",)),

@@ -6,10 +6,11 @@ from typing import Any
 
 from windrow.aggregations.algebra import Listing, SqlName
 from windrow.aggregations.base import Aggregation
-from windrow.errors import InvalidArgument
+from windrow.aggregations.kinds import Single
+from windrow.errors import InvalidArgument, whole_number
 
 
-class First(Aggregation):
+class First(Single):
     """The oldest value that is not null."""
 
     selective = True
@@ -19,16 +20,8 @@ class First(Aggregation):
     kernel = "windrow.kernels.named:firsts"
 
     @staticmethod
-    def unit(value: Any) -> Any:
-        return (value,)
-
-    @staticmethod
     def plus(a: Any, b: Any) -> Any:
         return a
-
-    @staticmethod
-    def answer(state: Any) -> Any:
-        return state[0]
 
     def turned(self) -> Aggregation | None:
         return Last(*self.columns)
@@ -64,9 +57,7 @@ class FirstN(Aggregation):
 
     def __init__(self, *columns: str, n: int) -> None:
         super().__init__(*columns)
-        if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-            raise InvalidArgument(f"{type(self).__name__}: n must be a whole number ≥ 1, got {n!r}")
-        self.n = n
+        self.n = whole_number(f"{type(self).__name__}: n", n, least=1)
 
     @classmethod
     def examples(cls) -> list[Aggregation]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from windrow.aggregations.algebra import SqlName
-from windrow.aggregations.kinds import Measurable, Ordered, OrderedPairs
+from windrow.aggregations.kinds import Measurable, Ordered, OrderedPairs, Single
 from windrow.aggregations.ordering import less, same
 
 
-class Max(Ordered):
+class Max(Single, Ordered):
     """The largest value; NaN is larger than any number.
 
     >>> from windrow import aggregator
@@ -26,16 +26,8 @@ class Max(Ordered):
     spark_fields = {"max": "max({0})"}
 
     @staticmethod
-    def unit(value: Any) -> Any:
-        return (value,)
-
-    @staticmethod
     def plus(a: Any, b: Any) -> Any:
         return b if less(a[0], b[0]) else a
-
-    @staticmethod
-    def answer(state: Any) -> Any:
-        return state[0]
 
 
 class Min(Max):

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.aggregations.algebra import HEAD, RowAlgebra, SqlName
+from windrow.aggregations.algebra import RowAlgebra, SqlName
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.hashing import hash64
-from windrow.errors import InvalidArgument
+from windrow.errors import whole_number
 
 # An integer, register·64 + rank: only that register is set, as by one value;
 # it spares a window of single values their registers. Otherwise all registers, read-only.
@@ -39,12 +39,7 @@ class HyperLogLog(Aggregation):
 
     def __init__(self, *columns: str, precision: int = 12) -> None:
         super().__init__(*columns)
-        whole = isinstance(precision, int) and not isinstance(precision, bool)
-        if not whole or not 4 <= precision <= 18:
-            raise InvalidArgument(
-                f"HyperLogLog: precision must be a whole number, 4 to 18, got {precision!r}"
-            )
-        self.precision = precision
+        self.precision = whole_number("HyperLogLog: precision", precision, 4, 18)
 
     def unit(self, value: Any) -> int:
         bits = hash64(value, self)
@@ -70,21 +65,9 @@ class HyperLogLog(Aggregation):
         return round(estimate(np.bincount(state, minlength=66 - self.precision)))
 
     def rows(self, dtype: str) -> RowAlgebra:
-        return RowAlgebra(
-            source="from windrow.kernels.sketch_rows import *",
-            dtype="uint8",
-            width=8 * HEAD + (1 << self.precision),
-            read=f"hash_{dtype}",
-            unit="hll_unit",
-            plus="hll_plus",
-            answer="hll_answer",
-            copy="head_copy",
-            out_dtype="int64",
-            out_width=1,
-            outputs=("int64",),
-            constants=(self.precision,),
-            head=8 * HEAD,
-        )
+        size, constants = 1 << self.precision, (self.precision,)
+        result = {"out_dtype": "int64", "out_width": 1, "outputs": ("int64",)}
+        return RowAlgebra.with_head("hll", "uint8", size, f"hash_{dtype}", constants, **result)
 
 
 def _with(registers: Registers, single: int) -> Registers:

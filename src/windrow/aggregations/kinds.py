@@ -34,6 +34,18 @@ class Numeric(Aggregation):
         return ("float",) if real else (None,)
 
 
+class Single(Aggregation):
+    """Has one number for a state, which is the result; the state of a value is the value."""
+
+    @staticmethod
+    def unit(value: Any) -> Any:
+        return (value,)
+
+    @staticmethod
+    def answer(state: Any) -> Any:
+        return state[0]
+
+
 class Integers(Aggregation):
     """Takes integers; a boolean is none."""
 

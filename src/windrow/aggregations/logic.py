@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from windrow.aggregations.algebra import SqlName
 from windrow.aggregations.base import State
-from windrow.aggregations.kinds import Booleans
+from windrow.aggregations.kinds import Booleans, Single
 
 
-class Any(Booleans):
+class Any(Single, Booleans):
     """Whether one value at least is true.
 
     >>> from windrow import aggregator
@@ -32,10 +32,6 @@ class Any(Booleans):
     @staticmethod
     def plus(a: State, b: State) -> State:
         return a if a[0] else b
-
-    @staticmethod
-    def answer(state: State) -> State:
-        return state[0]
 
 
 class All(Any):

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation
-from windrow.aggregations.ordering import number
+from windrow.aggregations.ordering import real
 from windrow.aggregations.quantiles import share_of
-from windrow.errors import InvalidArgument
+from windrow.errors import whole_number
 
 Floats = NDArray[np.float64]
 # Of the finite values the number, the least, the largest, the mean and Σ (x - mean)². Then what
@@ -91,11 +91,7 @@ class MomentSketch(Aggregation):
         quantiles: float | tuple[float, ...] | list[float] | None = None,
     ) -> None:
         super().__init__(*columns)
-        if not isinstance(order, int) or isinstance(order, bool) or not 2 <= order <= _MOST:
-            raise InvalidArgument(
-                f"MomentSketch: order must be a whole number, 2 to {_MOST}, got {order!r}"
-            )
-        self.order = order
+        self.order = whole_number("MomentSketch: order", order, 2, _MOST)
         self.quantiles: float | tuple[float, ...] | None
         if quantiles is None:
             self.quantiles = None
@@ -108,11 +104,7 @@ class MomentSketch(Aggregation):
         self.result = "list of float64" if many else one
 
     def unit(self, value: Any) -> State:
-        value = number(value, self)
-        try:
-            x = float(value)
-        except OverflowError:
-            x = math.inf if value > 0 else -math.inf
+        x = real(value, self)
         sums = np.zeros(_COUNTS + 2 * self.order)
         if not math.isfinite(x):
             sums[0 if x != x else 1 if x > 0 else 2] = 1.0

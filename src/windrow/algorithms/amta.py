@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.base import NOTHING
-from windrow.algorithms.levels import LevelledTree
+from windrow.algorithms.levels import LevelledTree, blocks
 
 
 class Amta(LevelledTree):
@@ -136,17 +134,3 @@ class Amta(LevelledTree):
             queue._check()
             whole = range(-(-head >> level), end >> level)
             assert all(queue.head <= m < queue.end for m in whole), (level, whole, queue.head)
-
-
-def blocks(start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The fewest nodes (level, m) that make up the positions [start, end), left to right.
-
-    >>> list(blocks(1, 8))
-    [(0, 1), (1, 1), (2, 1)]
-    """
-    while start < end:
-        largest = (end - start).bit_length() - 1
-        aligned = (start & -start).bit_length() - 1 if start else largest
-        level = min(largest, aligned)
-        yield level, start >> level
-        start += 1 << level

@@ -5,6 +5,7 @@ from __future__ import annotations
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.base import NOTHING, SMALLEST
 from windrow.algorithms.circle import Circle
+from windrow.algorithms.levels import blocks
 
 
 class BInt(Circle):
@@ -51,15 +52,10 @@ class BInt(Circle):
         return self._between(self._end - last, self._end)
 
     def _between(self, start: int, end: int) -> State:
-        """⊕ over [start, end): from `start` always the longest interval that fits."""
+        """⊕ over [start, end)."""
         result: State = NOTHING
-        top = len(self._levels) - 1
-        while start < end:
-            level = 0
-            while level < top and not start >> level & 1 and start + (2 << level) <= end:
-                level += 1
-            result = self._plus(result, self._interval(level, start >> level))
-            start += 1 << level
+        for level, m in blocks(start, end):
+            result = self._plus(result, self._interval(level, m))
         return result
 
     def _interval(self, level: int, m: int) -> State:

@@ -6,7 +6,7 @@ values and refuses those that do not fit.
 
 Every operation computes first and changes the structure last: when a `combine` raises, the
 window is what it was before. What takes several steps (`extend`, an `evict` of many, a push) runs
-by `whole`: what a step changes in place, it notes how to take back.
+by `atomically`: what a step changes in place, it notes how to take back.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from windrow.algorithms.sba import Cuts
 
 Result = TypeVar("Result")
+Families = tuple[Hashable, ...]  # of which types values are that go together, for each input
 
 
 class _Nothing:
@@ -55,6 +56,14 @@ def plus(combine: Callable[[State, State], State], a: State, b: State) -> State:
     return combine(a, b)
 
 
+def same_states(a: State, b: State) -> bool:
+    """Return whether two states are equal: arrays element by element, NaN to itself."""
+    if a is NOTHING or b is NOTHING:
+        return a is b
+    equal = a == b
+    return bool(equal.all()) if hasattr(equal, "all") else bool(equal or (a != a and b != b))
+
+
 def shrunk(capacity: int, size: int) -> int:
     """Return a capacity, halved while `size` values fill less than a quarter of it.
 
@@ -70,7 +79,7 @@ def shrunk(capacity: int, size: int) -> int:
 # the `__dict__` of an object makes all later uses of its attributes slower.
 _Changing = tuple[list[str], Callable[[Any], tuple[Any, ...]]]
 _CHANGING: dict[type, _Changing] = {}
-_FIXED = {"aggregation", "why", "_combine", "_plus", "_undo", "_wholes"}
+_FIXED = {"aggregation", "why", "_combine", "_plus", "_undo", "_operations"}
 
 
 def _changing(swag: Aggregator) -> _Changing:
@@ -112,7 +121,6 @@ class Aggregator(ABC):
     algorithm: ClassVar[str]
     full_name: ClassVar[str]
     needs_inverse: ClassVar[bool] = False
-    needs_selective: ClassVar[bool] = False
     out_of_order: ClassVar[bool] = False
     keeps_times: ClassVar[bool] = False
     bulk_evict: ClassVar[bool] = False
@@ -128,9 +136,9 @@ class Aggregator(ABC):
         self.why = "it was asked for by name"
         self._combine = aggregation.combine
         self._plus = partial(plus, aggregation.combine)
-        self._families: tuple[Hashable, ...] | None = None
-        self._undo: list[Callable[[], object]] | None = None  # takes back the steps of `whole`
-        self._wholes = 0  # how often `whole` was called
+        self._families: Families | None = None
+        self._undo: list[Callable[[], object]] | None = None  # takes back the steps of `atomically`
+        self._operations = 0  # how often `atomically` was called
 
     # -- what it can do ---------------------------------------------------------------------
 
@@ -141,11 +149,6 @@ class Aggregator(ABC):
             return (
                 f"{cls.algorithm} subtracts what leaves the window, and {aggregation!r} has no "
                 f"inverse; take two_stacks, daba or auto, or give the aggregation an inverse="
-            )
-        if cls.needs_selective and not aggregation.selective:
-            return (
-                f"{cls.algorithm} needs an aggregation whose combine returns one of its operands, "
-                f"and {aggregation!r} is not selective; take two_stacks, daba or auto"
             )
         return None
 
@@ -172,7 +175,7 @@ class Aggregator(ABC):
         With `out_of_order` a late value goes to its place in time, else `at` must be the newest.
         """
         self._refuse_times(at)
-        families = self._fitting(value, self._families if len(self) else None)
+        families = self.families_with(value, self._families if len(self) else None)
         self._insert(self.aggregation.lift(value))
         self._families = families
 
@@ -184,7 +187,7 @@ class Aggregator(ABC):
         """
         self._refuse_times(at)
         states, families = self._lifted(values)
-        self.whole(self._insert_each, states)
+        self.atomically(self._insert_each, states)
         self._families = families
 
     def evict(self, k: int = 1) -> None:
@@ -252,10 +255,10 @@ class Aggregator(ABC):
 
     def admit(self, value: Any) -> None:
         """Raise if `insert` would refuse `value`; the window stays as it is. No ⊕."""
-        self._fitting(value, self._families if len(self) else None)
+        self.families_with(value, self._families if len(self) else None)
         self.aggregation.lift(value)
 
-    def whole(self, steps: Callable[..., Result], *arguments: Any) -> Result:
+    def atomically(self, steps: Callable[..., Result], *arguments: Any) -> Result:
         """Return what `steps(*arguments)` returns; if it raises, the window is what it was before.
 
         The steps are operations on this window: inserts, then at most one evict, then queries.
@@ -264,7 +267,7 @@ class Aggregator(ABC):
             return steps(*arguments)
         names, values = _CHANGING.get(type(self)) or _changing(self)
         before = values(self)
-        self._wholes += 1
+        self._operations += 1
         undo: list[Callable[[], object]] = []
         self._undo = undo
         try:
@@ -331,15 +334,15 @@ class Aggregator(ABC):
     # -- shared steps -----------------------------------------------------------------------
 
     def _note(self, take_back: Callable[..., object], *arguments: Any) -> None:
-        """Note how a change in place is taken back, if it is a step of `whole`.
+        """Note how a change in place is taken back, if it is a step of `atomically`.
 
-        Attributes need no note: `whole` has kept what they were.
+        Attributes need no note: `atomically` has kept what they were.
         """
         if self._undo is not None:
             self._undo.append(partial(take_back, *arguments))
 
     def _note_length(self, states: Any) -> None:
-        """Note how long a list or deque is, if this is the first step of `whole`.
+        """Note how long a list or deque is, if this is the first step of `atomically`.
 
         Inserts come first, so one note is enough for all of them.
         """
@@ -354,12 +357,12 @@ class Aggregator(ABC):
                 f"in order"
             )
 
-    def _lifted(self, values: Iterable[Any]) -> tuple[list[State], tuple[Hashable, ...] | None]:
+    def _lifted(self, values: Iterable[Any]) -> tuple[list[State], Families | None]:
         """Return the states of new values, and the families of a window with them in it."""
         families = self._families if len(self) else None
         states = []
         for value in values:
-            families = self._fitting(value, families)
+            families = self.families_with(value, families)
             states.append(self.aggregation.lift(value))
         return states, families
 
@@ -408,7 +411,7 @@ class Aggregator(ABC):
                 level -= 1
         return start
 
-    def _fitting(self, value: Any, families: tuple[Hashable, ...] | None) -> tuple[Hashable, ...]:
+    def families_with(self, value: Any, families: Families | None) -> Families:
         """Return the families of a window with `value` in it; raise if it does not fit."""
         new = self.aggregation.families(value)
         if families is None or new == families:

@@ -36,7 +36,7 @@ class ChunkedQueue:
     def __init__(self, start: int = 0) -> None:
         self.head = self.end = start
         self._chunks: dict[int, list[Any]] = {}
-        self.noted = -1  # for which `whole` of an aggregator its ends were noted
+        self.noted = -1  # in which operation of an aggregator its ends were noted
         self._freed = start >> _BITS  # chunks before this number are gone
 
     def __len__(self) -> int:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from windrow.aggregations.base import Aggregation, State
-from windrow.algorithms.base import NOTHING, Aggregator
-from windrow.algorithms.chunked_queue import ChunkedQueue
+from windrow.algorithms.base import NOTHING
+from windrow.algorithms.deamortized import DeAmortized
 
 
-class Daba(Aggregator):
+class Daba(DeAmortized):
     """At most 4 ⊕ an insert, 3 an evict, 1 a query: always, not on average.
 
     Two queues side by side, the values and the aggregates; the pointers F ≤ L ≤ R ≤ A ≤ B ≤ E
@@ -27,14 +25,8 @@ class Daba(Aggregator):
     full_name = "De-Amortized Banker's Aggregator"
 
     def __init__(self, aggregation: Aggregation) -> None:
-        super().__init__(aggregation)
-        self._vals = ChunkedQueue()
-        self._aggs = ChunkedQueue()
-        self._l = self._r = self._a = self._b = 0
-        self._noted_end = 0  # where the window ended when `whole` began
-
-    def __len__(self) -> int:
-        return len(self._vals)
+        super().__init__(aggregation, queues=2)
+        self._vals, self._aggs = self._queues
 
     def _insert(self, state: State) -> None:
         vals, aggs = self._vals, self._aggs
@@ -49,27 +41,6 @@ class Daba(Aggregator):
             vals.end = aggs.end = end
             raise
 
-    def _evict(self, k: int) -> None:
-        self._vals.drop(0)  # frees what earlier ones have left, and none that may have to return
-        self._aggs.drop(0)
-        if k == 1:
-            self._evict_one_by_one(1)
-        else:
-            self.whole(self._evict_one_by_one, k)
-
-    def _evict_one_by_one(self, k: int) -> None:
-        vals, aggs = self._vals, self._aggs
-        self._note_ends()
-        for _ in range(k):
-            vals.head += 1
-            aggs.head += 1
-            try:
-                self._fixup()
-            except BaseException:
-                vals.head -= 1
-                aggs.head -= 1
-                raise
-
     def _query(self) -> State:
         aggs, back = self._aggs, self._b
         sum_front = aggs[aggs.head] if aggs.head != back else NOTHING
@@ -77,7 +48,6 @@ class Daba(Aggregator):
         return self._plus(sum_front, sum_back)
 
     def _fixup(self) -> None:
-        """One step of the reversal. Nothing is written before the last ⊕ has returned."""
         vals, aggs = self._vals, self._aggs
         front, end = vals.head, vals.end
         if front == self._b:  # singleton, or empty
@@ -94,35 +64,9 @@ class Daba(Aggregator):
             sum_acc = aggs[acc] if acc != back else NOTHING
             whole = self._plus(self._plus(sum_left, sum_right), sum_acc)
             newest = self._plus(vals[acc - 1], sum_acc)
-            if self._undo is not None and left < self._noted_end:  # else it came with this `whole`
-                self._undo.append(partial(aggs.__setitem__, left, sum_left))
-                if acc - 1 < self._noted_end:
-                    self._undo.append(partial(aggs.__setitem__, acc - 1, aggs[acc - 1]))
+            self._note_state(aggs, left)
+            self._note_state(aggs, acc - 1)
             aggs[left] = whole
             aggs[acc - 1] = newest
             left, acc = left + 1, acc - 1
         self._l, self._r, self._a, self._b = left, right, acc, back
-
-    def _note_ends(self) -> None:
-        """Note both ends of the queues, if this is the first step of `whole`."""
-        if self._undo is not None and not self._undo:
-            self._noted_end = self._vals.end
-            self._undo += self._vals.mark(), self._aggs.mark()
-
-    def _check(self) -> None:
-        """The order of the pointers and the size invariants of Lemma 4.1."""
-        f, left, right, acc, back, end = self._pointers()
-        assert f <= left <= right <= acc <= back <= end, self._pointers()
-        self._vals._check()
-        self._aggs._check()
-        assert (f, end) == (self._aggs.head, self._aggs.end)
-        in_front, in_back = back - f, end - back
-        if in_front == 0:
-            assert in_back == 0, self._pointers()
-            return
-        inner = (right - left) + (acc - right) + (back - acc)
-        assert inner + 1 == in_front - in_back, self._pointers()
-        assert right - left == acc - right, self._pointers()
-
-    def _pointers(self) -> tuple[int, int, int, int, int, int]:
-        return self._vals.head, self._l, self._r, self._a, self._b, self._vals.end

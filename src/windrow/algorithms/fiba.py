@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, State
-from windrow.algorithms.base import NOTHING
+from windrow.algorithms.base import NOTHING, same_states
 from windrow.algorithms.timed import TimedAggregator, no_such_time
 
 FEWEST = 4  # states of a leaf, children of an inner node; only the root may have fewer
@@ -125,7 +125,7 @@ class Fiba(TimedAggregator):
         self._size += 1
 
     def _put_all(self, entries: list[tuple[State, Any]]) -> None:
-        self.whole(self._operate, self._put_each, entries)
+        self.atomically(self._operate, self._put_each, entries)
 
     def _operate(self, change: Callable[[Any], None], argument: Any) -> None:
         """Change nodes, and aggregate anew what has changed."""
@@ -144,7 +144,7 @@ class Fiba(TimedAggregator):
             self._split(leaf)
 
     def _remove_all(self, times: list[Any]) -> None:
-        self.whole(self._operate, self._remove_each, times)
+        self.atomically(self._operate, self._remove_each, times)
 
     def _remove_each(self, times: list[Any]) -> None:
         for at in times:
@@ -161,7 +161,7 @@ class Fiba(TimedAggregator):
         if k == self._size:
             self._clear()
         elif len(leaf.items) - k < (FEWEST if leaf.parent else 1):
-            self.whole(self._operate, self._cut, k)
+            self.atomically(self._operate, self._cut, k)
         else:
             own = self._fold(leaf.items[k:])
             chain = self._plus(own, self._chain_above(leaf)) if leaf.parent else NOTHING
@@ -216,40 +216,32 @@ class Fiba(TimedAggregator):
         return self._right, len(self._right.items)
 
     def _behind(self, at: Any) -> Place:
-        """Return the place behind all values whose times are not after `at`: from the fingers."""
+        """Return the place behind all values whose times are not after `at`."""
         if at is None or not self._size or not at < self._right.keys[-1]:
             return self._end()
-        newer, older = self._right, self._left
-        while True:
-            above, beside = newer.parent, older.parent
-            if above is None or beside is None or not at < above.keys[-1]:
-                node = newer
-                break
-            if at < beside.keys[0]:
-                node = older
-                break
-            newer, older = above, beside
-        while node.height:
-            node = node.items[bisect_right(node.keys, at)]
-        return node, bisect_right(node.keys, at)
+        return self._found(at, bisect_right)
 
     def _before(self, at: Any) -> Place:
         """Return the place of the oldest value whose time is not before `at`, or the end."""
+        leaf, i = self._found(at, bisect_left)
+        behind = _next_leaf(leaf) if i == len(leaf.keys) else None
+        return (leaf, i) if behind is None else (behind, 0)
+
+    def _found(self, at: Any, bisect: Callable[[list[Any], Any], int]) -> Place:
+        """Return where a bisection of all times ends: up from the nearer finger, and down."""
         newer, older = self._right, self._left
         while True:
             above, beside = newer.parent, older.parent
-            if above is None or beside is None or above.keys[-1] < at:
+            if above is None or beside is None or bisect(above.keys, at) == len(above.keys):
                 node = newer
                 break
-            if not beside.keys[0] < at:
+            if bisect(beside.keys, at) == 0:
                 node = older
                 break
             newer, older = above, beside
         while node.height:
-            node = node.items[bisect_left(node.keys, at)]
-        i = bisect_left(node.keys, at)
-        behind = _next_leaf(node) if i == len(node.keys) else None
-        return (node, i) if behind is None else (behind, 0)
+            node = node.items[bisect(node.keys, at)]
+        return node, bisect(node.keys, at)
 
     def _ranked(self, k: int) -> Place:
         """Return the place of the value with k older ones: from the nearer finger, if it can."""
@@ -465,12 +457,8 @@ class Fiba(TimedAggregator):
             self._check_below(child, lefts, rights)
 
     def _check_same(self, state: State, expected: State, what: str) -> None:
-        if state is NOTHING or expected is NOTHING:
-            assert state is expected, (what, state, expected)
-        elif self.aggregation.exact:
-            equal = state == expected
-            same = equal.all() if hasattr(equal, "all") else equal or state != state
-            assert same, (what, state, expected)
+        if self.aggregation.exact or state is NOTHING or expected is NOTHING:
+            assert same_states(state, expected), (what, state, expected)
 
 
 def _spine(node: _Node, end: int) -> list[_Node]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from windrow.aggregations.base import State
-from windrow.algorithms.base import NOTHING, plus
+from windrow.algorithms.base import NOTHING, plus, same_states
 
 Plus = Callable[[State, State], State]
 
@@ -89,24 +88,12 @@ class FlatFAT:
         return self._tree[1]
 
     def prefix(self, last: int) -> State:
-        """The ⊕ of slots 0 … last: at most log₂ n ⊕."""
-        node = self.size + last
-        state = self._tree[node]
-        while node > 1:
-            if node & 1:
-                state = self._plus(self._tree[node - 1], state)
-            node >>= 1
-        return state
+        """The ⊕ of slots 0 … last: fewer than log₂ n ⊕."""
+        return self.between(0, last)
 
     def suffix(self, first: int) -> State:
-        """The ⊕ of slots first … n−1: at most log₂ n ⊕."""
-        node = self.size + first
-        state = self._tree[node]
-        while node > 1:
-            if not node & 1:
-                state = self._plus(state, self._tree[node + 1])
-            node >>= 1
-        return state
+        """The ⊕ of slots first … n−1: fewer than log₂ n ⊕."""
+        return self.between(first, self.size - 1)
 
     def between(self, first: int, last: int) -> State:
         """The ⊕ of slots first … last: at most 2·log₂ n ⊕."""
@@ -124,11 +111,9 @@ class FlatFAT:
             high >>= 1
         return self._plus(left, right)
 
-    def _check(self, same: Callable[[Any, Any], bool]) -> None:
-        """Every inner node is the ⊕ of its children; `same` compares states."""
+    def _check(self) -> None:
+        """Every inner node is the ⊕ of its children."""
         tree = self._tree
         for node in range(1, self.size):
             expected = self._plus(tree[2 * node], tree[2 * node + 1])
-            empty = expected is NOTHING or tree[node] is NOTHING
-            equal = expected is tree[node] if empty else same(expected, tree[node])
-            assert equal, (node, expected, tree[node])
+            assert same_states(tree[node], expected), (node, expected, tree[node])

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, State
 from windrow.algorithms.base import Aggregator, no_time, no_times, times_of
 from windrow.algorithms.chunked_queue import ChunkedQueue
 from windrow.errors import InvalidValue
+
+
+def blocks(start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The fewest nodes (level, m) that make up the positions [start, end), left to right.
+
+    >>> list(blocks(1, 8))
+    [(0, 1), (1, 1), (2, 1)]
+    """
+    while start < end:
+        largest = (end - start).bit_length() - 1
+        aligned = (start & -start).bit_length() - 1 if start else largest
+        level = min(largest, aligned)
+        yield level, start >> level
+        start += 1 << level
 
 
 class LevelledTree(Aggregator):
@@ -50,7 +64,7 @@ class LevelledTree(Aggregator):
             super().extend(values)
             return
         values = list(values)
-        self.whole(self._insert_timed, zip(values, times_of(len(values), at), strict=True))
+        self.atomically(self._insert_timed, zip(values, times_of(len(values), at), strict=True))
 
     def _insert_timed(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         for value, at in pairs:
@@ -118,12 +132,12 @@ class LevelledTree(Aggregator):
         return ChunkedQueue(start)
 
     def _mark(self, queue: ChunkedQueue, position: int | None = None) -> None:
-        """Note a level's ends, and its node at `position`, if a step of `whole` changes them.
+        """Note a level's ends, and its node at `position`, if a step of `atomically` changes them.
 
         Of several inserts only the first may change a node that was there before them.
         """
-        if self._undo is not None and queue.noted != self._wholes:
-            queue.noted = self._wholes
+        if self._undo is not None and queue.noted != self._operations:
+            queue.noted = self._operations
             self._undo.append(queue.mark(position))
 
     def _count_while(self, goes: Callable[[State], bool]) -> int:

@@ -29,14 +29,12 @@ class Recalculate(Aggregator):
         return len(self._states)
 
     def _insert(self, state: State) -> None:
-        if self._undo is not None:
-            self._note_length(self._states)
+        self._note_length(self._states)
         self._states.append(state)
 
     def _evict(self, k: int) -> None:
         gone = [self._states.popleft() for _ in range(k)]
-        if self._undo is not None:
-            self._note(self._states.extendleft, gone[::-1])
+        self._note(self._states.extendleft, gone[::-1])
 
     def _query(self) -> State:
         return self._fold(self._states)

@@ -26,20 +26,6 @@ def optimal_chunk(size: int, slide: int = 1) -> int:
     return (slide * (q + 1) + rest + 1) // (slide + 1)
 
 
-def optimal_chunk_in_time(size: float, slide: float, combine_time: float) -> int:
-    """Slices per chunk for a window of `size` time units; one ⊕ takes `combine_time` (theorem 2).
-
-    >>> optimal_chunk_in_time(3600, 1, combine_time=0.001)
-    3597
-    """
-    q, rest = int(size // slide), size % slide
-    extra = slide * rest + combine_time if rest else 0
-    if q <= (slide + 2 * combine_time + extra) / combine_time:
-        return q
-    waiting = q * (slide + combine_time) + slide + 2 * combine_time + extra
-    return int(waiting // (slide + 2 * combine_time))
-
-
 def optimal_span(size: int | float) -> int | float:
     """How long a chunk of a window of `size` time units lasts, if any instant may have a result.
 

@@ -157,12 +157,12 @@ class Stored(LevelledTree, Closing):
         if self._undo is None:
             self._begin_removing()
 
-    def whole(self, steps: Callable[..., Result], *arguments: Any) -> Result:
-        """`Aggregator.whole`; the steps are written to the store together, too."""
+    def atomically(self, steps: Callable[..., Result], *arguments: Any) -> Result:
+        """`Aggregator.atomically`; the steps are written to the store together, too."""
         if self._undo is not None:
             return steps(*arguments)
         self._settle()
-        result = super().whole(steps, *arguments)
+        result = super().atomically(steps, *arguments)
         self._begin_removing()
         return result
 
@@ -177,7 +177,7 @@ class Stored(LevelledTree, Closing):
     def _settle(self) -> None:
         """Raise what failed in the background, and commit if the buffer is full.
 
-        Between the steps of `whole` nothing is committed: they may have to be taken back.
+        Between the steps of `atomically` nothing is committed: they may have to be taken back.
         """
         self._nodes.check()
         if self._undo is not None:

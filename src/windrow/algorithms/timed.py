@@ -21,7 +21,7 @@ class TimedAggregator(Aggregator):
 
     def insert(self, value: Any, at: Any = None) -> None:
         """Add `value` as the newest, or at the place that its time `at` gives it (after equals)."""
-        families = self._fitting(value, self._families if len(self) else None)
+        families = self.families_with(value, self._families if len(self) else None)
         state = self.aggregation.lift(value)
         if at is None:
             at = self._newest_time()

@@ -33,8 +33,8 @@ class TwoStacksLite(Aggregator):
         self._b = 0
         self._total: State = NOTHING
         self._newer: State = NOTHING
-        self._flip = [0, 0]  # P and M, equal if no flip is broken off; a list outlives `whole`
-        self._noted_end = 0  # where the window ended when `whole` began
+        self._flip = [0, 0]  # P and M, equal if no flip is broken off; a list outlives `atomically`
+        self._noted_end = 0  # where the window ended when the operation began
 
     def __len__(self) -> int:
         return len(self._states)
@@ -62,7 +62,7 @@ class TwoStacksLite(Aggregator):
         self._states.drop(k)
 
     def _begin_flip(self, head: int) -> None:
-        """Let the back list, less what came with this `whole`, be the part that is flipped.
+        """Let the back list, less what came with this operation, be the part that is flipped.
 
         Such values would be lost in the aggregates of older ones, if they had to go again.
         """
@@ -116,7 +116,7 @@ class TwoStacksLite(Aggregator):
         self._flip[:] = flipped, end
 
     def _note_ends(self) -> None:
-        """Note both ends of the queue, if this is the first step of `whole`."""
+        """Note both ends of the queue, if this is the first step of `atomically`."""
         if self._undo is not None and not self._undo:
             self._noted_end = self._states.end
             self._undo.append(self._states.mark())

@@ -9,7 +9,7 @@
     outputs    rows to a file or to stdout, all of them or none
     session    Spark, quiet, and the Java that it runs on
     stream     what run does with --stream
-    trials     what doctor runs, in a process of its own
+    trials     what doctor runs, in processes of their own
     run, watch, warm, doctor, bench, demo/: a command each
     about      explain, algorithms, functions, completion
 

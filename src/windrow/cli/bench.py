@@ -16,7 +16,7 @@ NOT_HERE = (
 )
 
 
-def commands() -> click.Group:
+def _commands() -> click.Group:
     """Return the commands, from a checkout in the current directory or from what is installed."""
     here = Path.cwd()
     if (here / "bench" / "command.py").exists() and (here / "src" / "windrow").is_dir():
@@ -32,18 +32,4 @@ def commands() -> click.Group:
     return found
 
 
-class Checkout(click.Group):
-    """A group whose commands are those of the package `bench`."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return their names."""
-        return commands().list_commands(ctx)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of a name; None if there is none."""
-        return commands().get_command(ctx, cmd_name)
-
-
-@click.command(cls=Checkout)
-def bench() -> None:
-    """Measure windrow: the papers' experiments, the peers, and two checkouts."""
+bench = _commands()  # an import of this module fails where there are none

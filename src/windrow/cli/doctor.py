@@ -48,8 +48,8 @@ class Finding:
 def doctor(fast: bool, verbose: bool, as_json: bool) -> int:
     """What is installed, what works, and the command that brings what is missing.
 
-    Looks at the packages and Java, then compiles a loop and runs one batch and one stream, on Spark
-    if it is there: about half a minute, and never more than three.
+    Looks at the packages and Java, then runs a query over a few rows in this process and, if Spark
+    is there, as a batch and as a stream: about half a minute, and never more than three.
 
     Ends with 0 if `windrow demo` and `windrow run` can work here, and with 1 if they cannot.
     """
@@ -58,7 +58,7 @@ def doctor(fast: bool, verbose: bool, as_json: bool) -> int:
         lacking = {finding.name for finding in found if finding.state != "ok"}
         with (
             Steps(quiet=not sys.stderr.isatty()) as steps,
-            steps.step("compiling, a batch, a stream"),
+            steps.step("running a query"),
         ):
             found += _tried(not lacking & {*_NEEDED_BY_SPARK}, verbose)
     if as_json:
@@ -69,7 +69,7 @@ def doctor(fast: bool, verbose: bool, as_json: bool) -> int:
 
 
 def _tried(spark: bool, verbose: bool) -> Iterator[Finding]:
-    """Run something of everything, and tell what came of it."""
+    """Run a query in each way, and tell what came of it."""
     for name, problem, says in results(spark, verbose):
         state = "ok" if problem is None else "failed"
         yield Finding(name, state, problem or says, "windrow doctor --verbose")

@@ -55,6 +55,12 @@ class Input:
         more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
         return f"{self.paths[0]}{more}"
 
+    @property
+    def written_time_column(self) -> str | None:
+        """The time column, if its times are texts of a format that is given; else None."""
+        written = self.time_format is not None and not self.time_format.is_epoch
+        return self.time_column if written else None
+
     def check_time_column(self, columns: Sequence[str]) -> None:
         """Raise an error unless the time column is one of the `columns`."""
         if self.time_column is not None and self.time_column not in columns:

@@ -113,11 +113,11 @@ def import_(
     from windrow.queries.streaming import BUCKETS, streaming
     from windrow.spark.state_files import import_state
 
-    asked = read_query(query)
-    if not isinstance(asked, Query):
+    changed = read_query(query)
+    if not isinstance(changed, Query):
         raise Usage("--query: a stream has a query in CQL, as `windrow run --stream` takes it")
     with usage():
-        stream = streaming(asked, future=future, buckets=buckets or BUCKETS)
+        stream = streaming(changed, future=future, buckets=buckets or BUCKETS)
     with Steps() as steps, spark_session("local[2]", verbose=verbose, steps=steps) as session:
         import_state(session, directory, checkpoint, stream, fill=fill, output=output)
     click.echo(f"{checkpoint} is ready: start the changed query with it", err=True)

@@ -63,7 +63,7 @@ class Tally:
             self._seen = report.batch
             self.batches += 1
             self.rows += report.rows_in
-            self.late += report.late + report.dropped
+            self.late += report.too_late
             self.ahead += report.ahead
             self.watermark = report.watermark or self.watermark
 
@@ -99,7 +99,7 @@ def run_stream(
     _check(job, checkpoint)
     trigger = _trigger(once, every)
     with usage():
-        asked = streaming(job.query, future=future)
+        query = streaming(job.query, future=future)
     tally, started = Tally(), time.perf_counter()
     with ExitStack() as stack:
         view = stack.enter_context(_live_view(port)) if watch else None
@@ -112,22 +112,22 @@ def run_stream(
             checkpoint = stack.enter_context(place)
         spark = stack.enter_context(spark_session(**job.session, steps=steps))
         with usage():
-            results = read_stream(spark, job.source).transform(asked)
+            results = read_stream(spark, job.source).transform(query)
             if view is not None:
                 view.listen(spark)
                 stack.callback(view.close)  # while there is a session to leave
                 results = _with_lines(results, job.query, keys)
         with steps.step("streaming" if once else "streaming; Ctrl-C stops") as note:
             stop.listen()  # Spark has put a handler of its own there
-            query = _start(results, job, absolute(checkpoint), trigger, stop)
-            while tally.update(query) and not stop.wait(LOOK):
+            running = _start(results, job, absolute(checkpoint), trigger, stop)
+            while tally.update(running) and not stop.wait(LOOK):
                 note(str(tally))
-            tally.update(query)
+            tally.update(running)
             note(str(tally))
-            query.stop()
+            running.stop()
             if not stop.is_set():
                 with malformed_records_named(spark, job.source):
-                    raise_failure(query)
+                    raise_failure(running)
     if job.as_json and job.output != STDOUT:
         fields = {
             "output": job.output,
@@ -166,8 +166,8 @@ def _trigger(once: bool, every: str | None) -> dict[str, Any]:
 
 def _name(job: Job) -> str:
     """Return what the stream is called: as the query calls its rows, or else their directory."""
-    asked = job.query.source if isinstance(job.query, Query) else None
-    return asked or PurePath(job.source.paths[0]).name or "stream"
+    source = job.query.source if isinstance(job.query, Query) else None
+    return source or PurePath(job.source.paths[0]).name or "stream"
 
 
 def _live_view(port: int | None) -> LiveView:

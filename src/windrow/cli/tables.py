@@ -113,8 +113,8 @@ def _read_csv(place: Any, source: Input, schema: pa.Schema | None) -> pa.Table:
     """Return the rows of a CSV file; times of the schema are left to `_in_utc`."""
     fields = [f for f in schema or () if not pt.is_timestamp(f.type) and not pt.is_date(f.type)]
     types = {field.name: field.type for field in fields}
-    if source.time_column is not None and source.time_format and not source.time_format.is_epoch:
-        types[source.time_column] = pa.string()
+    if source.written_time_column is not None:
+        types[source.written_time_column] = pa.string()
     table = csv.read_csv(
         place,
         parse_options=csv.ParseOptions(delimiter=source.separator(str(place))),
@@ -133,9 +133,8 @@ def _read_csv(place: Any, source: Input, schema: pa.Schema | None) -> pa.Table:
 
 def _read_json(place: Any, source: Input) -> pa.Table:
     """Return the rows of a file of JSON lines."""
-    given = None
-    if source.time_column is not None and source.time_format and not source.time_format.is_epoch:
-        given = pa.schema([(source.time_column, pa.string())])
+    written = source.written_time_column
+    given = None if written is None else pa.schema([(written, pa.string())])
     with pa.input_stream(place, compression="detect" if isinstance(place, str) else None) as file:
         lines = _Shallow(file)
         table = json.read_json(

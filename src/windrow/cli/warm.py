@@ -98,10 +98,10 @@ def warm(
     if schema is not None and not queries:
         raise Usage("--schema is that of queries, and none is given")
     with usage():
-        asked = [(text, [_of_query(read_query(text), schema)]) for text in queries]
-    names = [name.upper() for name in functions] or ([] if asked else [*COMMON])
+        given = [(text, [_of_query(read_query(text), schema)]) for text in queries]
+    names = [name.upper() for name in functions] or ([] if given else [*COMMON])
     parts = {name: _parts(name) for name in names}
-    work = [*asked, *((name, [*_cases(parts[name])]) for name in names)]
+    work = [*given, *((name, [*_cases(parts[name])]) for name in names)]
     started, before = time.perf_counter(), _kept(place)
     with ExitStack() as stack:
         steps = stack.enter_context(Steps(quiet=as_json))
@@ -120,16 +120,16 @@ def warm(
             together = [(name, part) for each in parts.values() for name, part in each]
             with steps.step("compiling on Spark") as note, usage():
                 known = _kept(place)
-                for case in [case for _, cases in asked for case in cases]:
+                for case in [case for _, cases in given for case in cases]:
                     _run_on_spark(session, *case)
                 for case in _cases(together, at_once=True):
                     _run_on_spark(session, *case)
                 note(f"{_kept(place) - known} functions")
-    made, seconds = _kept(place) - before, time.perf_counter() - started
+    compiled, seconds = _kept(place) - before, time.perf_counter() - started
     if as_json:
-        show_json({"cache": str(place), "functions": made, "seconds": seconds})
+        show_json({"cache": str(place), "functions": compiled, "seconds": seconds})
     else:
-        say(f"{made} functions compiled in {seconds:.0f} s, kept in {place}")
+        say(f"{compiled} functions compiled in {seconds:.0f} s, kept in {place}")
 
 
 def _kept(place: Path) -> int:
@@ -148,13 +148,13 @@ def _parts(name: str) -> list[tuple[str, Aggregation]]:
     if function.needed:
         wanted = ", ".join(sorted(function.needed))
         raise Usage(f"--function {name}: it needs {wanted}: give a query that has it")
-    made = {
+    parts = {
         column: function.make(*[column] * function.arity, **function.fixed)
         for column in (*_VALUES, *_OTHERS)
     }
-    fitting = [c for c in _VALUES if _fits(made[c], _VALUES[c])]
-    fitting = fitting or [c for c in _OTHERS if _fits(made[c], _OTHERS[c])][:1]
-    return [(f"{name}_{column}", made[column]) for column in fitting]
+    fitting = [c for c in _VALUES if _fits(parts[c], _VALUES[c])]
+    fitting = fitting or [c for c in _OTHERS if _fits(parts[c], _OTHERS[c])][:1]
+    return [(f"{name}_{column}", parts[column]) for column in fitting]
 
 
 def _fits(aggregation: Aggregation, kind: pa.DataType) -> bool:

@@ -121,7 +121,8 @@ def _results(
         asked = given.columns[0] if given.columns else None
         if asked is None or way.kernel.positional:
             asked = given.anything()
-        return way.kernel.run(Question(aggregation, asked, windows, threads, common))
+        others = given.numbers[1:]
+        return way.kernel.run(Question(aggregation, asked, windows, threads, common, others))
     if way.compiled is not None:
         kept = given.numbers
         check_sums(aggregation, kept[0].data, kept[0].nulls, windows, threads)

@@ -11,6 +11,7 @@ Two-Stacks does, and the rows at both ends are added to the window's own sketch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,13 +41,13 @@ def bulk_results(
     blocks = _Blocks(bulk, values, edges)
     begin, end = np.searchsorted(edges, lo), np.searchsorted(edges, hi, "right") - 1
     bounds = zip(*(each.tolist() for each in (lo, hi, begin, end)), strict=True)
-    answers = [
+    results = [
         aggregation.empty if first == past else bulk.answer(blocks.sketch(first, past, i, j))
         for first, past, i, j in bounds
     ]
     if aggregation.result == "list of float64":
-        return _lists(answers)
-    return packed(aggregation, answers)
+        return _lists(results)
+    return packed(aggregation, results)
 
 
 def _edges(lo: NDArray[np.int64], hi: NDArray[np.int64], block: int, n: int) -> NDArray[np.int64]:
@@ -79,7 +80,7 @@ class _Blocks:
 
     def sketch(self, first: int, past: int, i: int, j: int) -> Any:
         """The sketch of a window that is not empty, in which the blocks i to j lie."""
-        bulk, values = self.bulk, self.values
+        values = self.values
         if i >= j:
             parts, rows = [], [(first, past)]
         else:
@@ -87,12 +88,7 @@ class _Blocks:
             rows = [(a, b) for a, b in ends if a < b]
         if len(parts) == 1 and not rows:
             return parts[0]
-        builder = bulk.start()
-        for part in parts:
-            bulk.join(builder, part)
-        for a, b in rows:
-            bulk.add(builder, values[a:b])
-        return bulk.done(builder)
+        return self._joined(parts, [values[a:b] for a, b in rows])
 
     def _between(self, i: int, j: int) -> list[Any]:
         """At most two sketches that have the blocks i to j between them."""
@@ -100,30 +96,32 @@ class _Blocks:
             self.front, self.back, self.since = [], [], None
             self.split = self.end = i
         for block in range(self.end, j):
-            made = self.sketch(self.edges[block], self.edges[block + 1], 0, 0)
-            self.back.append(made)
-            self.since = made if self.since is None else self._joined(self.since, made)
+            new = self.sketch(self.edges[block], self.edges[block + 1], 0, 0)
+            self.back.append(new)
+            self.since = new if self.since is None else self._joined([self.since, new])
         self.end = max(self.end, j)
         if i >= self.split:
             self.front = []
-            for made in reversed(self.back[i - self.split :]):
-                self.front.append(self._joined(self.front[-1], made) if self.front else made)
+            for older in reversed(self.back[i - self.split :]):
+                self.front.append(self._joined([self.front[-1], older]) if self.front else older)
             self.split, self.back, self.since = self.end, [], None
         del self.front[self.split - i :]
         return [self.front[-1]] + ([] if self.since is None else [self.since])
 
-    def _joined(self, a: Any, b: Any) -> Any:
-        """The sketch of two."""
+    def _joined(self, sketches: list[Any], rows: Sequence[Any] = ()) -> Any:
+        """Return the sketch of these sketches and of the values of rows."""
         builder = self.bulk.start()
-        self.bulk.join(builder, a)
-        self.bulk.join(builder, b)
+        for sketch in sketches:
+            self.bulk.join(builder, sketch)
+        for values in rows:
+            self.bulk.add(builder, values)
         return self.bulk.done(builder)
 
 
-def _lists(answers: list[Any]) -> ResultArray:
+def _lists(results: list[Any]) -> ResultArray:
     """Results that are as many numbers each, or null."""
-    width = max((len(answer) for answer in answers if answer is not None), default=0)
-    items = np.array([answer or [0.0] * width for answer in answers], np.float64)
-    missing = np.array([answer is None for answer in answers], np.bool_)
-    made = lists(items.reshape(len(answers), width), np.where(missing, 0, width))
-    return ResultArray(made, missing if missing.any() else None)
+    width = max((len(each) for each in results if each is not None), default=0)
+    items = np.array([each or [0.0] * width for each in results], np.float64)
+    missing = np.array([each is None for each in results], np.bool_)
+    found = lists(items.reshape(len(results), width), np.where(missing, 0, width))
+    return ResultArray(found, missing if missing.any() else None)

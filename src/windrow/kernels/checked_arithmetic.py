@@ -34,6 +34,29 @@ def are_numbers(*kinds: Any) -> bool:
     return all(_is_whole(kind) or _is_real(kind) for kind in kinds)
 
 
+# What compiled code calls instead of functions and operators of Python.
+REPLACED: dict[Any, Callable[..., Any]] = {}
+
+
+def compiled_only(*originals: Any, **options: Any) -> Callable[..., Any]:
+    """Decorate the choice of a function that only compiled code can call, instead of `originals`.
+
+    What is decorated takes the types of the arguments and returns the function that is compiled for
+    them, or None if there is none. `options` are those of `numba.extending.overload`.
+    """
+
+    def decorate(choose: Any) -> Callable[..., Any]:
+        def function(*arguments):
+            raise NotImplementedError("only compiled code can call this")
+
+        function.__name__ = function.__qualname__ = choose.__name__
+        overload(function, **options)(choose)
+        REPLACED.update(dict.fromkeys(originals, function))
+        return function
+
+    return decorate
+
+
 # -- integers that do not wrap -------------------------------------------------------------------
 
 
@@ -54,30 +77,11 @@ def _overflowing(name: str) -> Any:
     return operation
 
 
-_add, _subtract, _multiply = map(
-    _overflowing, ("sadd_with_overflow", "ssub_with_overflow", "smul_with_overflow")
-)
+def _checked(name: str, plain: Any, *originals: Any) -> Callable[..., Any]:
+    """Return the function `plain` for compiled code; of two integers, it raises past int64."""
+    instruction = _overflowing(f"s{name}_with_overflow")
 
-
-def add(a, b):
-    """a + b."""
-    return a + b
-
-
-def subtract(a, b):
-    """a − b."""
-    return a - b
-
-
-def multiply(a, b):
-    """a · b."""
-    return a * b
-
-
-def _checked(function: Any, instruction: Any, plain: Any) -> None:
-    """Let compiled code raise where `function` of two integers exceeds int64."""
-
-    @overload(function)
+    @compiled_only(*originals)
     def chosen(a, b):
         if not (_is_whole(a) and _is_whole(b)):
             return plain
@@ -90,61 +94,43 @@ def _checked(function: Any, instruction: Any, plain: Any) -> None:
 
         return checked
 
-
-_checked(add, _add, lambda a, b: a + b)
-_checked(subtract, _subtract, lambda a, b: a - b)
-_checked(multiply, _multiply, lambda a, b: a * b)
+    return chosen
 
 
+add = _checked("add", lambda a, b: a + b, operator.add, np.add)
+subtract = _checked("sub", lambda a, b: a - b, operator.sub, np.subtract)
+multiply = _checked("mul", lambda a, b: a * b, operator.mul, np.multiply)
+
+
+@compiled_only(operator.neg)
 def negative(a):
     """−a."""
-    return -a
-
-
-@overload(negative)
-def _negative(a):
     return (lambda a: subtract(0, a)) if _is_whole(a) else (lambda a: -a)
 
 
+@compiled_only(operator.pos)
 def positive(a):
     """+a."""
-    return +a
-
-
-@overload(positive)
-def _positive(a):
     return (lambda a: np.int64(a)) if _is_whole(a) else (lambda a: a)
 
 
+@compiled_only(operator.invert)
 def invert(a):
     """~a."""
-    return ~a
-
-
-@overload(invert)
-def _invert(a):
     return (lambda a: ~np.int64(a)) if _is_whole(a) else None
 
 
+@compiled_only(operator.abs, abs)
 def magnitude(a):
     """abs(a)."""
-    return abs(a)
-
-
-@overload(magnitude)
-def _magnitude(a):
     if _is_whole(a):
         return lambda a: negative(a) if a < 0 else np.int64(a)
     return (lambda a: abs(a)) if _is_real(a) else None
 
 
+@compiled_only(operator.lshift)
 def shift_left(a, b):
     """a << b."""
-    return a << b
-
-
-@overload(shift_left)
-def _shift_left(a, b):
     if not (_is_whole(a) and _is_whole(b)):
         return None
 
@@ -160,13 +146,9 @@ def _shift_left(a, b):
     return shifted
 
 
+@compiled_only(operator.rshift)
 def shift_right(a, b):
     """a >> b."""
-    return a >> b
-
-
-@overload(shift_right)
-def _shift_right(a, b):
     if not (_is_whole(a) and _is_whole(b)):
         return None
 
@@ -178,49 +160,33 @@ def _shift_right(a, b):
     return shifted
 
 
+@compiled_only(math.gcd)
 def common_divisor(a, b):
     """math.gcd(a, b)."""
-    return math.gcd(a, b)
-
-
-@overload(common_divisor)
-def _common_divisor(a, b):
     if not (_is_whole(a) and _is_whole(b)):
         return None
     return lambda a, b: math.gcd(magnitude(a), magnitude(b))
 
 
+@compiled_only(operator.floordiv)
 def floor_divide(a, b):
     """a // b."""
-    return a // b
-
-
-@overload(floor_divide)
-def _floor_divide(a, b):
     if _is_whole(a) and _is_whole(b):
         return lambda a, b: negative(a) if b == -1 else np.int64(a) // np.int64(b)
     return (lambda a, b: float(a) // float(b)) if are_numbers(a, b) else None
 
 
+@compiled_only(operator.mod)
 def remainder(a, b):
     """a % b."""
-    return a % b
-
-
-@overload(remainder)
-def _remainder(a, b):
     if _is_whole(a) and _is_whole(b):
         return lambda a, b: np.int64(0) if b == -1 else np.int64(a) % np.int64(b)
     return (lambda a, b: float(a) % float(b)) if are_numbers(a, b) else None
 
 
+@compiled_only(divmod)
 def quotient_and_remainder(a, b):
     """divmod(a, b)."""
-    return divmod(a, b)
-
-
-@overload(quotient_and_remainder)
-def _quotient_and_remainder(a, b):
     if not are_numbers(a, b):
         return None
     return lambda a, b: (floor_divide(a, b), remainder(a, b))
@@ -235,13 +201,9 @@ def _rest_of_product(a, b, product):
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
+@compiled_only(operator.truediv)
 def divide(a, b):
     """a / b; of integers, the float that is nearest to their quotient."""
-    return a / b
-
-
-@overload(divide)
-def _divide(a, b):
     if not are_numbers(a, b):
         return None
     if not (_is_whole(a) and _is_whole(b)):
@@ -263,13 +225,9 @@ def _divide(a, b):
     return divided
 
 
+@compiled_only(operator.pow, pow, prefer_literal=True)
 def power(a, b):
     """a ** b."""
-    return a**b
-
-
-@overload(power, prefer_literal=True)
-def _power(a, b):
     if not are_numbers(a, b):
         return None
     if not (_is_whole(a) and _is_whole(b)):
@@ -293,13 +251,10 @@ def _power(a, b):
     return raised
 
 
+@compiled_only()
 def real_power(a, b):
     """a ** b of floats."""
-    return a**b
 
-
-@overload(real_power)
-def _real_power(a, b):
     def raised(a, b):
         if a == 0.0 and b < 0.0:
             raise ZeroDivisionError("0.0 cannot be raised to a negative power")
@@ -316,13 +271,9 @@ def _real_power(a, b):
 # -- from floats to integers, and between them ---------------------------------------------------
 
 
+@compiled_only(int, np.int64, math.trunc)
 def whole(x):
     """int(x)."""
-    return int(x)
-
-
-@overload(whole)
-def _whole(x):
     if _is_whole(x):
         return lambda x: np.int64(x)
     if not _is_real(x):
@@ -338,43 +289,24 @@ def _whole(x):
     return converted
 
 
-def nearest(x):
-    """round(x)."""
-    return round(x)
+def _to_whole(original: Any, rounded: Any) -> None:
+    """Replace a function by one that makes an integer of what a NumPy function has rounded."""
 
-
-def lower_whole(x):
-    """math.floor(x)."""
-    return math.floor(x)
-
-
-def upper_whole(x):
-    """math.ceil(x)."""
-    return math.ceil(x)
-
-
-def _to_whole(function: Any, rounded: Any) -> None:
-    """Let compiled code convert to an integer what a NumPy function has rounded."""
-
-    @overload(function)
+    @compiled_only(original)
     def chosen(x):
         if _is_whole(x):
             return lambda x: np.int64(x)
         return (lambda x: whole(rounded(x))) if _is_real(x) else None
 
 
-_to_whole(nearest, np.rint)
-_to_whole(lower_whole, np.floor)
-_to_whole(upper_whole, np.ceil)
+_to_whole(round, np.rint)
+_to_whole(math.floor, np.floor)
+_to_whole(math.ceil, np.ceil)
 
 
+@compiled_only()
 def exact_float(x):
     """float(x), of a number that is a float."""
-    return float(x)
-
-
-@overload(exact_float)
-def _exact_float(x):
     if not _is_whole(x):
         return lambda x: x
 
@@ -389,12 +321,10 @@ def _exact_float(x):
 # -- comparisons, exact between integers and floats ----------------------------------------------
 
 
+@compiled_only()
 def _sign_of_difference(i, x):
     """−1, 0 or 1 as the integer i is less than, equal to or greater than the float x, not NaN."""
 
-
-@overload(_sign_of_difference)
-def _compared(i, x):
     def sign(i, x):
         if -_EXACT <= i <= _EXACT:
             near = float(i)
@@ -410,14 +340,10 @@ def _compared(i, x):
 
 
 def _comparison(symbol: Any) -> Callable[..., Any]:
-    """A comparison by an operator, for compiled code."""
-
-    def compared(a, b):
-        return symbol(a, b)
-
+    """Return a comparison by an operator, for compiled code."""
     unequal = symbol is operator.ne
 
-    @overload(compared)
+    @compiled_only(symbol)
     def chosen(a, b):
         if _is_whole(a) and _is_real(b):
             return lambda a, b: (
@@ -429,35 +355,23 @@ def _comparison(symbol: Any) -> Callable[..., Any]:
             )
         return lambda a, b: symbol(a, b)
 
-    return compared
+    return chosen
 
 
-COMPARISONS = {
-    symbol: _comparison(symbol)
-    for symbol in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
-}
-_less, _greater = COMPARISONS[operator.lt], COMPARISONS[operator.gt]
+_less, _greater = _comparison(operator.lt), _comparison(operator.gt)
+for _other in (operator.eq, operator.ne, operator.le, operator.ge):
+    _comparison(_other)
 
 
-def smaller(a, b):
-    """min(a, b)."""
-    return min(a, b)
+def _extreme(original: Any, before: Any) -> None:
+    """Replace a function by one that takes b only if it comes before a, as Python's do."""
 
-
-def larger(a, b):
-    """max(a, b)."""
-    return max(a, b)
-
-
-def _extreme(function: Any, before: Any) -> None:
-    """Let compiled code take b only if it comes before a, as Python does."""
-
-    @overload(function)
+    @compiled_only(original)
     def chosen(a, b):
         if (_is_whole(a) and _is_real(b)) or (_is_real(a) and _is_whole(b)):
             return lambda a, b: exact_float(b) if before(b, a) else exact_float(a)
         return lambda a, b: b if before(b, a) else a
 
 
-_extreme(smaller, _less)
-_extreme(larger, _greater)
+_extreme(min, _less)
+_extreme(max, _greater)

@@ -9,12 +9,12 @@ Numba's give NaN or an infinity instead.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-from numba.extending import overload
+from numba import njit
 
-from windrow.kernels.checked_arithmetic import are_numbers
+from windrow.kernels.checked_arithmetic import REPLACED as REPLACED
+from windrow.kernels.checked_arithmetic import are_numbers, compiled_only
 
 _OF_ONE = (
     math.sqrt, math.exp, math.expm1, math.log, math.log2, math.log10, math.log1p, math.sin,
@@ -28,63 +28,52 @@ _OVERFLOWING = (
 )  # fmt: skip
 
 
-def _of_one(plain: Any) -> Callable[..., Any]:
-    """A function of `math` that raises what Python's does, for compiled code."""
+@njit
+def _usual(result, finite, known, overflows):
+    """Raise what Python does for a result of finite arguments, or of those that are not NaN."""
+    if result != result and known:
+        raise ValueError("math domain error")
+    if math.isinf(result) and finite:
+        if overflows:
+            raise OverflowError("math range error")
+        raise ValueError("math domain error")
+    return result
+
+
+def _of_one(plain: Any) -> None:
+    """Replace a function of `math` by one that raises what Python's does."""
     overflows = plain in _OVERFLOWING
 
-    def function(x):
-        return plain(x)
-
-    @overload(function)
+    @compiled_only(plain)
     def chosen(x):
         if not are_numbers(x):
             return None
 
         def checked(x):
-            given = float(x)
-            result = plain(given)
-            if result != result and given == given:
-                raise ValueError("math domain error")
-            if math.isinf(result) and math.isfinite(given):
-                if overflows:
-                    raise OverflowError("math range error")
-                raise ValueError("math domain error")
-            return result
+            x = float(x)
+            return _usual(plain(x), math.isfinite(x), x == x, overflows)
 
         return checked
 
-    return function
 
-
-def _of_two(plain: Any) -> Callable[..., Any]:
-    """The same for a function of two arguments."""
+def _of_two(plain: Any) -> None:
+    """Replace a function of two arguments likewise."""
     overflows = plain in _OVERFLOWING
 
-    def function(x, y):
-        return plain(x, y)
-
-    @overload(function)
+    @compiled_only(plain)
     def chosen(x, y):
         if not are_numbers(x, y):
             return None
 
         def checked(x, y):
-            first, second = float(x), float(y)
-            result = plain(first, second)
-            if result != result and first == first and second == second:
-                raise ValueError("math domain error")
-            if math.isinf(result) and math.isfinite(first) and math.isfinite(second):
-                if overflows:
-                    raise OverflowError("math range error")
-                raise ValueError("math domain error")
-            return result
+            x, y = float(x), float(y)
+            finite = math.isfinite(x) and math.isfinite(y)
+            return _usual(plain(x, y), finite, x == x and y == y, overflows)
 
         return checked
 
-    return function
 
-
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    **{function: _of_one(function) for function in _OF_ONE},
-    **{function: _of_two(function) for function in _OF_TWO},
-}
+for _function in _OF_ONE:
+    _of_one(_function)
+for _other in _OF_TWO:
+    _of_two(_other)

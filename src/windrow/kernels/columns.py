@@ -157,9 +157,9 @@ def _spread(present: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
 
 def _or_none(array: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
     """Objects, None where `mask` is true."""
-    made = array.astype(object)
-    made[mask] = None
-    return made
+    objects = array.astype(object)
+    objects[mask] = None
+    return objects
 
 
 def column(values: Any, nulls: Any, nan: str, name: str = "values") -> Column | None:
@@ -205,9 +205,9 @@ def nanoseconds_of(array: NDArray[Any], name: str = "values") -> NDArray[Any]:
         ticks = np.round(np.where(gone, 0.0, given) * 1e9).astype(np.int64)
     else:
         ticks = given.astype(np.int64) * 10**9
-    made = ticks.view("M8[ns]")
-    made[gone] = np.datetime64("NaT")
-    return made
+    times = ticks.view("M8[ns]")
+    times[gone] = np.datetime64("NaT")
+    return times
 
 
 def any_null(columns: Sequence[Column]) -> NDArray[np.uint8] | None:

@@ -70,7 +70,7 @@ def aggregate_parts(
     asked = given.columns[0] if given.columns else None
     if asked is None or (way.kernel is not None and way.kernel.positional):
         asked = given.anything()
-    question = Gapped(aggregation, asked, parts, threads, common)
+    question = Gapped(aggregation, asked, parts, threads, common, given.numbers[1:])
     if way.kernel is not None and way.kernel.in_blocks and question.alone is None:
         way = route_over(aggregation, given.columns, by_rows=False)
     trace(aggregation, way.name)
@@ -114,8 +114,9 @@ class Gapped(Question):
         parts: Sequence[Windows],
         threads: int,
         common: Common | None = None,
+        others: Sequence[Column] = (),
     ) -> None:
-        super().__init__(aggregation, column, parts[0], threads, common)
+        super().__init__(aggregation, column, parts[0], threads, common, others)
         self.parts = parts
         self.whole: Windows | None = None  # with the gap, where the parts are of so many rows
         self.alone: Positions | None = None

@@ -59,6 +59,20 @@ class Kernel:
         cursors[2] = capacity
         return cursors, self.buffers(capacity)
 
+    def buffers_in(self, arena: NDArray[np.int64]) -> list[Any]:
+        """The buffers that lie in one array behind the cursors, as in `_in_one_array`."""
+        assert isinstance(self.monoid, Monoid), "rows have arrays of their own"
+        buffers: list[Any] = []
+        at, capacity = CURSORS, int(arena[2])
+        for name, (times, plus) in {**self.states, **self.indices}.items():
+            parts = []
+            for field in _fields(self.monoid, self.nulls) if name in self.states else ["int64"]:
+                end = at + times * capacity + plus
+                parts.append(arena[at:end].view(field))
+                at = end
+            buffers.append(tuple(parts) if name in self.states else parts[0])
+        return buffers
+
     def _states(self, n: int) -> Any:
         """Room for n states."""
         if isinstance(self.monoid, RowAlgebra):
@@ -99,12 +113,11 @@ def push_loop_of(
     bounds: str,
     times: str | None = None,
 ) -> Kernel:
-    """The same loop for values that are pushed, whose cursors and buffers are one array.
+    """The same loop for values that are pushed, whose cursors and buffers lie in one array.
 
-    For the values of an array its `run(row, stop, w, lo, hi, values, nulls, arena, out, valid)`
-    returns the last result, None for none. For one value, whose time is of the type `times`, its
-    `run(kept, arena, value, null, t, step)` does: the window slides in there, see `Kept`. Each
-    array that a call is given costs 70 ns.
+    With `times`, the type of a value's time, it is for one value: its `run(kept, arena, value,
+    null, t, step)` slides the window, see `Kept`, and returns the result, None for none. Each array
+    that a call is given costs 70 ns.
     """
     nulls = not aggregation.counts_nulls
     pushed = max(1, aggregation.least), times
@@ -151,7 +164,7 @@ def kernel(
             "numpy",
         )
     else:
-        functions = _tuple_functions(monoid, nulls, least)
+        functions = tuple_functions(monoid, nulls, least)
         state = _tuple_type(_fields(monoid, nulls))
         outputs, error_model = list(monoid.outputs), monoid.error_model
     arguments = [
@@ -164,17 +177,10 @@ def kernel(
         *(_tuple_type(outputs), "uint8[::1]"),
     ]
     entry, signature = [], f"void({', '.join(arguments)})"
-    if pushed and not isinstance(monoid, RowAlgebra):
+    if times is not None and not isinstance(monoid, RowAlgebra):
         held = _in_one_array(loop, _fields(monoid, nulls))
-        if times is None:
-            entry = _entry_of_many(*held)
-            taken = (
-                f"int64, int64, int64, int64[::1], int64[::1], {columns[0]}[::1], uint8[::1], "
-                f"int64[::1], {outputs[0]}[::1], uint8[::1]"
-            )
-        else:
-            entry = _entry_of_one(*held, columns[0], outputs[0], bounds, times)
-            taken = f"int64[::1], int64[::1], {columns[0]}, boolean, {times}, int64"
+        entry = _entry_of_one(*held, columns[0], outputs[0], bounds, times)
+        taken = f"int64[::1], int64[::1], {columns[0]}, boolean, {times}, int64"
         signature = f"Optional({outputs[0]})({taken})"
     text = "\n".join(
         [
@@ -235,18 +241,6 @@ def _in_one_array(loop: Any, fields: Sequence[str]) -> tuple[list[str], str]:
     return lines, ", ".join(buffers)
 
 
-def _entry_of_many(lines: list[str], held: str) -> list[str]:
-    """The lines of a `run` that enters the loop for the values of an array."""
-    lines = [
-        *lines,
-        "valid[:] = 1",
-        f"loop(row, stop, row, w, lo, hi, (values,), nulls, cursors, {held}, (out,), valid)",
-        "last = stop - row - 1",
-        "return out[last] if valid[last] else None",
-    ]
-    return _entry("run(row, stop, w, lo, hi, values, nulls, arena, out, valid)", lines)
-
-
 def _entry_of_one(
     lines: list[str], held: str, column: str, output: str, bounds: str, times: str
 ) -> list[str]:
@@ -273,23 +267,16 @@ def _entry_of_one(
     ]
     return [
         f"from windrow.kernels.kept import slide_by_{by} as slide",
-        *_entry("run(kept, arena, value, null, t, step)", lines),
-    ]
-
-
-def _entry(head: str, lines: list[str]) -> list[str]:
-    """The lines of a function around the loop."""
-    return [
         "from numba.core.types import Optional",
         "loop = inner(run)",
-        "\n    ".join([f"def {head}:", *lines]),
+        "\n    ".join(["def run(kept, arena, value, null, t, step):", *lines]),
     ]
 
 
 # -- the functions of `loops.protocol` -----------------------------------------------------------
 
 
-def _tuple_functions(monoid: Monoid, nulls: bool, least: int) -> list[str]:
+def tuple_functions(monoid: Monoid, nulls: bool, least: int = 1) -> list[str]:
     """The functions for a state that is a tuple of numbers.
 
     With nulls it has one more field, the number of values in it: none makes it neutral, fewer than

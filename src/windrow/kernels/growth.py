@@ -26,10 +26,10 @@ def grown(kernel: Kernel, buffers: list[Any], cursors: NDArray[np.int64], capaci
         now: Any = slice(None)
         layout = kernel.layout.get(name, "positions")
         if layout == "places":
-            now = slice(len(_arrays(buffers[i])[0]))
+            now = slice(len(arrays_of(buffers[i])[0]))
         elif sizes[name][0]:  # it grows with the capacity
             was, now = (_LAYOUTS[layout](cursors, size, old) for size in (old, capacity))
-        for new, had in zip(_arrays(larger), _arrays(buffers[i]), strict=True):
+        for new, had in zip(arrays_of(larger), arrays_of(buffers[i]), strict=True):
             new[now] = had[was]
         if layout == "links":
             larger[now] = (now + 1 + (larger[now] - was - 1) % old) % capacity
@@ -57,25 +57,22 @@ def _numbers(cursors: Places, capacity: int, old: int) -> Places:
 def _blocks(cursors: Places, capacity: int, old: int) -> Places:
     """The complete dyadic blocks of a window, see `loops.protocol`."""
     head, end = int(cursors[0]), int(cursors[1])
-    return np.concatenate(
-        [
-            2 * capacity - (2 * capacity >> level)
-            + np.arange(-(-head >> level), end >> level) % (capacity >> level)
-            for level in range(old.bit_length())
-        ]
-    )  # fmt: skip
+    return _levels(capacity, [(-(-head >> k), end >> k) for k in range(old.bit_length())])
 
 
 def _nodes(cursors: Places, capacity: int, old: int) -> Places:
     """The nodes of Log MTA, whose levels are twice as long."""
-    head, end, top = int(cursors[0]), int(cursors[1]), int(cursors[3])
-    return np.concatenate(
-        [
-            4 * capacity - (4 * capacity >> level)
-            + np.arange(head >> level, ((end - 1) >> level) + 1) % (2 * capacity >> level)
-            for level in range(top + 1)
-        ]
-    )  # fmt: skip
+    head, last, top = int(cursors[0]), int(cursors[1]) - 1, int(cursors[3])
+    return _levels(2 * capacity, [(head >> k, (last >> k) + 1) for k in range(top + 1)])
+
+
+def _levels(size: int, ranges: list[tuple[int, int]]) -> Places:
+    """Rings of size, size / 2, size / 4, … places behind each other, of which a range is in use."""
+    rings = [
+        2 * size - (2 * size >> level) + np.arange(first, past) % (size >> level)
+        for level, (first, past) in enumerate(ranges)
+    ]
+    return np.concatenate(rings)
 
 
 # Besides these there is "places": what lies there keeps its place.
@@ -89,6 +86,6 @@ _LAYOUTS: dict[str, Callable[[Places, int, int], Places]] = {
 }
 
 
-def _arrays(buffer: Any) -> tuple[NDArray[Any], ...]:
+def arrays_of(buffer: Any) -> tuple[NDArray[Any], ...]:
     """The arrays of a buffer: one a field, or one of rows, or one of indices."""
     return buffer if isinstance(buffer, tuple) else (buffer,)

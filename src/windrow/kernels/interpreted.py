@@ -28,7 +28,7 @@ def over_windows(
     cls = algorithm_class(name if aggregation.exact or not aggregation.bounded else "two_stacks")
     swag = cls.make(aggregation)
     head = end = 0
-    answers = []
+    results = []
     for first, past in zip(lo.tolist(), hi.tolist(), strict=True):
         if first >= end:
             swag = cls.make(aggregation)
@@ -38,8 +38,8 @@ def over_windows(
         for value in values[end:past]:
             swag.insert(value)
         end = max(end, past)
-        answers.append(swag.query())
-    return answers
+        results.append(swag.query())
+    return results
 
 
 def failing_position(
@@ -108,19 +108,19 @@ def objects(arrays: Sequence[NDArray[Any]], nulls: Sequence[NDArray[np.uint8] | 
     return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
 
 
-def packed(aggregation: Aggregation, answers: list[Any]) -> ResultArray:
+def packed(aggregation: Aggregation, results: list[Any]) -> ResultArray:
     """Numbers as an array of numbers, anything else as an array of objects; None is null."""
-    kinds = {type(a) for a in answers}
+    kinds = {type(a) for a in results}
     nothing = type(None) in kinds
-    missing = np.array([a is None for a in answers]) if nothing else None
+    missing = np.array([a is None for a in results]) if nothing else None
     if isinstance(aggregation.result, Mapping):  # named parts, as the compiled loop gives them
-        table = np.zeros(len(answers), [(name, np.int64) for name in aggregation.result])
-        for i, answer in enumerate(answers):
-            if answer is not None:
-                table[i] = tuple(answer)
+        table = np.zeros(len(results), [(name, np.int64) for name in aggregation.result])
+        for i, result in enumerate(results):
+            if result is not None:
+                table[i] = tuple(result)
         return ResultArray(table, missing)
     if kinds and kinds <= {int, float, bool, type(None)} and kinds != {type(None)}:
-        return ResultArray(np.array([0 if a is None else a for a in answers]), missing)
-    values = np.empty(len(answers), object)
-    values[:] = answers
+        return ResultArray(np.array([0 if a is None else a for a in results]), missing)
+    values = np.empty(len(results), object)
+    values[:] = results
     return ResultArray(values, missing)

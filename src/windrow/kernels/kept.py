@@ -55,11 +55,6 @@ class Kept:
         return self.array.item(PAST) - self.array.item(FIRST)
 
     @property
-    def end(self) -> int:
-        """How many values came."""
-        return self.array.item(END)
-
-    @property
     def room(self) -> int:
         """How many values there is room for, old ones included."""
         return self.array.item(ROOM)

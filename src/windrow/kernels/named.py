@@ -20,7 +20,8 @@ from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.special import bounded, integer_sums, joined, places, segmented
 from windrow.kernels.special.distinct import number_values, window_distinct
 from windrow.kernels.special.places import bounded_first, bounded_last
-from windrow.windows.arrays import in_threads, ordinary, roomy
+from windrow.kernels.special.scans import BLOCK
+from windrow.windows.arrays import empty, in_threads, ordinary, roomy
 from windrow.windows.positions import LONGEST, Piece, Windows
 
 # What kernels find on their way, which several of them may want.
@@ -60,6 +61,8 @@ class Kernel(NamedTuple):
     in_blocks: bool = True  # whether it is faster where windows are the last rows
     finds: tuple[str, ...] = ()
     parts: int = 1  # how many a window may have, if something is left out of it
+    # after how many rows the grouping of values repeats, where windows are the last so many rows
+    grid: Callable[[int], int] = lambda rows: BLOCK * max(1, (rows - 1) // BLOCK)
 
 
 def kernel_of(aggregation: Aggregation) -> Kernel | None:
@@ -80,7 +83,7 @@ def _kernel_at(path: str) -> Kernel:
 
 
 class Question:
-    """An aggregation of one column over windows.
+    """An aggregation of one column over windows; of pairs, `others` has the second column.
 
     What it has in `common` with others about the same column and windows is found once: sums and
     extremes, and how many values are not null. So a Sum, a Mean and a Count are one pass.
@@ -95,9 +98,11 @@ class Question:
         windows: Windows,
         threads: int,
         common: Common | None = None,
+        others: Sequence[Column] = (),
     ) -> None:
         self.common = common or Common((), {})
         self.aggregation, self.windows, self.threads = aggregation, windows, threads
+        self.columns = (column, *others)
         self.column, self.data = column, column.data
         self.nulls = column.nulls if column.nulls is not None and column.nulls.any() else None
         self.floating = self.data.dtype == np.float64
@@ -117,24 +122,36 @@ class Question:
         the one before them ends. A kernel whose results depend on how values are grouped must
         not begin `anywhere`.
         """
+        return self.fill_several(by_rows, by_bounds, (dtype,), anywhere=anywhere)[0]
+
+    def fill_several(
+        self,
+        by_rows: Callable[..., None],
+        by_bounds: Callable[..., None] | None,
+        dtypes: Sequence[Any],
+        *,
+        anywhere: bool = True,
+    ) -> list[NDArray[Any]]:
+        """The same for a kernel that writes several arrays."""
         windows = self.windows
         if windows.rows is not None:
-            first, out = windows.first, roomy(windows.n, dtype)
+            first, made = windows.first, [roomy(windows.n, dtype) for dtype in dtypes]
 
             def run(piece: Piece) -> None:
-                by_rows(first + piece.begin, first + piece.stop, out)
+                by_rows(first + piece.begin, first + piece.stop, *made)
 
             in_threads(run, windows.pieces(self.threads, anywhere=True))
-            return out[first:]
+            return [out[first:] for out in made]
         assert by_bounds is not None, "this kernel is for rows only"
-        out = np.empty(len(windows), dtype)
+        made = [empty(len(windows), dtype) for dtype in dtypes]
 
         def enter(piece: Piece) -> None:
             for here, lo, hi in windows.in_slices(piece):
-                by_bounds(lo, hi, windows.end_before(piece.begin), out[here])
+                end = windows.end_before(piece.begin)
+                by_bounds(lo, hi, end, *(out[here] for out in made))
 
         in_threads(enter, windows.pieces(self.threads, anywhere=anywhere))
-        return out
+        return made
 
     def joined(self, find: Find, join: Join) -> NDArray[Any]:
         """What `find` finds for the windows; where they have parts, what `join` makes of theirs."""
@@ -260,6 +277,8 @@ def _places(question: Question, flip: int) -> ResultArray:
     positions = question.joined(
         find, lambda a, b, out: joined.join_places(question.data, a, b, flip < 0, out)
     )
+    if question.nulls is None:
+        return question.answers(positions, None)
     valid = (positions >= 0).view(np.uint8)
     return finished(question.aggregation, question.column, (positions,), valid)
 

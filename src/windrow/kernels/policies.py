@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from keyword import iskeyword
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core import types
@@ -26,7 +26,7 @@ from windrow.compiled import INNER, own_engine, run_of
 from windrow.kernels.columns import NO_NULLS, Column
 from windrow.kernels.compiled_states import COMPILER, Monoid, compiled_state, meaning, returned
 from windrow.kernels.functions import NotCompilable, embed, first_line
-from windrow.kernels.generate import dtype_of
+from windrow.kernels.generate import dtype_of, tuple_functions
 from windrow.kernels.user_functions import user_function
 from windrow.windows import policy_tree
 from windrow.windows.adwin import Adwin
@@ -37,7 +37,6 @@ from windrow.windows.until import KNOWN, UNKNOWN, Policy, Progress, takes_window
 ONLY = ""  # the name of a result that is the only one, and that the policy sees without a name
 _NUMBERS = ("int64", "float64")
 _INSTANTS = (*_NUMBERS, "time")  # the kinds of columns that are nanoseconds in compiled code
-_NAMES = ("unit", "plus", "answer")
 _BUT = "; where a result that it reads is null, interpreted"
 
 
@@ -182,9 +181,9 @@ def _names_in(code: Any) -> list[str]:
 @functools.cache
 def record_class(names: tuple[str, ...]) -> Any:
     """The type of what a compiled policy sees: a tuple with a field for each name."""
-    made = namedtuple("Record", names)  # type: ignore[misc]
-    made.windrow_identity = f"windrow record {names!r}"  # type: ignore[attr-defined]
-    return made
+    record = namedtuple("Record", names)  # type: ignore[misc]
+    record.windrow_identity = f"windrow record {names!r}"  # type: ignore[attr-defined]
+    return record
 
 
 @functools.lru_cache(maxsize=256)  # asking Numba takes a tenth of a second
@@ -216,7 +215,7 @@ def _problem(text: str, seen: tuple[tuple[str, str], ...], of_window: bool) -> s
 def compiled_starts(
     plan: PolicyPlan, column: Callable[[str, str], Column], progress: Progress, threads: int = 1
 ) -> Positions | None:
-    """Where the windows begin of the rows that a policy is asked of; None if the interpreter must.
+    """Where the windows begin of the rows a policy decides about; None if the interpreter must.
 
     `column(text, takes)` has the sorted values of a column that the parts read, numbers or in
     nanoseconds. Each thread has some of the stretches.
@@ -267,11 +266,11 @@ def way_of(first: Positions | None, progress: Progress) -> str:
     """How a policy ran: "compiled", "interpreted", or for some stretches the one or the other."""
     if first is None:
         return "interpreted"
-    asked = progress.fresh[progress.fresh < progress.starts[1:]]
-    unknown = np.count_nonzero(first[asked] == UNKNOWN)
+    decided = progress.fresh[progress.fresh < progress.starts[1:]]
+    unknown = np.count_nonzero(first[decided] == UNKNOWN)
     if not unknown:
         return "compiled"
-    return "interpreted" if unknown == asked.size else "compiled and interpreted"
+    return "interpreted" if unknown == decided.size else "compiled and interpreted"
 
 
 def _nulls_of(columns: Sequence[Column]) -> NDArray[np.uint8] | None:
@@ -301,22 +300,25 @@ def _fields(part: PolicyPart, nulls: bool) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _loop(plan: PolicyPlan, nulls: tuple[bool, ...], of_window: bool) -> Any:
-    """The loop over all stretches, compiled for the parts of a plan."""
-    parts, text = plan.parts, plan.text
-    body = _Text(plan.knows_nulls)
-    for i, (part, counted) in enumerate(zip(parts, nulls, strict=True)):
-        body.add(i, part, counted)
-    names = tuple(name for name, _ in _seen(parts, plan.knows_nulls))
-    made = body.shown[0]
-    if names != (ONLY,):
-        made = f"Record({', '.join([*body.shown, *body.known])})"
-    states = f"Tuple(({''.join(f'{f}[::1], ' for f in body.fields)}))"
-    columns = f"Tuple(({''.join(f'{d}[::1], ' for d in body.columns or ['int64'])}))"
-    masks = f"Tuple(({'uint8[::1], ' * len(parts)}))"
-    given = [columns, masks, "int64[::1]"]
-    arguments = [*["int64[::1]"] * 4, *given, *[states] * 3, *["int64[::1]"] * 2]
-    asked = "user_policy(total)" if of_window else "user_policy(total, old)"
-    size = len(body.fields)
+    """The loop over all stretches, compiled for the parts of a plan.
+
+    The states of the parts lie side by side in one tuple.
+    """
+    texts, fields, columns = [], list[str](), list[str]()
+    for i, (part, counted) in enumerate(zip(plan.parts, nulls, strict=True)):
+        texts.append(_part_text(i, part, counted, len(fields), len(columns), plan.knows_nulls))
+        fields += _fields(part, counted)
+        columns += part.dtypes
+    names = tuple(name for name, _ in _seen(plan.parts, plan.knows_nulls))
+    shown = ", ".join([f"r{i}" for i in range(len(texts))])
+    if plan.knows_nulls:
+        shown += "".join(f", k{i}" for i in range(len(texts)))
+    states = f"Tuple(({''.join(f'{f}[::1], ' for f in fields)}))"
+    data = f"Tuple(({''.join(f'{d}[::1], ' for d in columns or ['int64'])}))"
+    masks = f"Tuple(({'uint8[::1], ' * len(texts)}))"
+    arguments = [*["int64[::1]"] * 4, data, masks, "int64[::1]", *[states] * 3, *["int64[::1]"] * 2]
+    called = "user_policy(total)" if of_window else "user_policy(total, old)"
+    size = len(fields)
     module = "\n".join(
         [
             f'"""A policy, generated for {names!r}."""',
@@ -327,21 +329,25 @@ def _loop(plan: PolicyPlan, nulls: tuple[bool, ...], of_window: bool) -> Any:
             f"from {__name__} import record_class",
             f"from {user_function.__module__} import {user_function.__name__}",
             _PARTS,
-            *body.parts,
+            *(text.functions for text in texts),
             f"# {meaning()}",
-            f"(user_policy,) = _part({text!r}, 'python', ('user_policy',))",
+            f"(user_policy,) = _part({plan.text!r}, 'python', ('user_policy',))",
             f"user_policy = {user_function.__name__}(user_policy, **{INNER})",
             f"inner = njit(error_model='python', **{INNER})",
             "" if names == (ONLY,) else f"Record = record_class({names!r})",
             f"LEVELS = {LEVELS}",
-            _function("own(rows, i)", *body.own, f"return {_tuple(body.units)}"),
-            _function("combine(a, b)", *body.combine, f"return {_tuple(body.combined)}"),
+            _function("own(rows, i)", f"return {' + '.join(text.own for text in texts)}"),
+            _function("combine(a, b)", f"return {' + '.join(text.combined for text in texts)}"),
             _function(
                 "load(states, i)", f"return {_tuple(f'states[{k}][i]' for k in range(size))}"
             ),
             _function("store(states, i, s)", *(f"states[{k}][i] = s[{k}]" for k in range(size))),
-            _function("seen(rows, s, n)", *body.seen, f"return {made}"),
-            _function("goes(total, old)", f"return bool({asked})"),
+            _function(
+                "seen(rows, s, n)",
+                *(line for text in texts for line in text.seen),
+                f"return {shown if names == (ONLY,) else f'Record({shown})'}",
+            ),
+            _function("goes(total, old)", f"return bool({called})"),
             *(f"@inner\n{inspect.getsource(each)}" for each in policy_tree.TREE),
             _RUN.format(of_window=of_window, unknown=UNKNOWN),
             "run = compiled(run, error_model='python')",
@@ -379,68 +385,44 @@ def run(starts, fresh, origins, heads, columns, nulls, null, nodes, suffix, pref
 """
 
 
-class _Text:
-    """The functions of the tree for several parts, whose states lie side by side in one tuple."""
+class _PartText(NamedTuple):
+    """What a part of a policy is in the generated module."""
 
-    def __init__(self, knows_nulls: bool) -> None:
-        self.knows_nulls = knows_nulls
-        self.parts: list[str] = []
-        self.fields: list[str] = []
-        self.columns: list[str] = []
-        self.own: list[str] = []
-        self.units: list[str] = []
-        self.combine: list[str] = []
-        self.combined: list[str] = []
-        self.seen: list[str] = []
-        self.shown: list[str] = []
-        self.known: list[str] = []
+    functions: str  # the line that defines its functions
+    own: str  # the state of row i alone
+    combined: str  # that of two states
+    seen: list[str]  # the lines that find its result, and whether it is known
 
-    def add(self, i: int, part: PolicyPart, counted: bool) -> None:
-        """Add the i-th part; where values may be null, the number of values is the last field."""
-        monoid, aggregation = part.monoid, part.aggregation
-        functions = [f"{name}_{i}" for name in _NAMES]
-        names = (monoid.unit, monoid.plus, monoid.answer)
-        self.parts.append(
-            f"{', '.join(functions)} = _part({monoid.source!r}, {monoid.error_model!r}, {names!r})"
-        )
-        at, k = len(self.fields), len(monoid.fields)
-        self.fields += _fields(part, counted)
-        values = [f"rows[0][{len(self.columns) + c}][i]" for c in range(len(part.dtypes))]
-        answer = f"answer_{i}({_tuple(f's[{at + c}]' for c in range(k))}{{}})"
-        if monoid.positioned:  # the state has the row of the argument
-            answer = f"rows[0][{len(self.columns) + 1}][{answer}]"
-            values[1] = "i"
-        self.columns += part.dtypes
-        self.own.append(f"u{i} = unit_{i}({', '.join(values) or 'int64(0)'})")
-        self.units += [f"{field}(u{i}[{c}])" for c, field in enumerate(monoid.fields)]
-        a, b = (_tuple(f"{s}[{at + c}]" for c in range(k)) for s in "ab")
-        typed = _tuple(f"{field}(c{i}[{c}])" for c, field in enumerate(monoid.fields))
-        if counted:
-            self.units.append(f"int64(0) if rows[1][{i}][i] else int64(1)")
-            self.combine += [
-                f"if a[{at + k}] == 0:\n        c{i} = {b}",
-                f"elif b[{at + k}] == 0:\n        c{i} = {a}",
-                f"else:\n        c{i} = plus_{i}({a}, {b})\n        c{i} = {typed}",
-            ]
-        else:
-            self.combine += [f"c{i} = plus_{i}({a}, {b})", f"c{i} = {typed}"]
-        self.combined += [f"c{i}[{c}]" for c in range(k)]
-        if counted:
-            self.combined.append(f"a[{at + k}] + b[{at + k}]")
-        answer = answer.format("".join(f", {value!r}" for value in monoid.constants))
+
+def _part_text(
+    i: int, part: PolicyPart, counted: bool, at: int, column: int, knows_nulls: bool
+) -> _PartText:
+    """Part i, whose fields begin at `at` and whose columns at `column`."""
+    monoid, aggregation = part.monoid, part.aggregation
+    k = len(monoid.fields)
+    source = "\n".join([monoid.source, *tuple_functions(monoid, counted)])
+    given = repr(source), repr(monoid.error_model), repr(("lift", "combine", monoid.answer))
+    fields = f"{at}:{at + k + counted}"
+    first = column if part.dtypes else 0  # what counts rows is given any value
+    rows = f"rows[0][{first}:{first + monoid.columns}], rows[1][{i}], i, i, 0"
+    more = "".join(f", {value!r}" for value in monoid.constants)
+    answer = f"answer_{i}(s[{at}:{at + k}]{more})"
+    if monoid.positioned:  # the state has the row of the argument
+        answer = f"rows[0][{column + 1}][{answer}]"
+    seen = [f"r{i}, k{i} = {part.output}({aggregation.empty or 0!r}), True"]
+    if counted or aggregation.least > 1:
         count = f"s[{at + k}]" if counted else "n"
-        self.seen.append(f"r{i}, k{i} = {part.output}({aggregation.empty or 0!r}), True")
-        if counted or aggregation.least > 1:
-            self.seen.append(f"if {count} >= {aggregation.least}:")
-            self.seen.append(f"    r{i} = {part.output}({answer})")
-            if aggregation.empty is None:
-                told = f"k{i} = False" if self.knows_nulls else "rows[2][0] = 1"
-                self.seen.append(f"else:\n        {told}")
-        else:
-            self.seen.append(f"r{i} = {part.output}({answer})")
-        self.shown.append(f"r{i}")
-        if self.knows_nulls:
-            self.known.append(f"k{i}")
+        seen += [f"if {count} >= {aggregation.least}:", f"    r{i} = {part.output}({answer})"]
+        if aggregation.empty is None:
+            seen += ["else:", f"    k{i} = False" if knows_nulls else "    rows[2][0] = 1"]
+    else:
+        seen.append(f"r{i} = {part.output}({answer})")
+    return _PartText(
+        f"lift_{i}, combine_{i}, answer_{i} = _part({', '.join(given)})",
+        f"lift_{i}({rows})",
+        f"combine_{i}(a[{fields}], b[{fields}], 0)",
+        seen,
+    )
 
 
 def _function(head: str, *body: str) -> str:

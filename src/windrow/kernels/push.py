@@ -18,7 +18,7 @@ from windrow.aggregations.together import Record
 from windrow.kernels.columns import Column, as_array, column
 from windrow.kernels.compiled_states import Monoid, compiled_state
 from windrow.kernels.generate import CURSORS, Kernel, dtype_of, push_loop_of
-from windrow.kernels.growth import grown
+from windrow.kernels.growth import arrays_of, grown
 from windrow.kernels.interpreted import objects, packed
 from windrow.kernels.kept import ADVANCE, BEFORE, END, FIRST, FOLLOW, PAST, PAST_BEFORE, PUSH, Kept
 from windrow.kernels.results import finished, merged
@@ -39,53 +39,57 @@ def has_loop(algorithm: str, aggregation: Aggregation) -> bool:
 class _Part:
     """One aggregation of a window: its loop, and the array that this works in.
 
-    The loop has two entries, for one value and for those of an array; each is compiled when it is
-    first used, and works in the same array.
+    The loop is compiled for the values of an array, and for one value at a time; each when it is
+    first used. Both work in the same array.
     """
 
     def __init__(
         self, name: str, aggregation: Aggregation, algorithm: str, dtype: str, bounds: str
     ) -> None:
         self.name, self.aggregation = name, aggregation
-        self._asked = loop_name(algorithm, aggregation), dtype, bounds
+        self._loop = loop_name(algorithm, aggregation), dtype, bounds
         self._kernels: dict[str | None, Kernel] = {}
         self.arena = NO_BOUNDS
 
-    def enter(self, times: str | None) -> Any:
-        """The entry for one value whose time is of this type, or for many values."""
-        kernel = self._kernels.get(times)
-        return (self._compiled(times) if kernel is None else kernel).run
+    def kernel(self, times: str | None) -> Kernel:
+        """The loop for one value whose time is of this type; for an array if that is None."""
+        return self._kernels.get(times) or self._compiled(times)
 
     def _compiled(self, times: str | None) -> Kernel:
-        algorithm, dtype, bounds = self._asked
+        algorithm, dtype, bounds = self._loop
         monoid = compiled_state(self.aggregation, [dtype], algorithm == "subtract_on_evict")
-        assert isinstance(monoid, Monoid), "it is asked for where there is one"
+        assert isinstance(monoid, Monoid), "windows of such numbers only are compiled"
         kernel = push_loop_of(algorithm, self.aggregation, monoid, dtype, bounds, times)
         self._kernels[times] = kernel
         return kernel
 
     @property
-    def output(self) -> np.dtype[Any]:
-        """The type of results."""
-        return dtype_of(self.kernel.monoid.outputs[0])
-
-    @property
-    def kernel(self) -> Kernel:
-        """The loop, by whatever entry."""
+    def _any_kernel(self) -> Kernel:
+        """The loop in one of its forms, for what they have in common."""
         return next(iter(self._kernels.values()), None) or self._compiled(None)
+
+    def run(self, window: tuple[Any, ...], values: Any, nulls: Any) -> tuple[Any, Any]:
+        """Run the loop over the values of an array; return their results, and which are there."""
+        kernel = self.kernel(None)
+        out = np.zeros(values.size, dtype_of(kernel.monoid.outputs[0]))
+        valid = np.ones(values.size, np.uint8)
+        row, stop, *bounds = window
+        memory = self.arena[:CURSORS], *kernel.buffers_in(self.arena)
+        kernel.run(row, stop, row, *bounds, (values,), nulls, *memory, (out,), valid)
+        return out, valid
 
     def empty(self) -> None:
         """Begin with an empty window."""
-        self.arena = _joined(*self.kernel.start(capacity_for(1)))
+        self.arena = _joined(*self._any_kernel.start(capacity_for(1)))
 
     def make_room(self, longest: int, most: int) -> int:
         """Let there be room for windows of so many values; return how many there is room for."""
-        old = int(self.arena[2])
+        old, kernel = int(self.arena[2]), self._any_kernel
         if longest <= old:
             return old
-        capacity = capacity_for(longest) if self.kernel.rounded else min(2 * longest, most)
-        cursors, buffers = _apart(self.kernel, self.arena)
-        grown(self.kernel, buffers, cursors, capacity)
+        capacity = capacity_for(longest) if kernel.rounded else min(2 * longest, most)
+        cursors, buffers = self.arena[:CURSORS].copy(), kernel.buffers_in(self.arena)
+        grown(kernel, buffers, cursors, capacity)
         self.arena = _joined(cursors, buffers)
         return capacity
 
@@ -93,23 +97,10 @@ class _Part:
         return {**vars(self), "_kernels": {}}
 
 
-def _arrays(buffers: list[Any]) -> list[NDArray[Any]]:
-    """The arrays of buffers: one for each field of the states, and those of indices."""
-    return [each for it in buffers for each in (it if isinstance(it, tuple) else (it,))]
-
-
 def _joined(cursors: NDArray[np.int64], buffers: list[Any]) -> NDArray[np.int64]:
     """Cursors and buffers in one array."""
-    return np.concatenate([cursors, *(array.view(np.int64) for array in _arrays(buffers))])
-
-
-def _apart(kernel: Kernel, arena: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[Any]]:
-    """What `_joined` was given."""
-    buffers, at = kernel.buffers(int(arena[2])), CURSORS
-    for array in _arrays(buffers):
-        array.view(np.int64)[:] = arena[at : at + array.size]
-        at += array.size
-    return arena[:CURSORS].copy(), buffers
+    arrays = (array.view(np.int64) for buffer in buffers for array in arrays_of(buffer))
+    return np.concatenate([cursors, *arrays])
 
 
 class PushLoop:
@@ -140,7 +131,7 @@ class PushLoop:
         bounds = "rows" if rows else "range"
         self._parts = [_Part(*part, algorithm, dtype, bounds) for part in parts]
         for part in self._parts:
-            part.enter(None if many else self._times)
+            part.kernel(None if many else self._times)
             part.empty()
         self._kept = Kept(dtype, self._times, rows or self._size, not from_start)
         self._came = 0  # how many values
@@ -214,28 +205,25 @@ class PushLoop:
         return results if self.aggregation.parts else results[""]
 
     def _run(self, values: Any, nulls: Any, lo: Any, hi: Any) -> list[tuple[Any, Any]]:
-        """Enter the loops for the values of an array; return their results, and which are there."""
-        n, last, outs = values.size, [], []
-        for part in self._parts:
-            run = part.enter(None)
-            outs.append((np.zeros(n, part.output), np.ones(n, np.uint8)))
-            if n:
-                rows = self._came, self._came + n, self._rows, lo, hi
-                last.append(run(*rows, values, nulls, part.arena, *outs[-1]))
-        self._came += n
+        """Run the loops over the values of an array; return their results, and which are there."""
+        window = self._came, self._came + values.size, self._rows, lo, hi
+        outs = [part.run(window, values, nulls) for part in self._parts]
+        self._came += values.size
         self._kept.array[END] = self._came
-        if n:
-            self.result = self._result(last)
+        if values.size:
+            self.result = self._result(
+                [out[-1].item() if valid[-1] else None for out, valid in outs]
+            )
         return outs
 
     def _step(self, value: Any, null: bool, t: Any, step: int) -> Any:
-        """Enter the loop of each aggregation for one value or time, and return the result."""
+        """Run the loop of each aggregation for one value or time, and return the result."""
         kept, first = self._kept.array, self._parts[0]
-        result = first.enter(self._times)(kept, first.arena, value, null, t, step)
+        result = first.kernel(self._times).run(kept, first.arena, value, null, t, step)
         if self.aggregation.parts is None:
             return first.aggregation.empty if result is None else result
         rest = [
-            part.enter(self._times)(kept, part.arena, value, null, t, FOLLOW)
+            part.kernel(self._times).run(kept, part.arena, value, null, t, FOLLOW)
             for part in self._parts[1:]
         ]
         return self._result([result, *rest])
@@ -296,15 +284,13 @@ def numbers_in(values: Any) -> Column | None:
     (array([0, 1], dtype=uint8), None, None)
     """
     if isinstance(values, list | tuple):
-        kinds = set(map(type, values)) - {type(None)}
-        if len(kinds) != 1 or not kinds <= _DTYPES.keys():
+        there = _plain_array([value for value in values if value is not None])
+        if there is None:
             return None
-        nulls = [value is None for value in values] if None in values else None
-        try:
-            data = np.array([0 if v is None else v for v in values], _DTYPES[kinds.pop()])
-        except OverflowError:
-            return None
-        return column(data, nulls, "value")
+        nulls = np.array([value is None for value in values])
+        data = np.zeros(nulls.size, there.dtype)
+        data[~nulls] = there
+        return column(data, nulls if nulls.any() else None, "value")
     if not _is_array(values):
         return None
     array = as_array(values)
@@ -316,6 +302,17 @@ def _is_array(values: Any) -> bool:
     return hasattr(values, "dtype") or hasattr(values, "null_count")
 
 
+def _plain_array(values: list[Any]) -> NDArray[Any] | None:
+    """Floats, or integers, as an array; None if there are none, others, or too large ones."""
+    kinds = set(map(type, values))
+    if len(kinds) != 1 or not kinds <= _DTYPES.keys():
+        return None
+    try:
+        return np.array(values, _DTYPES[kinds.pop()])
+    except OverflowError:
+        return None
+
+
 def times_in(at: Any) -> NDArray[Any] | None:
     """Times or finite numbers of a list or an array, as int64 (nanoseconds) or float64.
 
@@ -325,13 +322,7 @@ def times_in(at: Any) -> NDArray[Any] | None:
     (array([1, 2]), None)
     """
     if isinstance(at, list):
-        kinds = set(map(type, at))
-        if len(kinds) != 1 or not kinds <= _DTYPES.keys():
-            return None
-        try:
-            at = np.array(at, _DTYPES[kinds.pop()])
-        except OverflowError:
-            return None
+        at = _plain_array(at)
     if not isinstance(at, np.ndarray) or at.ndim != 1:
         return None
     if at.dtype.kind == "M":

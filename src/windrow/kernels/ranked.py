@@ -12,7 +12,7 @@ from windrow.kernels.columns import NO_NULLS
 from windrow.kernels.gaps import Gapped
 from windrow.kernels.named import Kernel, Question
 from windrow.kernels.results import ResultArray, finished, lists
-from windrow.kernels.special import ranked
+from windrow.kernels.special import ranked, stretches
 from windrow.windows.arrays import in_threads
 from windrow.windows.positions import Piece, Windows
 
@@ -35,10 +35,12 @@ def _run(question: Question, windows: Windows, kernel: Callable[..., None], flip
     def run(piece: Piece) -> None:
         for here, lo, hi in windows.in_slices(piece, most):
             edges, rows = np.empty((2, lo.size + 1), np.int64)
-            count = ranked.stretches(lo, hi, edges, rows) + 1
+            count = stretches.stretches(lo, hi, edges, rows) + 1
             edges, rows = edges[:count], rows[:count]
             ranks, values = np.empty(rows[-1], np.uint32), np.empty(rows[-1], np.int64)
-            ranked.rank_rows(bits, nulls, (flip, question.floating), lo, edges, rows, ranks, values)
+            stretches.rank_rows(
+                bits, nulls, (flip, question.floating), lo, edges, rows, ranks, values
+            )
             kernel((ranks, values, lo, hi, edges, rows), here)
 
     in_threads(run, windows.pieces(question.threads, anywhere=True))
@@ -60,7 +62,7 @@ def _quantiles(question: Question) -> ResultArray:
 
     _run(question, windows, kernel)
     continuous = how in CONTINUOUS
-    parts = [made.view(np.float64 if continuous else question.data.dtype) for made in out]
+    parts = [found.view(np.float64 if continuous else question.data.dtype) for found in out]
     if not isinstance(aggregation.q, tuple):
         return finished(aggregation, question.column, tuple(parts), valid)
     if not continuous:
@@ -94,9 +96,9 @@ def _places(question: Question) -> ResultArray:
 
     _run(question, question.windows, kernel)
     missing = count == 0
-    made = aggregation.placed(smaller, equal, np.maximum(count, 1))
-    made[missing] = 0
-    return ResultArray(made, missing if missing.any() else None)
+    found = aggregation.placed(smaller, equal, np.maximum(count, 1))
+    found[missing] = 0
+    return ResultArray(found, missing if missing.any() else None)
 
 
 def _modes(question: Question) -> ResultArray:
@@ -107,8 +109,8 @@ def _modes(question: Question) -> ResultArray:
         ranked.window_modes(*given, out[here], valid[here])
 
     _run(question, question.windows, kernel)
-    made = out.view(question.data.dtype)
-    return finished(question.aggregation, question.column, (made,), valid)
+    found = out.view(question.data.dtype)
+    return finished(question.aggregation, question.column, (found,), valid)
 
 
 def _histograms(question: Question) -> ResultArray:
@@ -130,8 +132,8 @@ def _histograms(question: Question) -> ResultArray:
 
     in_threads(run, windows.pieces(question.threads, anywhere=True))
     missing = out[:, bins] == 0
-    made = lists(out[:, :bins], np.where(missing, 0, bins))
-    return ResultArray(made, missing if missing.any() else None)
+    found = lists(out[:, :bins], np.where(missing, 0, bins))
+    return ResultArray(found, missing if missing.any() else None)
 
 
 _BITS = "1 and 1 inverse a row"

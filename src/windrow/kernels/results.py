@@ -27,6 +27,11 @@ class ResultArray:
     values: NDArray[Any]
     missing: NDArray[np.bool_] | None = None
 
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """Which results are null."""
+        return np.zeros(self.values.size, np.bool_) if self.missing is None else self.missing
+
     def since(self, at: int) -> ResultArray:
         """The results from the at-th on."""
         return ResultArray(self.values[at:], None if self.missing is None else self.missing[at:])
@@ -42,33 +47,24 @@ class ResultArray:
         if wide is None or wide.dtype != others.values.dtype:
             return others.followed_by(self)
         wide[:size] = others.values
-        if self.missing is None and others.missing is None:
-            return ResultArray(wide)
-        missing = np.zeros(wide.size, np.bool_)
-        missing[:size] = False if others.missing is None else others.missing
-        missing[size:] = False if self.missing is None else self.missing
-        return ResultArray(wide, missing)
+        return ResultArray(wide, others._mask_with(self))
 
     def moved(self, by: int, others: ResultArray) -> ResultArray:
         """The results from the by-th on and `others` behind them, in place: as many as before."""
-        values = _moved(self.values, by, others.values)
-        if self.missing is None and others.missing is None:
-            return ResultArray(values)
-        nothing = np.zeros(values.size, np.bool_)
-        missing = nothing if self.missing is None else self.missing
-        behind = nothing[:by] if others.missing is None else others.missing
-        return ResultArray(values, _moved(missing, by, behind))
+        mask = self._mask_with(others)
+        return ResultArray(
+            _moved(self.values, by, others.values), None if mask is None else mask[by:]
+        )
 
     def followed_by(self, other: ResultArray) -> ResultArray:
         """These results and others behind them."""
-        values = np.concatenate([self.values, other.values])
+        return ResultArray(np.concatenate([self.values, other.values]), self._mask_with(other))
+
+    def _mask_with(self, other: ResultArray) -> NDArray[np.bool_] | None:
+        """Which results are null, and which others behind them; None if none is."""
         if self.missing is None and other.missing is None:
-            return ResultArray(values)
-        missing = [
-            np.zeros(each.values.size, np.bool_) if each.missing is None else each.missing
-            for each in (self, other)
-        ]
-        return ResultArray(values, np.concatenate(missing))
+            return None
+        return np.concatenate([self.mask, other.mask])
 
 
 def in_place(parts: Sequence[ResultArray], places: Sequence[NDArray[np.int64]]) -> ResultArray:
@@ -79,14 +75,10 @@ def in_place(parts: Sequence[ResultArray], places: Sequence[NDArray[np.int64]]) 
     """
     size = sum(part.values.size for part in parts)
     values = np.empty(size, np.result_type(*(part.values for part in parts)))
-    missing = None
-    if any(part.missing is not None for part in parts):
-        missing = np.zeros(size, np.bool_)
+    missing = np.zeros(size, np.bool_)
     for part, place in zip(parts, places, strict=True):
-        values[place] = part.values
-        if missing is not None and part.missing is not None:
-            missing[place] = part.missing
-    return ResultArray(values, missing)
+        values[place], missing[place] = part.values, part.mask
+    return ResultArray(values, missing if missing.any() else None)
 
 
 def _moved(values: NDArray[Any], by: int, others: NDArray[Any]) -> NDArray[Any]:
@@ -136,9 +128,9 @@ def lists(items: NDArray[Any], lengths: NDArray[np.int64]) -> NDArray[Any]:
     array([[ 3.,  1.],
            [ 2., nan]])
     """
-    made = np.empty(lengths.size, [("length", np.int64), ("items", items.dtype, items.shape[1:])])
-    made["length"], made["items"] = lengths, items
-    return made
+    found = np.empty(lengths.size, [("length", np.int64), ("items", items.dtype, items.shape[1:])])
+    found["length"], found["items"] = lengths, items
+    return found
 
 
 def are_lists(values: NDArray[Any]) -> bool:
@@ -185,7 +177,7 @@ def _table(columns: Mapping[str, Any]) -> NDArray[Any]:
 
 def with_arguments(
     aggregation: Aggregation,
-    answers: ResultArray,
+    results: ResultArray,
     arguments: NDArray[Any],
     nulls: NDArray[np.bool_] | None,
     oldest: int = 0,
@@ -194,20 +186,20 @@ def with_arguments(
 
     `oldest` is the position of the first argument; `nulls` marks those that are null.
     """
-    result, values = aggregation.result, answers.values
+    result, values = aggregation.result, results.values
 
     def at(positions: NDArray[np.int64], given: NDArray[Any]) -> NDArray[Any]:
         places = positions - oldest
-        return given[places if answers.missing is None else np.where(answers.missing, 0, places)]
+        return given[places if results.missing is None else np.where(results.missing, 0, places)]
 
     if result == "argument":
-        missing = answers.missing
+        missing = results.missing
         if nulls is not None:
             null = at(values, nulls)
             missing = null if missing is None else missing | null
         return ResultArray(at(values, arguments), missing)
     if not isinstance(result, Mapping) or "argument" not in result.values():
-        return answers
+        return results
     if nulls is not None and nulls.any():
         arguments = merged(ResultArray(arguments.copy(), nulls))
         if isinstance(arguments, np.ma.MaskedArray):
@@ -220,16 +212,15 @@ def with_arguments(
         for name, kind in result.items()
         if kind != "span"
     ]
-    return ResultArray(_named(result, parts), answers.missing)
+    return ResultArray(_named(result, parts), results.missing)
 
 
-def spread(answers: ResultArray, places: NDArray[np.int64], n: int) -> ResultArray:
+def spread(results: ResultArray, places: NDArray[np.int64], n: int) -> ResultArray:
     """Results at their places among n; there is none at the others."""
     if places.size == n:
-        return answers
-    values, missing = np.zeros(n, answers.values.dtype), np.ones(n, np.bool_)
-    values[places] = answers.values
-    missing[places] = False if answers.missing is None else answers.missing
+        return results
+    values, missing = np.zeros(n, results.values.dtype), np.ones(n, np.bool_)
+    values[places], missing[places] = results.values, results.mask
     return ResultArray(values, missing)
 
 
@@ -244,17 +235,16 @@ def with_nulls(results: ResultArray, null: NDArray[np.bool_] | None) -> ResultAr
 _NULLS = {"f": np.nan, "O": None, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
 
 
-def merged(answers: ResultArray) -> Any:
+def merged(results: ResultArray) -> Any:
     """One array, with null as its type has it: NaN, NaT, None, or a mask; lists are its rows.
 
     >>> merged(ResultArray(np.array([1.0, 2.0]), np.array([False, True])))
     array([ 1., nan])
     """
-    values, missing = answers.values, answers.missing
+    values, missing = results.values, results.missing
     if are_lists(values):
         lengths, values = values["length"], np.ascontiguousarray(values["items"])
-        none = np.zeros(lengths.size, np.bool_) if missing is None else missing
-        missing = (np.arange(values.shape[1]) >= lengths[:, None]) | none[:, None]
+        missing = (np.arange(values.shape[1]) >= lengths[:, None]) | results.mask[:, None]
         if not missing.any():
             return values
     if missing is None:
@@ -266,17 +256,17 @@ def merged(answers: ResultArray) -> Any:
     return values
 
 
-def merged_with_ends(answers: ResultArray, first: int, last: int) -> Any:
+def merged_with_ends(results: ResultArray, first: int, last: int) -> Any:
     """The same, null before the first-th and from the last-th on.
 
     >>> merged_with_ends(ResultArray(np.array([1.0, 2.0, 3.0])), 1, 2)
     array([nan,  2., nan])
     """
-    values = answers.values
+    values = results.values
     null = np.zeros(0 if values.dtype.kind in _NULLS else values.size, np.bool_)
     for ends in (slice(None, first), slice(last, None)):
         if null.size:
             null[ends] = True
         elif values.dtype.kind in _NULLS:
             values[ends] = _NULLS[values.dtype.kind]
-    return merged(with_nulls(answers, null if null.size else None))
+    return merged(with_nulls(results, null if null.size else None))

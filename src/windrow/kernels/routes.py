@@ -40,38 +40,35 @@ class Route:
     compiled: Compiled | None = None
 
     def __str__(self) -> str:
-        if self.kernel is not None:
-            return f"{self.name}, compiled: {self.kernel.how}"
-        if self.compiled is None:
-            return f"{self.name}: {_PLAIN[self.name].how}"
-        sketch = isinstance(self.compiled, RowAlgebra)
-        return f"{self.name}, compiled: {_WHY[self.name, sketch]}"
+        interpreted = self.kernel is None and self.compiled is None
+        return f"{self.name}{'' if interpreted else ', compiled'}: {self._words.how}"
 
     @property
     def combines(self) -> str:
         """How many ⊕ it makes."""
-        if self.kernel is not None:
-            return self.kernel.combines
-        if self.compiled is None:
-            return _PLAIN[self.name].combines
-        return _COMBINES[self.name]
+        return self._words.combines
 
     @property
     def state(self) -> str:
         """What it keeps while it runs."""
+        return self._words.state
+
+    @property
+    def _words(self) -> _Words:
         if self.kernel is not None:
-            return self.kernel.state
+            return _Words(self.kernel.how, self.kernel.combines, self.kernel.state)
         if self.compiled is None:
-            return _PLAIN[self.name].state
-        held = "slice" if self.name == FLATFIT else "row"
-        if isinstance(self.compiled, RowAlgebra):
-            return f"1 sketch for each {held} of the window"
-        count = len(self.compiled.fields)
-        return f"{count} number{'s' * (count > 1)} for each {held} of the window"
+            return _PLAIN[self.name]
+        sketch, held = "1 sketch", "slice" if self.name == FLATFIT else "row"
+        why = _WHY[self.name, isinstance(self.compiled, RowAlgebra)]
+        if not isinstance(self.compiled, RowAlgebra):
+            count = len(self.compiled.fields)
+            sketch = f"{count} number{'s' * (count > 1)}"
+        return _Words(why, _COMBINES[self.name], f"{sketch} for each {held} of the window")
 
 
 class _Words(NamedTuple):
-    """What is said of a way on which nothing of ours is compiled."""
+    """What `explain` says of a way: how it works, how many ⊕ that takes, and what it keeps."""
 
     how: str
     combines: str

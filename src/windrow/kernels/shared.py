@@ -1,7 +1,7 @@
 """Many queries over the same rows: one set of slices, one FlatFIT (paper 002).
 
 The rows are cut wherever a window of any query begins or ends. Each slice is aggregated once, and
-one FlatFIT over the slices answers all windows that end at an edge, the longest first:
+one FlatFIT over the slices gives the results of all windows that end at an edge, the longest first:
 
     query 0     ├───────────────┤
     query 1        ├────────┤
@@ -45,9 +45,9 @@ from windrow.windows.positions import Windows
 from windrow.windows.sharing import Slices
 
 Positions = NDArray[np.int64]
-# So many windows are answered in one call: their bounds and answers then stay in the cache.
+# How many windows one call computes: their bounds and results then stay in the cache.
 _AT_ONCE = 1 << 15
-# Where there are fewer bounds than a row in so many they are sorted, else marked in an array of n.
+# Fewer bounds than one for this many rows are sorted; others are marked in an array of all rows.
 _SPARSE = 64
 _NEVER = np.iinfo(np.int64).max
 
@@ -67,28 +67,29 @@ def aggregate_shared(
     >>> from windrow import Max
     >>> halves = np.array([0, 3]), np.array([3, 6])
     >>> last_two = np.array([0, 0, 1, 2, 3, 4]), np.array([1, 2, 3, 4, 5, 6])
-    >>> answers = aggregate_shared(Max(), [np.array([3, 1, 2, 5, 4, 0])], [halves, last_two])
-    >>> [each.values.tolist() for each in answers]
+    >>> results = aggregate_shared(Max(), [np.array([3, 1, 2, 5, 4, 0])], [halves, last_two])
+    >>> [each.values.tolist() for each in results]
     [[3, 5], [3, 3, 2, 5, 5, 4]]
     """
     check_aggregation(aggregation, "aggregate_shared")
-    given, asked = _asked(aggregation, columns, windows, nulls)
+    given, queries = _inputs(aggregation, columns, windows, nulls)
     if not shares(aggregation):
-        return [aggregate(aggregation, columns, each, nulls=nulls) for each in asked]
-    way = route_over(aggregation, given.columns, by_rows=False, sliced=True, kernels=False)
-    trace(aggregation, way.name)
+        return [aggregate(aggregation, columns, each, nulls=nulls) for each in queries]
+    route = route_over(aggregation, given.columns, by_rows=False, sliced=True, kernels=False)
+    trace(aggregation, route.name)
     cuts = _Cuts(windows, given.n)
-    if way.compiled is None:
-        answers = _interpreted(without_columns(aggregation), given.values(), cuts)
+    if route.compiled is None:
+        results = _interpreted(without_columns(aggregation), given.values(), cuts)
     else:
         kept = given.numbers
-        _check_sums(aggregation, kept, asked)
-        answers = [
+        _check_sums(aggregation, kept, queries)
+        results = [
             finished(aggregation, kept[0], out, valid)
-            for out, valid in _compiled(aggregation, way.compiled, kept, cuts)
+            for out, valid in _compiled(aggregation, route.compiled, kept, cuts)
         ]
     gone = given.absent()
-    return [with_least(aggregation, each, gone, w) for each, w in zip(answers, asked, strict=True)]
+    pairs = zip(results, queries, strict=True)
+    return [with_least(aggregation, each, gone, windows) for each, windows in pairs]
 
 
 def shared_states(
@@ -106,15 +107,15 @@ def shared_states(
     >>> [field.tolist() for field in states.fields]
     [[6, 9], [3, 3]]
     """
-    given, asked = _asked(aggregation, columns, windows, nulls)
+    given, queries = _inputs(aggregation, columns, windows, nulls)
     kept = given.numbers
-    _check_sums(aggregation, kept, asked)
+    _check_sums(aggregation, kept, queries)
     compiled = with_states_as_results(state_of(aggregation, [str(c.data.dtype) for c in kept]))
-    made = _compiled(aggregation, compiled, kept, _Cuts(windows, given.n))
-    return [States(out, None if valid.all() else valid == 0) for out, valid in made]
+    written = _compiled(aggregation, compiled, kept, _Cuts(windows, given.n))
+    return [States(out, None if valid.all() else valid == 0) for out, valid in written]
 
 
-def told_results(
+def derived_results(
     aggregation: Aggregation,
     source: Aggregation,
     columns: Sequence[NDArray[Any]],
@@ -123,15 +124,15 @@ def told_results(
     *,
     nulls: Nulls = None,
 ) -> ResultArray:
-    """The results of an aggregation over windows, told by the states that `source` has of them."""
+    """The results of an aggregation over windows, derived from the states that `source` has."""
     trace(aggregation, FLATFIT)
     given = Inputs(aggregation, columns, nulls, windows.n)
     dtypes = [str(c.data.dtype) for c in given.numbers]
-    made = lowered(aggregation, source, dtypes, states)
-    return with_least(aggregation, made, given.absent(), windows)
+    results = lowered(aggregation, source, dtypes, states)
+    return with_least(aggregation, results, given.absent(), windows)
 
 
-def _asked(
+def _inputs(
     aggregation: Aggregation,
     columns: Sequence[NDArray[Any]],
     windows: Sequence[tuple[Positions, Positions]],
@@ -146,8 +147,8 @@ def _asked(
     return given, [Windows(one, lo=lo, hi=hi) for lo, hi in windows]
 
 
-def _check_sums(aggregation: Aggregation, kept: list[Column], asked: list[Windows]) -> None:
-    for i, each in enumerate(asked):
+def _check_sums(aggregation: Aggregation, kept: list[Column], queries: list[Windows]) -> None:
+    for i, each in enumerate(queries):
         check_sums(aggregation, kept[0].data, kept[0].nulls, each, of=f" of query {i}")
 
 
@@ -238,10 +239,10 @@ def _compiled(
     valids = [np.ones(lo.size, np.uint8) for lo, _ in cuts.windows]
     for chunk in cuts.chunks(at_once):
         lo, hi, turns, later = cuts.in_slices(chunk)
-        made, valid = output_arrays(compiled, lo.size), np.ones(lo.size, np.uint8)
+        written, valid = output_arrays(compiled, lo.size), np.ones(lo.size, np.uint8)
         loop.run(
             0, lo.size, 0, later, lo, hi, data, nulls, cursors, *buffers[:4],
-            cuts.edges, turns[:-1].copy(), turns[1:], made, valid,
+            cuts.edges, turns[:-1].copy(), turns[1:], written, valid,
         )  # fmt: skip
         for out, valid_out, here, (a, b) in zip(
             outs, valids, chunk, itertools.pairwise(turns.tolist()), strict=True
@@ -249,9 +250,9 @@ def _compiled(
             valid_out[here] = valid[a:b]
             parts = tuple(o[here] for o in out)
             if sketch is not None:
-                row_results(aggregation, sketch, made[0][a:b], parts, valid[a:b])
+                row_results(aggregation, sketch, written[0][a:b], parts, valid[a:b])
             else:
-                for part, each in zip(parts, made, strict=True):
+                for part, each in zip(parts, written, strict=True):
                     part[:] = each[a:b]
     return list(zip(outs, valids, strict=True))
 
@@ -270,7 +271,7 @@ def _interpreted(aggregation: Aggregation, values: list[Any], cuts: _Cuts) -> li
     edges = cuts.edges.tolist()
     slices = Slices(aggregation)
     end = 0
-    answers: list[list[Any]] = [[None] * lo.size for lo, _ in cuts.windows]
+    results: list[list[Any]] = [[None] * lo.size for lo, _ in cuts.windows]
     for (past, first, query, i), floor in zip(due, floors, strict=True):
         end = max(end, floor)
         slices.keep(end - floor)
@@ -279,8 +280,8 @@ def _interpreted(aggregation: Aggregation, values: list[Any], cuts: _Cuts) -> li
             end += 1
         state = slices.newest(past - first)
         state = aggregation.identity if state is NOTHING else state
-        answers[query][i] = aggregation.lower(state)
-    return [packed(aggregation, each) for each in answers]
+        results[query][i] = aggregation.lower(state)
+    return [packed(aggregation, each) for each in results]
 
 
 # -- what goes in --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from windrow.errors import InvalidArgument
 from windrow.kernels.special import order as kernels
-from windrow.windows.arrays import in_threads, ordinary, stretches
+from windrow.windows.arrays import empty, in_threads, ordinary, stretches
 
 # Fewer rows are sorted by NumPy, within a millisecond: a first query compiles no sort for them.
 FEW = 4096
@@ -28,7 +28,7 @@ class Order:
     Values are moved by their places, where these are known. Both sides of the move then go on from
     one row to the next, with a place for each key: of 5·10⁶ rows and 10,000 keys a column takes
     15 ms, and 29 by the rows, which lie all over the table. One array is made of the other when it
-    is first asked for.
+    is first asked for. `moved` are values that were moved already, before and after.
 
     >>> order = Order(places=np.array([2, 0, 1], np.int32))
     >>> order.sorted(np.array([30, 10, 20])), order.rows
@@ -39,6 +39,7 @@ class Order:
         self, *, rows: NDArray[Any] | None = None, places: NDArray[Any] | None = None
     ) -> None:
         self._rows, self._places = rows, places
+        self.moved: tuple[NDArray[Any], NDArray[Any]] | None = None
 
     @property
     def rows(self) -> NDArray[Any]:
@@ -56,6 +57,8 @@ class Order:
 
     def sorted(self, values: NDArray[Any], *, threads: int = 1) -> NDArray[Any]:
         """Values of the rows, in the order of positions."""
+        if self.moved is not None and _same_memory(values, self.moved[0]):
+            return self.moved[1]
         if self._places is None:
             return gather(values, self.rows, threads=threads)
         return scatter(values, self._places, threads=threads)
@@ -65,6 +68,14 @@ class Order:
         if self._places is None:
             return scatter(values, self.rows, threads=threads)
         return gather(values, self._places, threads=threads)
+
+
+def _same_memory(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """Whether two arrays are the same values in the same place."""
+    if a is b:
+        return True
+    alike = a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
+    return alike and a.ctypes.data == b.ctypes.data
 
 
 def _inverse(positions: NDArray[Any]) -> NDArray[Any]:
@@ -111,6 +122,8 @@ def _order_of_few(
     codes: NDArray[Any] | None, n_codes: int, at: Sequence[NDArray[Any]], n: int
 ) -> tuple[Order | None, NDArray[np.int64]]:
     """The same by NumPy: O(n log n)."""
+    if codes is None and len(at) == 1 and (at[0][1:] >= at[0][:-1]).all():
+        return None, np.array([0, n])
     codes = np.zeros(n, np.int64) if codes is None else codes
     wrong = np.flatnonzero((codes < 0) | (codes >= n_codes))
     if wrong.size:
@@ -155,7 +168,7 @@ def _placed(
 ) -> NDArray[np.int32]:
     """The place of each row by its code, each stretch behind those before it."""
     codes = ordinary(codes.astype(np.int64, copy=False))
-    places = np.empty(codes.size, np.int32)
+    places = empty(codes.size, np.int32)
     following = np.cumsum(counts, axis=0)
     following += starts[:-1] - counts
     edges = stretches(codes.size, len(counts))
@@ -174,23 +187,25 @@ def _sorted(
     floating = values.dtype.kind == "f"
     values = values.astype(np.float64 if floating else np.int64, copy=False)
     bits = ordinary(values).view(np.int64)
-    cuts = [b for _, b in stretches(bits.size, threads)]
-    edges = [0, *np.searchsorted(starts, cuts[:-1]).tolist(), starts.size - 1]
-    pieces = list(itertools.pairwise(edges))
+    pieces = stretches(bits.size, threads)
     along = bits if order is None else order.sorted(bits, threads=threads)
     falls: list[bool] = []
     in_threads(
         lambda piece: falls.append(not kernels.in_order(along, starts, *piece, floating)), pieces
     )
     if not any(falls):
+        if order is not None:
+            order.moved = values, along.view(values.dtype)
         return order
+    edges = [0, *np.searchsorted(starts, [b for _, b in pieces[:-1]]).tolist(), starts.size - 1]
+    pieces = list(itertools.pairwise(edges))
     rows = np.arange(bits.size, dtype=np.int32) if order is None else order.rows
     in_threads(lambda piece: kernels.sort_segments(bits, starts, *piece, floating, rows), pieces)
     return Order(rows=rows, places=None if order is None else _inverse(rows))
 
 
 def gather(values: NDArray[Any], positions: NDArray[Any], *, threads: int = 1) -> NDArray[Any]:
-    """The values at some positions: ``values[positions]``.
+    """The values at some positions, none of them negative: ``values[positions]``.
 
     >>> gather(np.array([3.5, 1.5]), np.array([1, 0], np.int32))
     array([1.5, 3.5])
@@ -216,13 +231,14 @@ def scatter(values: NDArray[Any], positions: NDArray[Any], *, threads: int = 1) 
 def _moves(values: NDArray[Any], positions: NDArray[Any]) -> bool:
     """Whether there is a kernel for such values and positions."""
     kind = values.dtype
-    return kind.itemsize in _MOVED and not kind.hasobject and positions.dtype == np.int32
+    known = kind.itemsize in _MOVED and not kind.hasobject
+    return known and (positions.dtype == np.int32 or positions.size >= FEW)
 
 
 def _moved(
     kernel: Move, values: NDArray[Any], positions: NDArray[Any], threads: int
 ) -> NDArray[Any]:
-    out = np.empty(positions.size, values.dtype)
+    out = empty(positions.size, values.dtype)
     like = _MOVED[values.dtype.itemsize]
     given, positions = ordinary(values).view(like), ordinary(positions)
 

@@ -87,7 +87,14 @@ def states_over(
     threads: int,
 ) -> States:
     """The same for values as the loops take them."""
-    return _Work(aggregation, compiled, data, nulls, windows, threads).states()
+    states = with_states_as_results(compiled)
+    fields, valid = _written(aggregation, states, data, nulls, windows, threads, states=True)
+    if valid.all():
+        return States(fields)
+    missing = valid == 0
+    for field in fields:
+        field[missing] = 0
+    return States(fields, missing)
 
 
 def merge(
@@ -107,7 +114,8 @@ def merge(
     >>> merge(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).values
     array([2.  , 2.75])
     """
-    out, valid = _merging(aggregation, dtypes, parts, windows, threads).results()
+    compiled = _with_states_as_values(state_of(aggregation, dtypes))
+    out, valid = _written(aggregation, compiled, parts.fields, parts.nulls, windows, threads)
     like = np.empty(0, dtypes[0])
     return finished(aggregation, Column(like, None, like.dtype), out, valid)
 
@@ -127,7 +135,8 @@ def merged_states(
     >>> merged_states(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).fields
     (array([ 6, 11]), array([3, 4]))
     """
-    return _merging(aggregation, dtypes, parts, windows, threads).states()
+    compiled = _with_states_as_values(state_of(aggregation, dtypes))
+    return states_over(aggregation, compiled, parts.fields, parts.nulls, windows, threads)
 
 
 def lowered(
@@ -206,51 +215,22 @@ def _more(compiled: RowAlgebra) -> str:
     return "".join(f", c{i}" for i in range(len(compiled.constants)))
 
 
-# -- running it ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Work:
-    """An aggregation of numbers over windows: of values, or of states for values."""
-
-    aggregation: Aggregation
-    compiled: Compiled
-    data: tuple[NDArray[Any], ...]
-    mask: NDArray[np.uint8] | None
-    windows: Windows
-    threads: int
-
-    def results(
-        self, *, states: bool = False
-    ) -> tuple[tuple[NDArray[Any], ...], NDArray[np.uint8]]:
-        """What the loop writes, and where there is a result."""
-        check_sums(self.aggregation, self.data[0], self.mask, self.windows, self.threads)
-        compiled, mask = self.compiled, self.mask
-        if states:
-            compiled = with_states_as_results(compiled)
-        if mask is None and isinstance(compiled, Monoid):
-            # One kernel for parts with nulls and without: a worker compiles less before it begins.
-            mask = np.zeros(len(self.data[0]), np.uint8)
-        return run_loop(
-            self.aggregation, compiled, self.data, mask, self.windows, self.threads, states=states
-        )
-
-    def states(self) -> States:
-        """The states of the windows."""
-        fields, valid = self.results(states=True)
-        if valid.all():
-            return States(fields)
-        missing = valid == 0
-        for field in fields:
-            field[missing] = 0
-        return States(fields, missing)
-
-
-def _merging(
-    aggregation: Aggregation, dtypes: Sequence[str], parts: States, windows: Windows, threads: int
-) -> _Work:
-    compiled = _with_states_as_values(state_of(aggregation, dtypes))
-    return _Work(aggregation, compiled, parts.fields, parts.nulls, windows, threads)
+def _written(
+    aggregation: Aggregation,
+    compiled: Compiled,
+    data: tuple[NDArray[Any], ...],
+    mask: NDArray[np.uint8] | None,
+    windows: Windows,
+    threads: int,
+    *,
+    states: bool = False,
+) -> tuple[tuple[NDArray[Any], ...], NDArray[np.uint8]]:
+    """Return what the loop writes, results or `states`, and where there is one."""
+    check_sums(aggregation, data[0], mask, windows, threads)
+    if mask is None and isinstance(compiled, Monoid):
+        # One kernel for parts with nulls and without: a worker compiles less before it begins.
+        mask = np.zeros(len(data[0]), np.uint8)
+    return run_loop(aggregation, compiled, data, mask, windows, threads, states=states)
 
 
 # -- what goes in -------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ if hasattr(os, "register_at_fork"):  # a forked process has no threads, and must
 class Batch:
     """Values that came, and the rows that are to be answered now.
 
-    `base` is the position in the stream of the first value; rows `row` … `stop` − 1 are asked for,
+    `base` is the position in the stream of the first value; rows `row` … `stop` − 1 are wanted,
     and by time, row r has the window [lo, hi) of positions. If the rows come `late`, the time of
     row r is hi, and what is before lo leaves with it. Nothing comes after the `last` batch. `at`
     has the times of the values, if they are known. Where windows may go back, later ones reach
@@ -142,7 +142,7 @@ class Interpreted:
         self.head = 0
 
     def roll(self, batch: Batch) -> ResultArray:
-        """The results of the rows that the batch asks for."""
+        """Return the results of the rows that the batch wants."""
         nulls = [None if c is None else c.nulls for c in batch.columns]
         self.waiting.extend(objects(batch.arrays, nulls))
         if self.swag.cuts_by_time and batch.at is not None:
@@ -180,44 +180,6 @@ class Interpreted:
         return swag.query()
 
 
-class Arguments:
-    """The arguments that came with measures, by their positions in the stream."""
-
-    def __init__(self, aggregation: Aggregation, arrays: list[Any]) -> None:
-        self.aggregation = aggregation
-        self.wanted = aggregation.takes == "ordered pair" and len(arrays) > 1
-        self.values: NDArray[Any] | None = None
-        self.nulls: NDArray[np.bool_] | None = None
-        self.oldest = 0  # the position of the first value here
-
-    def take(self, batch: Batch) -> None:
-        """Keep the arguments among the arrays of a batch."""
-        if not self.wanted:
-            return
-        came, column = np.asarray(batch.arrays[1]), batch.columns[1]
-        nulls = np.zeros(came.size, np.bool_)
-        if column is not None and column.nulls is not None:
-            nulls = column.nulls.view(np.bool_)
-        if self.values is None or self.nulls is None:
-            self.values, self.nulls = came, nulls
-        else:
-            self.values = np.concatenate([self.values, came])
-            self.nulls = np.concatenate([self.nulls, nulls])
-
-    def of(self, answers: ResultArray) -> ResultArray:
-        """Results with arguments in the place of positions, where there are any."""
-        if self.values is None:
-            return answers
-        return with_arguments(self.aggregation, answers, self.values, self.nulls, self.oldest)
-
-    def forget(self, head: int) -> None:
-        """Drop what came before the window."""
-        if self.values is not None and self.nulls is not None:
-            gone = slice(head - self.oldest, None)
-            self.values, self.nulls = self.values[gone].copy(), self.nulls[gone].copy()
-            self.oldest = head
-
-
 class Loop:
     """An algorithm's compiled loop, with its buffers and cursors carried from batch to batch.
 
@@ -242,15 +204,16 @@ class Loop:
         self.kernel = loop_of(algorithm, aggregation, compiled, dtypes, bounds, self.nulls)
         self.cursors = np.zeros(CURSORS, np.int64)
         self.buffers: list[Any] = []
-        self.waiting: list[
-            Column
-        ] = []  # values of earlier batches, from position `waiting_from` on
+        self.waiting: list[Column] = []  # values of earlier batches, from `waiting_from` on
         self.waiting_from = 0
-        self.arguments = Arguments(aggregation, arrays)
+        # the arguments that came with measures, from position `oldest` on, if there are any
+        self.has_arguments = aggregation.takes == "ordered pair" and len(arrays) > 1
+        self.arguments: Column | None = None
+        self.oldest = 0
         self.column = columns[0].since(columns[0].data.size)
 
     def roll(self, batch: Batch) -> ResultArray:
-        """The results of the rows that the batch asks for."""
+        """Return the results of the rows that the batch wants."""
         columns = self._columns(batch)
         lo, hi = batch.lo, batch.hi
         extras = None
@@ -273,8 +236,13 @@ class Loop:
         at = wanted - self.waiting_from
         self.waiting = [c.since(at) for c in columns if at < c.data.size]
         self.waiting_from = wanted
-        answers = self.arguments.of(finished(self.aggregation, self.column, out, valid))
-        self.arguments.forget(head)
+        answers = finished(self.aggregation, self.column, out, valid)
+        if self.arguments is None:
+            return answers
+        given = self.arguments
+        nulls = None if given.nulls is None else given.nulls.view(np.bool_)
+        answers = with_arguments(self.aggregation, answers, given.data, nulls, self.oldest)
+        self.arguments, self.oldest = given.since(head - self.oldest), head
         return answers
 
     def _name_failure(self, error: Exception, batch: Batch, columns: list[Column]) -> None:
@@ -295,7 +263,10 @@ class Loop:
     def _columns(self, batch: Batch) -> list[Column]:
         """This batch's values behind those that are kept of earlier ones."""
         came = [c for c in batch.columns[: self.inputs] if c is not None]
-        self.arguments.take(batch)
+        if self.has_arguments:
+            values, column = np.asarray(batch.arrays[1]), batch.columns[1]
+            more = Column(values, None if column is None else column.nulls, values.dtype)
+            self.arguments = more if self.arguments is None else joined(self.arguments, more)
         if self.waiting:
             return list(map(joined, self.waiting, came))
         self.waiting_from = batch.base
@@ -402,7 +373,7 @@ class Late(Loop):
 class Pba(Loop):
     """PBA's loop in two threads: the caller's, and one that does what the caller hands to it.
 
-    The second one is asked for when a long chunk may be closed, and goes on when the call is over:
+    The second one is started when a long chunk may be closed, and goes on when the call is over:
     what it does is needed half a window later.
     """
 

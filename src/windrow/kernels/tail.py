@@ -24,7 +24,6 @@ from windrow.kernels.columns import Column, column
 from windrow.kernels.interpreted import name_failure, without_columns
 from windrow.kernels.results import ResultArray, with_arguments
 from windrow.kernels.routes import Route, route_over
-from windrow.kernels.special.scans import BLOCK
 from windrow.kernels.stream_loop import Batch, check_count, check_no_nulls, measured_arrays
 from windrow.windows.arrays import Positions
 from windrow.windows.positions import Windows
@@ -193,7 +192,7 @@ class Tail:
         if reached is not None:
             first = reached
         elif self.rows is not None and self.way.kernel is not None:
-            grid = BLOCK * max(1, (self.rows - 1) // BLOCK)
+            grid = self.way.kernel.grid(self.rows)
             first = ((stop + min(self.ahead, 0)) // grid - 2) * grid
         else:
             if self.rows is not None and stop:  # flips are at every so-many rows

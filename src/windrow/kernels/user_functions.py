@@ -85,12 +85,11 @@ class _CheckedOperations(FunctionPass):
 def _replaced(func_ir: Any, statement: Any) -> list[Any]:
     """The statements that do what an assignment of an expression does."""
     expr = statement.value
-    if expr.op == "binop" and expr.fn in checked.BINARY:
-        return _call(statement, checked.BINARY[expr.fn], [expr.lhs, expr.rhs])
-    if expr.op == "inplace_binop" and expr.immutable_fn in checked.BINARY:
-        return _call(statement, checked.BINARY[expr.immutable_fn], [expr.lhs, expr.rhs])
-    if expr.op == "unary" and expr.fn in checked.UNARY:
-        return _call(statement, checked.UNARY[expr.fn], [expr.value])
+    if expr.op in ("binop", "inplace_binop", "unary"):
+        operator = expr.immutable_fn if expr.op == "inplace_binop" else expr.fn
+        if operator in checked.REPLACED:
+            operands = [expr.value] if expr.op == "unary" else [expr.lhs, expr.rhs]
+            return _call(statement, checked.REPLACED[operator], operands)
     if expr.op != "call":
         return [statement]
     called = _meaning(func_ir, expr.func)
@@ -105,13 +104,13 @@ def _replaced(func_ir: Any, statement: Any) -> list[Any]:
         return _call(statement, checked.REPLACED[called], list(expr.args))
     if len(expr.args) < 2:
         raise NotCompilable(f"it calls {called.__name__} of one argument, {_OTHERWISE}")
-    made, left = [], expr.args[0]
+    statements, left = [], expr.args[0]
     for right in expr.args[1:]:
         into = ir.Var(statement.target.scope, ir_utils.mk_unique_var("$checked"), statement.loc)
         part = ir.Assign(expr, into, statement.loc)
-        made += _call(part, checked.REPLACED[called], [left, right])
+        statements += _call(part, checked.REPLACED[called], [left, right])
         left = into
-    return [*made, ir.Assign(left, statement.target, statement.loc)]
+    return [*statements, ir.Assign(left, statement.target, statement.loc)]
 
 
 def _call(statement: Any, function: Any, arguments: list[Any]) -> list[Any]:

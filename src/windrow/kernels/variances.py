@@ -26,14 +26,14 @@ def _variance(question: Question, root: bool) -> ResultArray:
     values = question.data.astype(np.float64, copy=False)
     (ddof,) = question.aggregation.constants
     if isinstance(question, Gapped):
-        made, odd = _around(question, values, ddof, root)
+        results, odd = _around(question, values, ddof, root)
     else:
-        made, _, odd = _of_last_rows(question, values, ddof, root, means=False)
+        results, _, odd = _of_last_rows(question, values, ddof, root, means=False)
     if odd:
         finite = values[np.isfinite(values)]
         if max(finite.max(initial=0), -finite.min(initial=0)) > _SQUARABLE:
-            _recalculate(question, values, made)
-    return question.answers(made, None)
+            _recalculate(question, values, results)
+    return question.answers(results, None)
 
 
 def _of_last_rows(
@@ -47,8 +47,8 @@ def _of_last_rows(
     def fill(a: int, b: int, out: NDArray[Any]) -> None:
         odd.append(segmented.segment_variances(values, starts, w, ddof, a, b, root, out, room))
 
-    made = question.fill(fill, None, np.float64)
-    return made, room[question.windows.first :], any(odd)
+    results = question.fill(fill, None, np.float64)
+    return results, room[question.windows.first :], any(odd)
 
 
 def _around(
@@ -67,9 +67,9 @@ def _around(
         nonlocal odd
         odd |= join_variances(starts, begin, question.rows, tuple(a), tuple(b), ddof, root, out)
 
-    made = question.put_together(older, newer, join)
-    made[question.alone] = _by_states(question, values, question.alone)
-    return made, odd
+    results = question.put_together(older, newer, join)
+    results[question.alone] = _by_states(question, values, question.alone)
+    return results, odd
 
 
 def _by_states(
@@ -77,11 +77,11 @@ def _by_states(
 ) -> NDArray[np.float64]:
     """The variances of some windows, by states that nothing makes infinite."""
     aggregation = question.aggregation
-    (made,), _ = looped(
+    (results,), _ = looped(
         aggregation, state_of(aggregation, ["float64"]), (ordinary(values),), None,
         question.by_bounds(some), question.threads,
     )  # fmt: skip
-    return made
+    return results
 
 
 def _recalculate(

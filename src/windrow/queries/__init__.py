@@ -1,1 +1,1 @@
-"""What is asked: queries as values, written in Python or in CQL, alone or shared."""
+"""Queries as values: written in Python, in CQL or in SQL, alone or shared, and their plans."""

@@ -63,8 +63,8 @@ def diagram(plans: Sequence[Plan]) -> str:
             for name, texts in found.items():
                 names = boxes.setdefault(step, {}).setdefault(tuple(texts), [])
                 names.extend([] if name in names else [name])
-    made = _ARROW.join(_box(step, entries) for step, entries in boxes.items())
-    return f'<div style="{_TEXT}"><div style="{_ROW}">{made}</div></div>'
+    drawn = _ARROW.join(_box(step, entries) for step, entries in boxes.items())
+    return f'<div style="{_TEXT}"><div style="{_ROW}">{drawn}</div></div>'
 
 
 def _box(step: str, entries: dict[tuple[str, ...], list[str]]) -> str:

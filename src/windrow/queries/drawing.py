@@ -34,6 +34,7 @@ def drawing(sketch: Sketch, says: str) -> str:
     """
     x, cuts = _scale(sketch)
     named = _names(sketch)
+    lane = "rows, for instance" if sketch.example else "rows"
     height = _TOP + _LINE * (len(sketch.bars) + 1) + 28
     base = height - 26
     held = {i for bar in sketch.bars for i in bar.holds(sketch.rows)}
@@ -54,14 +55,9 @@ def drawing(sketch: Sketch, says: str) -> str:
         f"<title>{escape(says)}</title>"
         f'<g stroke="currentColor" stroke-opacity=".35"><path d="M{_LEFT - 8} {_TOP}H{_RIGHT + 8}'
         f'M{_LEFT - 8} {base}H{_RIGHT + 8}"/></g>'
-        f'<text x="{_RIGHT + 18}" y="{_TOP + 4}" fill-opacity=".7">{_lane(sketch)}</text>'
+        f'<text x="{_RIGHT + 18}" y="{_TOP + 4}" fill-opacity=".7">{lane}</text>'
         f"{''.join(rows)}{''.join(bars)}{''.join(breaks)}{_ticks(sketch, x, named, base)}</svg>"
     )
-
-
-def _lane(sketch: Sketch) -> str:
-    """What the dots are."""
-    return "rows, for instance" if sketch.example else "rows"
 
 
 def _ties(rows: Sequence[Place], i: int) -> int:

@@ -11,6 +11,7 @@ from windrow.windows.slicing import choose_slicing
 _SPARK = {
     "slices": "Spark aggregates the slices, and only they are sorted and merged",
     "frames": "Spark's own window functions: for so few rows they are faster, with equal results",
+    "tables": "shuffled by key; partitions are small, so each is held and sorted by a worker",
     "keys": "shuffled by key, sorted, and one pass over each partition",
     "one task": "no key: one pass over a single partition",
 }
@@ -28,7 +29,7 @@ _KEPT = {
 }
 
 _AT_ONCE = {"slices": "slice", "sessions": "open session"}
-# What there is to know by the step of the way that it belongs to; results are a step of their own.
+# The entries of each step that a row goes through; results are a step of their own.
 _STEPS = {
     "rows": ("keys", "order", "columns", "where", "lateness"),
     "windows": ("windows", "slices", "passes", "policy"),
@@ -45,9 +46,9 @@ class Explanation(str):
 
     def __new__(cls, text: str, plans: Sequence[Plan] = ()) -> Explanation:
         """Return the text with the plans that it is about."""
-        made = super().__new__(cls, text)
-        made.plans = tuple(plans)
-        return made
+        explanation = super().__new__(cls, text)
+        explanation.plans = tuple(plans)
+        return explanation
 
     def _repr_html_(self) -> str:
         from windrow.queries.diagram import diagram
@@ -56,7 +57,7 @@ class Explanation(str):
 
 
 def explain(plan: Plan) -> Explanation:
-    """The plan as a text: what will run, a line for each thing there is to know.
+    """The plan as text: what will run, an entry a line.
 
     >>> from windrow import Max, sliding
     >>> hourly = sliding(order_by="ts", range="1 hour", slide="10 minutes", peak=Max("load"))
@@ -83,7 +84,7 @@ def explain(plan: Plan) -> Explanation:
 
 
 def steps(plan: Plan) -> dict[str, dict[str, list[str]]]:
-    """The same entries by the steps that a row goes through, those that are in none at the end."""
+    """The entries by the steps that a row goes through; those of no step are the last one's."""
     found = entries(plan)
     own = {name for names in _STEPS.values() for name in names}
     by_step = {
@@ -97,7 +98,7 @@ def steps(plan: Plan) -> dict[str, dict[str, list[str]]]:
 
 
 def entries(plan: Plan) -> dict[str, list[str]]:
-    """What there is to know, by its name; the results come last, by theirs."""
+    """The entries of a plan by name, those of results last."""
     query = plan.query
     keys = ", ".join(query.partition_by)
     found = {

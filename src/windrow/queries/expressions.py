@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
-from windrow.queries.syntax import NAME, identifier, library, place, tokens, tree
+from windrow.errors import InvalidArgument, did_you_mean
+from windrow.queries.syntax import NAME, identifier, library, place, tokens, tree, wrong
 from windrow.windows.durations import nanoseconds
 
 FIELDS = ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
@@ -126,7 +126,7 @@ def check(node: Any, text: str, prefix: str = "") -> Any:
     for part in node.walk():
         problem, hint = _problem(part)
         if problem:
-            raise QuerySyntaxError.at(text, *place(part), f"{prefix}{problem}", hint)
+            raise wrong(text, part, f"{prefix}{problem}", hint)
     return node
 
 

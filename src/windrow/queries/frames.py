@@ -1,4 +1,4 @@
-"""Which engine answers over a frame, and what to do with a frame that none takes."""
+"""The engine that runs queries over a frame, and the error for a frame that no engine takes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _CONVERSIONS = {
 
 
 def engine_of(frame: Any) -> Any:
-    """The module that answers over such frames: `run`, `run_shared`, `run_together` and `plan`."""
+    """The module that runs queries over a frame: `run`, `run_shared`, `run_together` and `plan`."""
     homes = map(_home, type(frame).__mro__)
     home = next((name for name in homes if name in _ENGINES), None)
     if home is None and (_conversion(frame) or not hasattr(frame, "__arrow_c_stream__")):

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Horizons(Shared):
-    """One question about windows of several sizes; `sliding` makes it.
+    """A query over windows of several sizes, as `sliding` returns it for a list of them.
 
-    It is a query for each size, run together over rows that are sorted, shuffled and kept once. A
-    frame comes back with all results beside its rows: `peak_1h`, `peak_7d`.
+    It has a query for each size; they run together over rows that are sorted, shuffled and kept
+    once. All results stand beside the rows of the frame: `peak_1h`, `peak_7d`.
     """
 
-    asked: tuple[tuple[str, Any], ...] = ()  # the arguments of `sliding`
+    arguments: tuple[tuple[str, Any], ...] = ()  # the arguments of `sliding`
     results: tuple[tuple[str, Any], ...] = ()  # and the results that it names
 
     def __call__(self, frame: Any) -> Any:
@@ -38,12 +38,12 @@ class Horizons(Shared):
         return plotted(self.queries, frame, key)
 
     def explain(self, frame: Any = None) -> str:
-        """What will run for each size, as a query of that size tells it."""
+        """What will run: the explanations of the queries of each size."""
         from windrow.queries.explain import Explanation
 
-        told = [query.explain(frame) for query in self.queries]
-        text = "\n\n".join(["sizes share their rows: sorted, shuffled and kept once", *told])
-        return Explanation(text, [plan for each in told for plan in each.plans])
+        plans = [query.explain(frame) for query in self.queries]
+        text = "\n\n".join(["sizes share their rows: sorted, shuffled and kept once", *plans])
+        return Explanation(text, [plan for each in plans for plan in each.plans])
 
     def _pictures(self) -> list[str]:
         """The windows as a drawing in HTML: those of one row, one a size."""
@@ -52,7 +52,7 @@ class Horizons(Shared):
         return [picture_of_sizes(self.queries)]
 
     def __repr__(self) -> str:
-        return call_text(dict(self.asked), self.results)
+        return call_text(dict(self.arguments), self.results)
 
 
 def horizons(
@@ -85,9 +85,9 @@ def horizons(
                 f"{size}={list(sizes)!r}: several sizes have a result a row, without slide=, "
                 f"having= and emit=; choose among the rows that come back"
             )
-    asked = {**first.arguments(), size: list(sizes)}
+    arguments = {**first.arguments(), size: list(sizes)}
     if given is not None:
-        asked["names"] = names
+        arguments["names"] = names
     several = tuple(
         query.replace(aggregations=tuple((f"{n}_{name}", p) for n, p in query.aggregations))
         for query, name in zip(queries, names, strict=True)
@@ -96,7 +96,7 @@ def horizons(
     for name in every:
         if every.count(name) > 1:
             raise InvalidArgument(f"the name {name!r} is given to {every.count(name)} results")
-    return Horizons(several, tuple(asked.items()), first.aggregations)
+    return Horizons(several, tuple(arguments.items()), first.aggregations)
 
 
 def _name(size: str, given: Any) -> str:

@@ -1,7 +1,7 @@
-"""A plan: what will run, as a value that is made before anything does.
+"""A plan: what will run, as a value that exists before anything runs.
 
-Engines run the plan and `explain` prints it. It follows from the query and from the kinds of its
-columns, and from nothing else: that of a query without a frame is made for columns of floats.
+Engines run the plan and `explain` prints it. It depends on the query and the kinds of its columns,
+and on nothing else; without a frame, columns are assumed to be floats.
 
 A column is of one of these kinds:
 
@@ -29,12 +29,12 @@ from windrow.windows.slicing import Slicing
 from windrow.windows.weaving import Group, woven
 
 Kind = str
-# How values come to the windows: as the numbers that they are; what has an order by its rank among
-# all values; what is only picked by its position; a list as a stretch of sorted rows; decimals as
-# whole numbers of their last digit, and so durations for an exact mean; or as values of Python, for
-# the interpreter.
+# The form in which kernels and loops get the values: as numbers; as ranks among all values, where
+# only the order counts; as positions, where a value is only picked; as stretches of sorted rows,
+# for lists; as whole numbers of the last digit, for decimals and an exact mean of durations; or as
+# objects of Python, for the interpreter.
 Form = Literal["numbers", "ranks", "positions", "list", "decimals", "objects"]
-SparkPlan = Literal["slices", "ranges", "frames", "keys", "one task"]
+SparkPlan = Literal["slices", "ranges", "frames", "tables", "keys", "one task"]
 
 _NUMBERS = ("float64", "int64")
 _AS_NUMBERS = (*_NUMBERS, "time", "decimal")
@@ -42,30 +42,30 @@ _AS_NUMBERS = (*_NUMBERS, "time", "decimal")
 
 @dataclass(frozen=True)
 class ResultPlan:
-    """How one result is made: the form of its values, and the kernel or loop over windows."""
+    """How one result is computed: the form of its values, and the kernel or loop over windows."""
 
     name: str
     aggregation: Aggregation
     kinds: tuple[Kind, ...]
     by_rows: bool  # whether windows are the last rows, one for each
     sliced: bool  # whether windows begin and end at the edges of slices only
-    moved: bool = False  # whether windows of so many rows do not end with their own row
-    shared: bool = False  # whether several queries over the same rows share the slices …
-    source: Aggregation | None = None  # … and what of: the states of this aggregation
-    common: tuple[str, ...] = ()  # what kernels find once for it and for other results …
-    beside: tuple[str, ...] = ()  # … of the query, of the same column: these
+    moved: bool = False  # whether windows of a number of rows do not end with their own row
+    shared: bool = False  # whether several queries over the same rows share the slices
+    source: Aggregation | None = None  # the aggregation whose states such slices hold
+    common: tuple[str, ...] = ()  # what a kernel computes once for this and other results
+    beside: tuple[str, ...] = ()  # the names of those results, which are of the same column
 
     @cached_property
     def form(self) -> Form:
-        """How values come to the windows."""
+        """The form in which the kernel or loop gets the values."""
         return form_of(self.aggregation, self.kinds)
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """The types of the arrays that the windows are over."""
+        """The types of the arrays that the kernel or loop gets."""
         kinds = self.kinds[:1] if self.aggregation.takes == "timed" else self.kinds
-        made = tuple(kind if kind in _NUMBERS else "int64" for kind in kinds)
-        return made + ("int64",) * (len(self.kinds) - len(made))  # times are nanoseconds
+        dtypes = tuple(kind if kind in _NUMBERS else "int64" for kind in kinds)
+        return dtypes + ("int64",) * (len(self.kinds) - len(dtypes))  # times are nanoseconds
 
     def route(self, nulls: bool = False) -> Any:
         """The kernel or loop, a `Route` of `windrow.kernels`; nulls may need another."""
@@ -85,12 +85,12 @@ class ResultPlan:
         )
 
     def route_at_ends(self, nulls: bool = False) -> Any:
-        """The way of all rows where many are near the ends of their keys; None if it is no other.
+        """The route where many rows are near the ends of their keys; None if it is no other.
 
-        Their windows are cut off there, so they are not those of other rows.
+        Windows are cut off there, so they do not all have the same number of rows.
         """
-        way = self.route(nulls)
-        blocks = self.moved and way.kernel is not None and way.kernel.in_blocks
+        route = self.route(nulls)
+        blocks = self.moved and route.kernel is not None and route.kernel.in_blocks
         return replace(self, by_rows=False, moved=False).route(nulls) if blocks else None
 
 
@@ -100,7 +100,8 @@ class Plan:
 
     On Spark, "slices": Spark aggregates slices, which are merged into windows. "ranges": rows are
     cut along the order into ranges that run in parallel. "frames": Spark's own window functions,
-    for a few rows. "keys": a pass over the rows of each key. "one task": one pass over all rows.
+    for a few rows. "tables": workers hold small partitions and sort them. "keys": a pass over the
+    sorted rows of each key. "one task": one pass over all rows.
     """
 
     query: Query
@@ -124,9 +125,9 @@ class Plan:
 
 
 def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool = True) -> Plan:
-    """The plan of a query over columns of such kinds; without them, over columns of floats.
+    """The plan of a query over columns of these kinds; without them, over columns of floats.
 
-    `native` is whether Spark can make the states of slices itself.
+    `native` is whether Spark itself can aggregate the slices.
 
     >>> from windrow import Max, sliding
     >>> plan = plan_of(sliding(order_by="ts", range="1 hour", slide="1 minute", peak=Max("load")))
@@ -152,7 +153,7 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
 
 
 def _policy(query: Query, results: Sequence[ResultPlan]) -> Any:
-    """How the policy of a window runs over columns of the kinds that the results are made of."""
+    """How the policy of a window runs over columns of the kinds that the results read."""
     from windrow.kernels.policies import policy_plan
 
     pairs = [pair for r in results for pair in zip(r.aggregation.columns, r.kinds, strict=True)]
@@ -160,14 +161,13 @@ def _policy(query: Query, results: Sequence[ResultPlan]) -> Any:
 
 
 def share(plans: Sequence[Plan]) -> list[Plan]:
-    """The plans of queries that run together: those that ask for the same share their slices.
+    """The plans of queries that run together, results that need the same states sharing slices.
 
-    The same is also what one state tells: a Sum is told by the slices of a Mean.
-
-    A query over slices saves a pass over the rows for each that shares them with it. Windows of
-    every row have no slices to share, and are answered one query after the other.
+    States may be those of another aggregation: the slices of a Mean give a Sum as well. Each query
+    that shares slices saves a pass over the rows. Windows of every row have no slices to share,
+    and are computed one query after the other.
     """
-    made = list(plans)
+    shared = list(plans)
     for group in groups_of([plan.query for plan in plans]):
         members = [plans[i] for i in group.members]
         several = [result for plan in members for result in plan.results if result.sliced]
@@ -182,12 +182,12 @@ def share(plans: Sequence[Plan]) -> list[Plan]:
                 if source is not None and used[source] > 1:
                     result = replace(result, shared=True, source=source)
                 results.append(result)
-            made[i] = replace(plan, group=group.members, results=_with_common(results))
-    return made
+            shared[i] = replace(plan, group=group.members, results=_with_common(results))
+    return shared
 
 
 def _source(result: ResultPlan, others: Sequence[ResultPlan]) -> Aggregation:
-    """The aggregation whose states tell a result as well: that with most to tell, or its own."""
+    """The aggregation from whose states a result is derived: that with most fields, or its own."""
     from windrow.kernels.routes import shares
     from windrow.kernels.states import places_of
 
@@ -195,17 +195,17 @@ def _source(result: ResultPlan, others: Sequence[ResultPlan]) -> Aggregation:
     if result.form != "numbers" or not result.kinds or not shares(found):
         return found
     for other in (each for each in others if each.kinds[:1] == result.kinds[:1]):
-        dtype, tells = result.dtypes[0], other.aggregation
-        algebra = tells.algebra(dtype) if other.form == "numbers" and shares(tells) else None
-        if algebra is None or places_of(tells, result.aggregation, dtype) is None:
+        dtype, source = result.dtypes[0], other.aggregation
+        algebra = source.algebra(dtype) if other.form == "numbers" and shares(source) else None
+        if algebra is None or places_of(source, result.aggregation, dtype) is None:
             continue
         if len(algebra.fields) > most:
-            found, most = tells, len(algebra.fields)
+            found, most = source, len(algebra.fields)
     return found
 
 
 def groups_of(queries: Sequence[Query]) -> list[Group]:
-    """The queries that share slices, by their numbers: over the same rows, and as it pays."""
+    """The queries that share slices, by their numbers: over the same rows, where it pays."""
     alike: dict[Any, dict[int, Slicing]] = {}
     groups: list[Group] = []
     for i, query in enumerate(queries):
@@ -227,14 +227,14 @@ def rows_of(query: Query) -> tuple[Any, ...]:
 
 
 def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
-    """How the values of columns of such kinds come to the windows of an aggregation.
+    """The form in which an aggregation gets the values of columns of these kinds.
 
     >>> from windrow import ArgMax, Collect, Max, Sum
     >>> form_of(Max("v"), ["text"]), form_of(Sum("v"), ["decimal"]), form_of(Collect("v"), ["time"])
     ('ranks', 'decimals', 'list')
     """
     if not kinds:
-        return "numbers"  # none at all: rows are counted
+        return "numbers"  # no column: rows are counted
     if aggregation.functions is not None:
         return "numbers" if _compiles(aggregation, kinds) else "objects"
     listing, first, takes = aggregation.listing, kinds[0], aggregation.takes
@@ -255,7 +255,7 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
 
 
 def _with_common(results: Sequence[ResultPlan]) -> tuple[ResultPlan, ...]:
-    """The results of a query, and what kernels over one column find once for several of them."""
+    """The results of a query, with what kernels over one column compute once for several."""
     from windrow.kernels.named import kernel_of
 
     finds = []
@@ -263,7 +263,7 @@ def _with_common(results: Sequence[ResultPlan]) -> tuple[ResultPlan, ...]:
         alone = result.form == "numbers" and not result.shared
         kernel = kernel_of(result.aggregation) if alone else None
         finds.append(frozenset(() if kernel is None else kernel.finds))
-    made = []
+    found = []
     for i, result in enumerate(results):
         column, common, beside = result.aggregation.columns[:1], set[str](), []
         for j, other in enumerate(results):
@@ -271,12 +271,12 @@ def _with_common(results: Sequence[ResultPlan]) -> tuple[ResultPlan, ...]:
             if i != j and both and column and column == other.aggregation.columns[:1]:
                 common |= both
                 beside.append(other.name)
-        made.append(replace(result, common=tuple(sorted(common)), beside=tuple(beside)))
-    return tuple(made)
+        found.append(replace(result, common=tuple(sorted(common)), beside=tuple(beside)))
+    return tuple(found)
 
 
 def _compiles(aggregation: Aggregation, kinds: Sequence[Kind]) -> bool:
-    """Whether functions of the user's own compile for columns of such kinds."""
+    """Whether the functions of a user's own aggregation compile for columns of these kinds."""
     from windrow.kernels.compiled_states import compiled_state
     from windrow.kernels.functions import NotCompilable
 
@@ -311,7 +311,7 @@ def _on_spark(query: Query, kinds: Mapping[str, Kind] | None, native: bool) -> S
 
 
 def _on_a_stream(query: Query, results: Sequence[ResultPlan]) -> Kept:
-    """What is kept: chunks of rows only if states, all short, can stand for them."""
+    """What a stream keeps: chunks of rows only if short states can replace them."""
     kept = query.window.kept
     if kept != "chunks":
         return kept
@@ -320,7 +320,7 @@ def _on_a_stream(query: Query, results: Sequence[ResultPlan]) -> Kept:
 
 
 def _is_short(result: ResultPlan) -> bool:
-    """Whether a state is a few numbers, of whatever kind, as long as they are of one size."""
+    """Whether a state is a few numbers, each of a fixed size."""
     if result.form == "decimals" or result.aggregation.functions is not None:
         return result.form != "objects"
     algebra = result.aggregation.algebra("int64")

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from windrow.errors import QuerySyntaxError, did_you_mean
+from windrow.errors import did_you_mean
 from windrow.queries.expressions import canonical
-from windrow.queries.syntax import NAME, place, tokens, tree
+from windrow.queries.syntax import NAME, place, tokens, tree, wrong
 from windrow.windows.until import KNOWN
 
 WINDOW, PARTS = "window", ("total", "old")  # what the functions call their arguments
@@ -64,8 +64,8 @@ class TextPolicy:
         names = WINDOW if self.of_window else ", ".join(PARTS)
         scope: dict[str, Any] = {"__name__": __name__}
         exec(f"def policy({names}):\n    return {writer.true(parse(self.text))}", scope)
-        made: Callable[..., Any] = scope["policy"]
-        return made
+        policy: Callable[..., Any] = scope["policy"]
+        return policy
 
     @cached_property
     def of_window(self) -> bool:
@@ -106,17 +106,13 @@ def check_policy(node: Any, text: str, results: Collection[str]) -> None:
     for each in found:
         if each.table and each.table.lower() not in PARTS:
             hint = "a policy speaks of total.… and old.…, or of the window without a name"
-            raise _wrong(text, each, f"{each.table} is neither total nor old", hint)
+            raise wrong(text, each, f"{each.table} is neither total nor old", hint)
         if each.name not in results:
             hint = did_you_mean(each.name, results)
-            raise _wrong(text, each, f"{each.name} is not among the results", hint)
+            raise wrong(text, each, f"{each.name} is not among the results", hint)
         if bool(each.table) != bool(found[0].table):
             hint = "write all names with total. or old., or none of them"
-            raise _wrong(text, each, "total and old do not go with the window itself", hint)
-
-
-def _wrong(text: str, node: Any, problem: str, hint: str = "") -> QuerySyntaxError:
-    return QuerySyntaxError.at(text, *place(node), problem, hint)
+            raise wrong(text, each, "total and old do not go with the window itself", hint)
 
 
 # -- as a function of Python -----------------------------------------------------------------
@@ -160,7 +156,7 @@ class _Writer:
         if key in _COMPARED:
             return self.compared(key, node.this, node.expression, wanted)
         hint = "compare results with numbers, and join comparisons by AND, OR and NOT"
-        raise _wrong(self.text, node, f"{key.upper()} is no condition of a policy", hint)
+        raise wrong(self.text, node, f"{key.upper()} is no condition of a policy", hint)
 
     def compared(self, key: str, a: Any, b: Any, wanted: bool) -> str:
         """A comparison of values that are both known."""
@@ -200,7 +196,7 @@ class _Writer:
             a, b = (self.value(side) for side in (node.this, node.expression))
             return f"({a} {_ARITHMETIC[key]} {b})"
         hint = "a policy computes with results and numbers by +, -, *, / and ABS"
-        raise _wrong(self.text, node, f"{key.upper()} is not known in a policy", hint)
+        raise wrong(self.text, node, f"{key.upper()} is not known in a policy", hint)
 
 
 def _joined(conditions: Sequence[str], every: bool) -> str:

@@ -1,8 +1,7 @@
-"""The query: one immutable value between those who ask and the engines that answer."""
+"""The query: an immutable value, which engines run over their frames."""
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,11 +29,11 @@ EMIT = ("rstream", "istream")
 
 @dataclass(frozen=True, repr=False)
 class Query:
-    """A question about sliding windows; `sliding` and `sql` make it, engines answer it.
+    """A query over sliding windows, as `sliding` and `sql` return it.
 
-    A query is compared and pickled by value, and prints as the call of `sliding` that makes it.
-    Called with a pandas, Polars or Arrow table it answers with one of the same kind;
-    ``DataFrame.transform`` of PySpark takes it as it is.
+    It is compared and pickled by value, and prints as a call of `sliding`. Called with a pandas,
+    Polars or Arrow table it returns one of the same kind; ``DataFrame.transform`` of PySpark takes
+    it as it is.
 
     >>> from windrow import Max, sliding
     >>> sliding(rows=3, peak=Max("load"))
@@ -89,7 +88,7 @@ class Query:
         if self.min_rows is not None:
             whole_number("min_rows", self.min_rows, least=1)
 
-    # -- asking -----------------------------------------------------------------------------
+    # -- running ----------------------------------------------------------------------------
 
     def __call__(self, frame: Any) -> Any:
         """The results over `frame`, as a frame of the same kind.
@@ -278,27 +277,24 @@ def sliding(
         when=ArgMax('load', 'ts'),
     )
     """
+    arguments = dict(locals())
+    for name in ("also", "names", "aggregations"):
+        del arguments[name]
+    arguments |= aggregations
     _check_named(aggregations)
-    sizes: dict[str, Any] = {"rows": rows, "range": range, "delta": delta, "groups": groups}
-    for name, several in sizes.items():
-        if isinstance(several, list):
+    for name in ("rows", "range", "delta", "groups"):
+        if isinstance(arguments[name], list):
             from windrow.queries.horizons import horizons
 
-            given: dict[str, Any] = dict(
-                partition_by=partition_by, order_by=order_by, until=until, on=on, gap=gap,
-                slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps,
-                min_rows=min_rows, timezone=timezone, lateness=lateness, where=where,
-                having=having, emit=emit,
-                **aggregations,
-            )  # fmt: skip
-            queries = [sliding(also, **{**sizes, name: each}, **given) for each in several]
-            return horizons(name, several, names, queries)  # type: ignore[return-value]
+            sizes = arguments[name]
+            queries = [sliding(also, **{**arguments, name: size}) for size in sizes]
+            return horizons(name, sizes, names, queries)  # type: ignore[return-value]
     if names is not None:
         raise InvalidArgument(f"names={names!r} goes with several sizes, as in rows=[10, 100]")
     if isinstance(until, str):
         until = text_policy(until, {**(also or {}), **aggregations})
     window = window_of(
-        "sliding", **sizes, until=until, on=on, gap=gap,
+        "sliding", rows=rows, range=range, delta=delta, groups=groups, until=until, on=on, gap=gap,
         slide=slide, closed=closed, exclude=exclude, offset=offset, gaps=gaps or None,
         timezone=timezone,
     )  # fmt: skip
@@ -326,13 +322,12 @@ def _conditioned(part: Any, name: str) -> Any:
     """
     if not isinstance(part, Aggregation) or part.condition is None or part.written is not None:
         return part
-    made = copy.copy(part)
-    made.condition = condition = normal(part.condition, f"{name}, where")
-    made.written = part.columns
+    condition = normal(part.condition, f"{name}, where")
     first, *others = part.columns or ("1",)
     value = as_column(first) if part.columns else first
-    made.columns = (f"CASE WHEN {as_column(condition)} THEN {value} END", *others)
-    return made
+    filtered = part.reading((f"CASE WHEN {as_column(condition)} THEN {value} END", *others))
+    filtered.condition = condition
+    return filtered
 
 
 _RESERVED = frozenset(sliding.__kwdefaults__ or {})

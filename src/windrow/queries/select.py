@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 from windrow.queries.expressions import columns_of
@@ -69,10 +70,8 @@ class Steps:
     def reads(self, names: Sequence[str]) -> list[str]:
         """Which of a frame's columns are computed with; others are only passed on."""
         texts = [*self._texts(), *(text for _, text in self.results if text not in names)]
-        found = dict.fromkeys(name for text in texts for name in _columns(text, names))
-        for name in (n for stage in self.stages for q in stage.queries for n in _keys(q)):
-            found[name] = None
-        return [name for name in found if name in names]
+        columns = ((text,) if text in names else columns_of(text) for text in texts)
+        return [name for name in dict.fromkeys(chain.from_iterable(columns)) if name in names]
 
     def uses(self, names: Sequence[str]) -> list[str]:
         """Which of a frame's columns are computed with or passed on."""
@@ -85,23 +84,16 @@ class Steps:
             yield from (text for _, text in stage.computed)
             for query in stage.queries:
                 yield from (text for part in query.parts.values() for text in part.columns)
+                yield from (*query.partition_by, *query.order_by)
         yield from (key.text for key in self.order)
-
-
-def _columns(text: str, names: Sequence[str]) -> tuple[str, ...]:
-    return (text,) if text in names else columns_of(text)
-
-
-def _keys(query: Query) -> tuple[str, ...]:
-    return (*query.partition_by, *query.order_by)
 
 
 @dataclass(frozen=True, repr=False)
 class Select:
-    """A statement of standard SQL over one frame; `sql` makes it.
+    """A statement of standard SQL over one frame, as `sql` returns it.
 
-    It is a value, as a query is. Called with a pandas, Polars or Arrow table it answers with one of
-    the same kind, rows in the order that they came in; ``DataFrame.transform`` of PySpark takes it.
+    It is a value, as a query is. Called with a pandas, Polars or Arrow table it returns one of the
+    same kind, its rows in the same order; ``DataFrame.transform`` of PySpark takes it.
 
     >>> from windrow import sql
     >>> sql("SELECT *, MAX(load) OVER (ORDER BY ts ROWS 2 PRECEDING) AS peak FROM plugs").source

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shared:
-    """Queries that run together, each answered as if it ran alone; `shared` makes it.
+    """Queries that run together, each with the results that it has alone; `shared` returns it.
 
-    It is a value, as its queries are. Called with a frame it gives a list of results, one for each
-    query, in their order.
+    It is a value, as its queries are. Called with a frame it returns a list of results, one for
+    each query, in their order.
     """
 
     queries: tuple[Query, ...]

@@ -56,20 +56,20 @@ def tree(words: list[Any], text: str, prefix: str = "", statement: bool = False)
     for word in words:
         if word.token_type == sqlglot.TokenType.SEMICOLON:
             problem = f"{prefix}one statement is expected, and here it ends"
-            raise QuerySyntaxError.at(text, word.start, word.end + 1, problem)
+            raise wrong(text, word, problem)
     whole = len(text) + 1  # of the text goes into the error, which has no other word of the place
     parser = sqlglot.Dialect.get_or_raise(None).parser(error_message_context=whole)
     try:
         if statement:
-            made = parser.parse(words, text)
+            trees = parser.parse(words, text)
         else:
-            made = parser.parse_into(sqlglot.exp.Condition, words, text)
+            trees = parser.parse_into(sqlglot.exp.Condition, words, text)
     except sqlglot.ParseError as error:
         raise _explained(error.errors[0], text, prefix) from None
-    if not made or made[0] is None:
-        start, stop = (words[0].start, words[0].end + 1) if words else (0, len(text))
-        raise QuerySyntaxError.at(text, start, stop, f"{prefix}an expression is expected here")
-    return made[0]
+    if not trees or trees[0] is None:
+        where = words[0] if words else (0, len(text))
+        raise wrong(text, where, f"{prefix}an expression is expected here")
+    return trees[0]
 
 
 def _explained(error: dict[str, Any], text: str, prefix: str) -> QuerySyntaxError:
@@ -128,3 +128,14 @@ def place(node: Any) -> tuple[int, int]:
     if not found:
         return 0, 0
     return min(meta["start"] for meta in found), max(meta["end"] for meta in found) + 1
+
+
+def wrong(text: str, where: Any, problem: str, hint: str = "") -> QuerySyntaxError:
+    """The error for a place in `text`: a token, a node of the tree, or (start, stop)."""
+    if isinstance(where, tuple):
+        start, stop = where
+    elif hasattr(where, "token_type"):
+        start, stop = where.start, where.end + 1
+    else:
+        start, stop = place(where)
+    return QuerySyntaxError.at(text, start, stop, problem, hint)

@@ -52,15 +52,16 @@ def read_checkpoint(session: Any, path: str) -> Checkpoint:
         sizes = state_variable(session, path, "chunks").groupBy("key.windrow_bucket")
         sizes = sizes.agg(sf.sum(sf.length("user_map_value.value")).alias("bytes")).collect()
         batch = max(row["maxBatchId"] for row in about)
-        watermark = _watermark(session, path, batch)
+        (_, text), *_ = offsets(session, path, batch)  # the first line is a version
     except PySparkException as error:
         raise _unreadable(path, error) from None
+    watermark = json.loads(text).get("batchWatermarkMs") or None
     lengths = {row[0]: row[1] for row in sizes}
     buckets = sorted((_bucket(row, lengths) for row in heads), key=lambda each: each.bucket)
     partitions = max(row["numPartitions"] for row in about)
-    text = texts[0][0] if texts else ""
+    query = texts[0][0] if texts else ""
     operators = len({row["operatorId"] for row in about})
-    return Checkpoint(text, batch, watermark, partitions, tuple(buckets), operators)
+    return Checkpoint(query, batch, watermark, partitions, tuple(buckets), operators)
 
 
 def repartition(session: Any, path: str, partitions: int, output: str | None = None) -> None:
@@ -124,11 +125,10 @@ def state_variable(session: Any, path: str, name: str) -> Any:
     return reader.option("operatorId", ours.collect()[0][0] or 0).load(path)
 
 
-def _watermark(session: Any, path: str, batch: int) -> int | None:
-    """The watermark that a batch began with; None if there was none."""
-    lines = session.read.text(f"{path}/offsets/{batch}").collect()
-    told = next(json.loads(row[0]) for row in lines if row[0].startswith("{"))
-    return told.get("batchWatermarkMs") or None
+def offsets(session: Any, path: str, batch: int) -> list[Any]:
+    """What a batch says of itself, and then the offset of each source, as their lines."""
+    lines = [row[0] for row in session.read.text(f"{path}/offsets/{batch}").collect()]
+    return [lines[:2], *lines[2:]]
 
 
 def _bucket(row: Any, lengths: dict[int, int]) -> BucketState:

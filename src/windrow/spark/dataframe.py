@@ -19,7 +19,7 @@ from windrow.spark.expressions import spark_column
 from windrow.spark.frames import framed, in_frames
 from windrow.spark.groups import Ranges
 from windrow.spark.interpreter import check_workers
-from windrow.spark.keys import keyed
+from windrow.spark.keys import held, is_held, keyed
 from windrow.spark.ranges import is_uneven, ranged, ranges_of
 from windrow.spark.schema import analysed, bound_to, check_together, result_schema
 from windrow.spark.sessions import in_parts
@@ -53,6 +53,8 @@ def run(asked: Query | Shared, frame: Any) -> Any:
             return ranged(bounds, frame, schema, ranges)
         if way == "frames":
             return framed(bounds, frame, schema)
+        if way == "tables":
+            return held(bounds, frame, schema)
         if way == "ranges":
             return in_parts(bounds[0], frame, schema)
         return keyed(bounds, frame, schema)
@@ -97,8 +99,10 @@ def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Ranges | No
                 return "ranges", None
         elif (ranges := ranges_of(bounds, frame, _tasks(frame))) is not None:
             return "ranges", ranges
-    if in_frames(bounds):
+    if in_frames(bounds, frame):
         return "frames", None
+    if is_held(bounds, frame):
+        return "tables", None
     return "keys" if bounds[0].query.partition_by else "one task", None
 
 

@@ -62,8 +62,8 @@ class Recipe:
         phase = even % self.bursts
         knee = [0.0, self.bursts * self.burst_share, float(self.bursts)]
         warped = np.interp(phase, knee, [0.0, self.bursts / 10, float(self.bursts)])
-        made: Longs = even - phase + warped.astype(np.int64)
-        return made
+        times: Longs = even - phase + warped.astype(np.int64)
+        return times
 
     def rows_before(self, elapsed: int) -> int:
         """How many rows arrive before `elapsed`; O(log rows).
@@ -87,10 +87,10 @@ class Recipe:
         draw = self._bits(0, positions)
         keys = ((draw >> np.uint64(32)) * np.uint64(self.keys) >> np.uint64(32)).view(np.int64)
         ts = self.start + self.clock(positions) - self._behind(positions)
-        made: dict[str, Any] = {"key": keys, "ts": ts, "id": positions}
+        values: dict[str, Any] = {"key": keys, "ts": ts, "id": positions}
         if "value" in schema.names:
-            made["value"] = _values(draw, keys, ts)
-        columns = [_column(made[field.name], field.type) for field in schema]
+            values["value"] = _values(draw, keys, ts)
+        columns = [_column(values[field.name], field.type) for field in schema]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def batches(
@@ -151,8 +151,8 @@ def _values(draw: Bits, keys: Longs, ts: Longs) -> Any:
     return (wave + noise) / 64.0
 
 
-def _column(made: Any, kind: pa.DataType) -> pa.Array:
-    column = pa.array(made)
+def _column(values: Any, kind: pa.DataType) -> pa.Array:
+    column = pa.array(values)
     if pa.types.is_timestamp(kind):
         return column.view(kind)
     if pa.types.is_string(kind):

@@ -49,8 +49,8 @@ def spark_sql(text: str, schema: pa.Schema, *, ansi: bool = True) -> str:
     >>> spark_sql("a / b > 0.5", pa.schema({"a": pa.float64(), "b": pa.float64()}))
     '((`a` / NULLIF(`b`, 0D)) > 0.5D)'
     """
-    made = typed(text, schema)
-    return _Writer(made, ansi).write(made.tree)
+    expression = typed(text, schema)
+    return _Writer(expression, ansi).write(expression.tree)
 
 
 def spark_column(text: str, frame: Any, schema: pa.Schema | None = None) -> Any:
@@ -112,10 +112,10 @@ class _Writer:
         operands = self._as(coerce, nodes)
         if node.key in _SYMBOLS:
             left, right = operands
-            made = f"({left} {_SYMBOLS[node.key]} {right})"
+            sql = f"({left} {_SYMBOLS[node.key]} {right})"
             if node.key not in _TRIED:
-                return made
-            return self._fitting(node, made, nodes, operands)
+                return sql
+            return self._fitting(node, sql, nodes, operands)
         name = name or type(node).sql_name()
         return f"CAST({name}({', '.join(operands)}) AS {_spark_type(self.type(node))})"
 
@@ -145,29 +145,29 @@ class _Writer:
 
     # -- what may not fit -------------------------------------------------------------------
 
-    def _fitting(self, node: Any, made: str, nodes: Sequence[Any], operands: list[str]) -> str:
+    def _fitting(self, node: Any, sql: str, nodes: Sequence[Any], operands: list[str]) -> str:
         """A sum, a difference or a product; an error where it does not fit its type."""
         kind = self.type(node)
         if not pt.is_integer(kind) and not (pt.is_decimal(kind) and kind.precision == MOST_DIGITS):
-            return made
+            return sql
         return self._checked(
-            node, made, nodes, operands, lambda *names: f"{_TRIED[node.key]}({', '.join(names)})"
+            node, sql, nodes, operands, lambda *names: f"{_TRIED[node.key]}({', '.join(names)})"
         )
 
     def _checked(
         self,
         node: Any,
-        made: str,
+        sql: str,
         nodes: Sequence[Any],
         operands: Sequence[str],
         attempt: Callable[..., str],
     ) -> str:
-        """`made` in ANSI mode; else an attempt, which is null on failure, and an error where it is.
+        """`sql` in ANSI mode; else an attempt, which is null on failure, and an error where it is.
 
         Operands that are more than a name are bound to one, so that nothing is written twice.
         """
         if self.ansi:
-            return made
+            return sql
         leaves = all(part.unnest().key in ("column", "literal", "null") for part in nodes)
         names = list(operands) if leaves else [f"x.f{i}" for i in range(len(operands))]
         null = " OR ".join(f"{name} IS NULL" for name in names)
@@ -181,10 +181,10 @@ class _Writer:
 
     def _neg(self, node: Any) -> str:
         (operand,) = self._as(OPERATORS["neg"].operands, [node.this])
-        made = self._negative(node, operand)
+        sql = self._negative(node, operand)
         if not pt.is_integer(self.type(node)):
-            return made
-        return self._checked(node, made, [node.this], [operand], "TRY_SUBTRACT(0L, {})".format)
+            return sql
+        return self._checked(node, sql, [node.this], [operand], "TRY_SUBTRACT(0L, {})".format)
 
     def _negative(self, node: Any, operand: str) -> str:
         """A value with the other sign and all of its digits, or an error that shows its text."""
@@ -204,11 +204,11 @@ class _Writer:
         kind = self.type(node)
         if not pt.is_integer(kind) and not _is_long(kind):
             return f"ABS({operand})"
-        made = f"GREATEST({operand}, {self._negative(node, operand)})"
+        sql = f"GREATEST({operand}, {self._negative(node, operand)})"
         if not pt.is_integer(kind):
-            return made
+            return sql
         return self._checked(
-            node, made, [node.this], [operand], "IF({0} < 0L, TRY_SUBTRACT(0L, {0}), {0})".format
+            node, sql, [node.this], [operand], "IF({0} < 0L, TRY_SUBTRACT(0L, {0}), {0})".format
         )
 
     def _cast(self, node: Any) -> str:
@@ -259,8 +259,8 @@ class _Writer:
             return f"ROUND({operand}, {0 if digits is None else canonical(digits)})"
         if pt.is_integer(self.type(node)):  # by decimals, which do not wrap around
             operand = f"CAST({operand} AS DECIMAL(19,0))"
-        made = f"ROUND({operand}, {0 if digits is None else canonical(digits)})"
-        return self._converted(node, made, node, self.type(node))
+        sql = f"ROUND({operand}, {0 if digits is None else canonical(digits)})"
+        return self._converted(node, sql, node, self.type(node))
 
     def _extract(self, node: Any) -> str:
         return self._call(node, [node.expression], node.name.upper())

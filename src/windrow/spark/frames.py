@@ -24,11 +24,15 @@ from windrow.tables.bind import Bound
 # of the way to Python for one maximum over 8 of them, 1.01 over 16, 1.28 over 32, and 0.83 over all
 # so far, for three results as for one.
 WORK = 8
+_TREES = "spark.sql.window.segmentTree.enabled"  # before 4.3 there are none
 
 
-def in_frames(bounds: Sequence[Bound]) -> bool:
-    """Whether Spark's own frames answer these queries, and faster."""
-    work = 0
+def in_frames(bounds: Sequence[Bound], frame: Any) -> bool:
+    """Whether Spark's own frames answer these queries, and faster.
+
+    Spark's segment tree costs more than the way to Python, so with it only rows so far run here.
+    """
+    work, trees = 0, frame.sparkSession.conf.get(_TREES, "false") == "true"
     for bound in bounds:
         query = bound.query
         plain = query.min_rows is None and query.having is None and query.emit == "rstream"
@@ -36,6 +40,8 @@ def in_frames(bounds: Sequence[Bound]) -> bool:
         if not (plain and query.partition_by and last_rows):
             return False
         if any(part.spark_result is None for part in query.parts.values()):
+            return False
+        if trees and query.window.reach_rows is not None:
             return False
         work += len(query.parts) * (query.window.reach_rows or 1)
     return work <= WORK

@@ -32,7 +32,7 @@ def lacks(name):
 print(*sys.version_info[:2], *filter(lacks, sys.argv[1:]))
 """
 _PATIENCE = 20  # seconds; a Python that takes longer is left to the job
-_fit: set[tuple[str, ...]] = set()  # what was asked, and had everything
+_fit: set[tuple[str, ...]] = set()  # a Python and the modules that it was found to have
 
 
 def check_workers(frame: Any) -> None:
@@ -45,12 +45,12 @@ def check_workers(frame: Any) -> None:
     if not (context.master == "local" or context.master.startswith("local[")):
         return
     modules = _STREAM if frame.isStreaming else _BATCH
-    asked = (context.pythonExec, *modules)
-    if asked not in _fit:
+    needed = (context.pythonExec, *modules)
+    if needed not in _fit:
         problem = _problem(context, modules)
         if problem is not None:
             raise ImportError(problem)
-        _fit.add(asked)
+        _fit.add(needed)
 
 
 def _problem(context: Any, modules: tuple[str, ...]) -> str | None:

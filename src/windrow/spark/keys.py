@@ -3,6 +3,9 @@
 Spark hands a partition over in Arrow batches, cut anywhere; a `Walk` carries what windows reach
 back to from one to the next. Many keys lie in a partition and in a batch, so nothing is called
 once a key, and a key may be longer than memory.
+
+Where Spark's plan knows that partitions are small, it does not sort them: a worker holds the
+columns that windows need as a table, and sorts that in linear time.
 """
 
 from __future__ import annotations
@@ -18,12 +21,24 @@ from numpy.typing import NDArray
 from windrow.spark.columns import column
 from windrow.spark.workers import KEPT, Batches, Tables, arrow_result, beside, in_arrow
 from windrow.tables.bind import Bound
-from windrow.tables.filters import satisfies
+from windrow.tables.filters import columns_of, satisfies
 from windrow.tables.results import SortedColumns, WindowResults
-from windrow.tables.run import QUERY, told_apart, window_columns, with_columns
+from windrow.tables.run import (
+    QUERY,
+    needed,
+    run_queries,
+    told_apart,
+    window_columns,
+    with_columns,
+)
+from windrow.tables.sort import sort_rows
 from windrow.tables.states import StateColumns
 from windrow.tables.walk import Walk, walk_together
 from windrow.windows.positions import Bounds
+
+# Bytes of a partition that a worker holds at most, as Spark's plan knows them; and of a frame
+# below which results come in the order of keys and times, since it makes no difference in time.
+HELD, SORTED = 1 << 25, 1 << 20
 
 
 def keyed(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
@@ -35,15 +50,48 @@ def keyed(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
         frame = frame.select(*needed_columns(bounds))
     spread = frame.repartition(*keys) if keys else frame.coalesce(1)
     ready = spread.sortWithinPartitions(*keys, *order)
-    if query.window.per_row and query.emit == "rstream" and not told_apart(bounds):
+    if _beside_rows(bounds):
         work, filtered = Answered(tuple(bounds)), query.having is not None
         return beside(ready, read(bounds), work, schema, filtered=filtered)
     return in_arrow(ready, Walked(tuple(bounds), arrow_result(schema)), schema)
 
 
+def held(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
+    """The same by workers that hold the columns that they need, and sort them."""
+    query = bounds[0].query
+    spread = frame.repartition(*[column(name) for name in query.partition_by])
+    work, filtered = Held(tuple(bounds)), query.having is not None
+    return beside(spread, needed(bounds), work, schema, filtered=filtered)
+
+
+def is_held(bounds: Sequence[Bound], frame: Any) -> bool:
+    """Whether workers can hold their partitions: Spark's plan knows how large they are."""
+    if not bounds[0].query.partition_by or not _beside_rows(bounds):
+        return False
+    if any(bound.query.window.row_size is not None for bound in bounds):
+        return False
+    size = plan_bytes(frame)
+    partitions = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    return size is not None and SORTED <= size <= HELD * partitions
+
+
+def plan_bytes(frame: Any) -> int | None:
+    """The size of a frame as Spark's plan knows it, which runs no job; Connect does not tell."""
+    plan = getattr(frame, "_jdf", None)
+    if plan is None:
+        return None
+    return int(str(plan.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+
+def _beside_rows(bounds: Sequence[Bound]) -> bool:
+    """Whether every row has a result, of all queries, to stand beside it."""
+    query = bounds[0].query
+    return query.window.per_row and query.emit == "rstream" and not told_apart(bounds)
+
+
 def needed_columns(bounds: Sequence[Bound]) -> list[Any]:
     """The columns of a frame that queries read, as expressions."""
-    return [column(name) for name in dict.fromkeys(n for bound in bounds for n in bound.needed)]
+    return [column(name) for name in needed(bounds)]
 
 
 def read(bounds: Sequence[Bound]) -> list[str]:
@@ -73,8 +121,12 @@ class Answered:
 
     def walk(self, tables: Tables) -> Tables:
         """The rows with all of their results beside them."""
-        every = [replace(b, query=b.query.replace(having=None)) for b in self.bounds]
-        return walk_together(every, tables)
+        return walk_together(self.every, tables)
+
+    @property
+    def every(self) -> list[Bound]:
+        """The queries with a result for every row."""
+        return [replace(b, query=b.query.replace(having=None)) for b in self.bounds]
 
     def own(self, rows: pa.Table) -> NDArray[np.bool_] | None:
         """Which results are of rows that come out; None for all."""
@@ -88,6 +140,30 @@ class Answered:
             kept = passed if kept is None else kept & passed
         results = rows.select([name for bound in self.bounds for name in bound.query.parts])
         return results if kept is None else results.append_column(KEPT, [kept])
+
+
+@dataclass(frozen=True)
+class Held(Answered):
+    """The same over rows in any order, all of which are held."""
+
+    def walk(self, tables: Tables) -> Tables:
+        """The rows with all of their results beside them, at once."""
+        batches = list(tables)
+        if not batches:
+            return
+        table = pa.concat_tables(batches).combine_chunks()
+        del batches
+        try:
+            results = run_queries(self.every, table, threads=1)
+        except OverflowError:  # a pass over the sorted rows says at which of them
+            order = sort_rows(self.bounds[0], columns_of(table), table.num_rows).order
+            ready = table if order is None else table.take(pa.array(order.rows))
+            yield from super().walk(iter([ready]))
+            return
+        for result in results:
+            for name, values in result.columns.items():
+                table = table.append_column(name, values)
+        yield table
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a running stream says of itself: a listener that hands each batch's figures to a feed.
+"""The progress of running streams: a listener that passes the figures of each batch to feeds.
 
     Spark ──▶ ProgressListener ──▶ Feed     progress_terminal   lines or a live table
                   Progress                  progress_metrics    Prometheus
@@ -34,14 +34,15 @@ PATIENCE = 5.0  # seconds that the news of a query's end may take
 REMEMBERED, MOST_REMEMBERED = 600.0, 100  # seconds, and how many: queries that have ended
 _OBSERVED = "windrow"
 _RESULTS = "results_"  # before the name of counters
-_WRITTEN = "rocksdbTotalBytesWritten"  # the one store that tells
+_WRITTEN = "rocksdbTotalBytesWritten"  # RocksDB alone reports it
 _named: Counter[str] = Counter()
-_asked: dict[str, Any] = {}  # the queries of this process by the names of their counters
+_queries: dict[str, Any] = {}  # the queries of this process by the names of their counters
+Figure = str | Callable[["Progress"], float | None]  # a name of an attribute, or a function
 
 
 @dataclass(frozen=True)
 class Progress:
-    """One micro-batch of a query; what Spark does not tell is None."""
+    """The figures of one micro-batch; those that Spark does not report are None."""
 
     query: str
     batch: int
@@ -75,44 +76,69 @@ class Progress:
             return None
         return self.rows_out / self.seconds
 
+    @property
+    def too_late(self) -> int:
+        """Rows that are in no window, as they came too late: by windrow's count and by Spark's."""
+        return self.late + self.dropped
+
+    @property
+    def behind_newest(self) -> float | None:
+        """Seconds from the watermark to the newest row."""
+        return self._behind(self.newest)
+
+    @property
+    def behind_clock(self) -> float | None:
+        """Seconds from the watermark to the time at which the batch began."""
+        return self._behind(self.started)
+
+    def _behind(self, time: dt.datetime | None) -> float | None:
+        if self.watermark is None or time is None:
+            return None
+        return (time - self.watermark).total_seconds()
+
+    def figure(self, of: Figure) -> float | None:
+        """Return a figure of the batch, by its name here or by a function."""
+        found: float | None = getattr(self, of) if isinstance(of, str) else of(self)
+        return found
+
     @classmethod
-    def of(cls, told: Any) -> Progress:
+    def of(cls, report: Any) -> Progress:
         """From Spark's `StreamingQueryProgress`."""
-        out = told.sink.numOutputRows
-        operators = told.stateOperators
+        out = report.sink.numOutputRows
+        operators = report.stateOperators
         return cls(
-            query=told.name or str(told.id),
-            batch=told.batchId,
-            seconds=told.batchDuration / 1000,
-            rows_in=told.numInputRows,
-            in_per_second=_finite(told.inputRowsPerSecond),
-            done_per_second=_finite(told.processedRowsPerSecond),
+            query=report.name or str(report.id),
+            batch=report.batchId,
+            seconds=report.batchDuration / 1000,
+            rows_in=report.numInputRows,
+            in_per_second=_finite(report.inputRowsPerSecond),
+            done_per_second=_finite(report.processedRowsPerSecond),
             rows_out=None if out is None or out < 0 else out,
             state_rows=sum(operator.numRowsTotal for operator in operators),
             state_bytes=sum(operator.memoryUsedBytes for operator in operators),
             dropped=sum(operator.numRowsDroppedByWatermark for operator in operators),
-            late=_observed(told.observedMetrics, "late"),
-            partly_late=_observed(told.observedMetrics, "partly_late"),
-            ahead=_observed(told.observedMetrics, "ahead"),
-            watermark=_instant((told.eventTime or {}).get("watermark")),
-            started=_instant(told.timestamp),
-            newest=_instant((told.eventTime or {}).get("max")),
-            steps={name: ms / 1000 for name, ms in told.durationMs.items()},
+            late=_observed(report.observedMetrics, "late"),
+            partly_late=_observed(report.observedMetrics, "partly_late"),
+            ahead=_observed(report.observedMetrics, "ahead"),
+            watermark=_instant((report.eventTime or {}).get("watermark")),
+            started=_instant(report.timestamp),
+            newest=_instant((report.eventTime or {}).get("max")),
+            steps={name: ms / 1000 for name, ms in report.durationMs.items()},
             state_updated=sum(operator.numRowsUpdated for operator in operators),
             state_removed=sum(operator.numRowsRemoved for operator in operators),
             state_written=_added(operator.customMetrics.get(_WRITTEN) for operator in operators),
             update_seconds=sum(o.allUpdatesTimeMs + o.allRemovalsTimeMs for o in operators) / 1000,
             commit_seconds=sum(operator.commitTimeMs for operator in operators) / 1000,
-            counters=tuple(name for name in told.observedMetrics or () if name in _asked),
-            results=_results(told.observedMetrics),
+            counters=tuple(name for name in report.observedMetrics or () if name in _queries),
+            results=_results(report.observedMetrics),
         )
 
 
-def observed_name(identity: bytes, asked: Any = None) -> str:
+def observed_name(identity: bytes, query: Any = None) -> str:
     """A name for the counters of a query, which no other one of this process has.
 
-    Streams of one DataFrame must be told apart, also if they ask the same. A program that starts
-    again gives the same names in the same order. `asked` is what `explained` explains.
+    Streams of one DataFrame must differ in it, even if their queries are equal. A program that
+    starts again gives the same names in the same order. `query` is what `explained` explains.
 
     >>> observed_name(b"plugs"), observed_name(b"plugs")
     ('windrow_706c7567', 'windrow_706c7567_2')
@@ -120,8 +146,8 @@ def observed_name(identity: bytes, asked: Any = None) -> str:
     name = f"{_OBSERVED}_{identity.hex()[:8]}"
     _named[name] += 1
     name = name if _named[name] == 1 else f"{name}_{_named[name]}"
-    if asked is not None:
-        _asked[name] = asked
+    if query is not None:
+        _queries[name] = query
     return name
 
 
@@ -132,7 +158,7 @@ def results_name(identity: bytes) -> str:
 
 def explained(counters: str) -> str:
     """Return the plan of the query of this process whose counters are called so."""
-    return str(_asked[counters].explain())
+    return str(_queries[counters].explain())
 
 
 class Ended:
@@ -165,7 +191,7 @@ class Ended:
 
 
 class Feed(Protocol):
-    """Whoever wants to know; called from the listener's thread, one call at a time."""
+    """What gets the figures, from the listener's thread, one call at a time."""
 
     def progress(self, news: Progress) -> None:
         """A micro-batch is done."""
@@ -175,15 +201,15 @@ class Feed(Protocol):
 
 
 class _TakesText(JStreamingQueryListener):
-    """Takes the report of a batch as one text, in two calls of Java.
+    """Reads the report of a batch as one text, in two calls of Java.
 
-    PySpark's own makes one for each of a hundred figures, which takes 50 ms of a core.
+    PySpark's own class makes a call for each of a hundred figures, which takes 50 ms of a core.
     """
 
     def onQueryProgress(self, jevent: Any) -> None:  # noqa: N802
         """Read the report, and pass it on."""
-        told = StreamingQueryProgress.fromJson(json.loads(jevent.progress().json()))
-        self.pylistener.onQueryProgress(QueryProgressEvent(told))
+        report = StreamingQueryProgress.fromJson(json.loads(jevent.progress().json()))
+        self.pylistener.onQueryProgress(QueryProgressEvent(report))
 
 
 class ProgressListener(StreamingQueryListener):
@@ -234,18 +260,18 @@ class ProgressListener(StreamingQueryListener):
 
 @contextmanager
 def listening(spark: Any, *feeds: Feed) -> Iterator[ProgressListener]:
-    """Listen to all streams of a session; what has ended is heard to its end."""
+    """Listen to all streams of a session, and wait at the end for the last reports."""
     listener = ProgressListener(*feeds)
     spark.streams.addListener(listener)
     try:
         yield listener
-        _hear_out(spark, listener)
+        _await_reports(spark, listener)
     finally:
         spark.streams.removeListener(listener)
 
 
-def _hear_out(spark: Any, listener: ProgressListener) -> None:
-    """Wait for news that is still on its way: Spark sends it after the fact."""
+def _await_reports(spark: Any, listener: ProgressListener) -> None:
+    """Wait for reports of queries that have ended: Spark sends them later."""
     active = {str(query.runId) for query in spark.streams.active}
     deadline = time.monotonic() + PATIENCE
     while set(listener.running) - active and time.monotonic() < deadline:
@@ -257,13 +283,13 @@ def _finite(number: float) -> float:
 
 
 def _observed(metrics: Any, name: str) -> int:
-    """A counter of windrow's; a batch in which nothing was counted has none, or null."""
+    """One of windrow's own counters; a batch in which nothing was counted has none, or null."""
     rows = [row for group, row in (metrics or {}).items() if group.partition("_")[0] == _OBSERVED]
     return sum(int(getattr(row, name, None) or 0) for row in rows)
 
 
 def _added(numbers: Iterable[int | None]) -> int | None:
-    """The sum of those that there are; None if there is none."""
+    """The sum of the numbers that are not None; None if there is none."""
     found = [number for number in numbers if number is not None]
     return sum(found) if found else None
 

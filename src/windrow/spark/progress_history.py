@@ -1,4 +1,4 @@
-"""What a page draws of streams: their last batches, and whatever comes next, for every reader.
+"""The feed of the live page: the last batches of each stream, and new ones as they come.
 
 Which figures are drawn is said here once, in `PANELS`; the page's script knows none of them.
 """
@@ -10,17 +10,15 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from windrow.spark.progress import Ended, Progress, explained
+from windrow.spark.progress import Ended, Figure, Progress, explained
 from windrow.spark.progress_terminal import size
 
 KEPT = 240  # batches of a query
 BEAT = 15.0  # seconds without news after which a reader is told that there is none
-
-Figure = Callable[[Progress], float | None]
 
 
 @dataclass(frozen=True)
@@ -39,32 +37,16 @@ def _steps(*names: str) -> Figure:
 
 
 def _other_steps(news: Progress) -> float:
-    """What of a batch is in none of the steps that Spark tells."""
-    told = sum(seconds for name, seconds in news.steps.items() if name != "triggerExecution")
-    return max(0.0, news.steps.get("triggerExecution", news.seconds) - told)
-
-
-def _behind_clock(news: Progress) -> float | None:
-    if news.watermark is None or news.started is None:
-        return None
-    return (news.started - news.watermark).total_seconds()
-
-
-def _behind_newest(news: Progress) -> float | None:
-    if news.watermark is None or news.newest is None:
-        return None
-    return (news.newest - news.watermark).total_seconds()
+    """The seconds of a batch that are in none of the steps that Spark reports."""
+    known = sum(seconds for name, seconds in news.steps.items() if name != "triggerExecution")
+    return max(0.0, news.steps.get("triggerExecution", news.seconds) - known)
 
 
 PANELS = (
     Panel(
         "Rows a second",
         "n",
-        {
-            "arriving": lambda news: news.in_per_second,
-            "processed": lambda news: news.done_per_second,
-            "results": lambda news: news.out_per_second,
-        },
+        {"arriving": "in_per_second", "processed": "done_per_second", "results": "out_per_second"},
     ),
     Panel(
         "Batch time",
@@ -81,40 +63,26 @@ PANELS = (
     Panel(
         "State work, all tasks added up",
         "s",
-        {
-            "updates": lambda news: news.update_seconds,
-            "commits": lambda news: news.commit_seconds,
-        },
+        {"updates": "update_seconds", "commits": "commit_seconds"},
         stacked=True,
     ),
-    Panel("Watermark behind the newest row", "s", {"behind": _behind_newest}),
-    Panel("Watermark behind the clock", "s", {"behind": _behind_clock}),
+    Panel("Watermark behind the newest row", "s", {"behind": "behind_newest"}),
+    Panel("Watermark behind the clock", "s", {"behind": "behind_clock"}),
     Panel(
         "Rows left out, in each batch",
         "n",
-        {
-            "too late": lambda news: news.late + news.dropped,
-            "partly late": lambda news: news.partly_late,
-            "too far ahead": lambda news: news.ahead,
-        },
+        {"too late": "too_late", "partly late": "partly_late", "too far ahead": "ahead"},
     ),
-    Panel("State kept, rows", "n", {"kept": lambda news: news.state_rows}),
-    Panel("State kept, memory", "B", {"kept": lambda news: news.state_bytes}),
-    Panel(
-        "State written, rows",
-        "n",
-        {
-            "updated": lambda news: news.state_updated,
-            "removed": lambda news: news.state_removed,
-        },
-    ),
-    Panel("State written, bytes", "B", {"written": lambda news: news.state_written}),
+    Panel("State kept, rows", "n", {"kept": "state_rows"}),
+    Panel("State kept, memory", "B", {"kept": "state_bytes"}),
+    Panel("State written, rows", "n", {"updated": "state_updated", "removed": "state_removed"}),
+    Panel("State written, bytes", "B", {"written": "state_written"}),
 )
 
 
 @dataclass
 class _Shown:
-    """What is known of a query."""
+    """The state of a query on the page."""
 
     batches: deque[dict[str, Any]]
     counters: tuple[str, ...] = ()  # of the queries that the plan is of
@@ -128,7 +96,7 @@ class _Shown:
         """Take a batch in, and return it as the page draws it."""
         self.end = None
         self.rows += news.rows_in
-        self.late += news.late + news.dropped
+        self.late += news.too_late
         self.totals = {
             "batch": f"{news.batch:,}",
             "batch time": f"{news.seconds:.2f} s",
@@ -140,7 +108,7 @@ class _Shown:
         drawn = {
             "batch": news.batch,
             "at": news.started.timestamp() if news.started else time.time(),
-            "values": [[_finite(line(news)) for line in p.lines.values()] for p in PANELS],
+            "values": [[_finite(news.figure(f)) for f in p.lines.values()] for p in PANELS],
             "results": {name: _finite(value) for name, value in news.results.items()},
         }
         self.batches.append(drawn)
@@ -148,7 +116,7 @@ class _Shown:
 
 
 class History:
-    """The feed of a page: it keeps the last batches of each query, and tells readers of new ones.
+    """Keeps the last batches of each query, and sends new ones to readers.
 
     A query that has ended is forgotten after a while.
     """
@@ -161,23 +129,23 @@ class History:
         self._closed = False
 
     def progress(self, news: Progress) -> None:
-        """Keep a batch, and tell it."""
+        """Keep a batch, and send it to readers."""
         self._ended.discard(news.query)
         with self._lock:
             shown = self._shown.setdefault(news.query, _Shown(deque(maxlen=KEPT)))
-            told = {"query": news.query, "add": shown.add(news), "totals": shown.totals}
+            change = {"query": news.query, "add": shown.add(news), "totals": shown.totals}
             if news.counters and news.counters != shown.counters:
                 shown.counters = news.counters
                 shown.plan = "\n\n".join(map(explained, news.counters))
-                told["plan"] = shown.plan
-            self._tell(told)
+                change["plan"] = shown.plan
+            self._send(change)
 
     def ended(self, query: str, error: str | None) -> None:
-        """Tell that a query has ended; its batches stay for a while."""
+        """Send the end of a query; its batches stay for a while."""
         with self._lock:
             shown = self._shown.setdefault(query, _Shown(deque(maxlen=KEPT)))
             shown.end = error or ""
-            self._tell({"query": query, "end": shown.end})
+            self._send({"query": query, "end": shown.end})
         self._ended.add(query)
 
     def snapshot(self, most: int = KEPT) -> dict[str, Any]:
@@ -213,13 +181,13 @@ class History:
             yield everything
             while True:
                 try:
-                    told = news.get(timeout=BEAT)
+                    change = news.get(timeout=BEAT)
                 except queue.Empty:
                     yield None
                     continue
-                if told is None:
+                if change is None:
                     return
-                yield told
+                yield change
         finally:
             with self._lock:
                 self._readers.remove(news)
@@ -228,9 +196,9 @@ class History:
         """Let all readers go."""
         with self._lock:
             self._closed = True
-            self._tell(None)
+            self._send(None)
 
-    def _tell(self, news: dict[str, Any] | None) -> None:
+    def _send(self, news: dict[str, Any] | None) -> None:
         for reader in self._readers:
             reader.put(news)
 

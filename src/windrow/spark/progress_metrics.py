@@ -6,48 +6,41 @@ with prometheus_metrics(spark, port=9108):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from windrow.errors import Unsupported
+from windrow.errors import extra
 from windrow.spark.local_server import LOCAL, LocalServer
-from windrow.spark.progress import Ended, Progress, listening
+from windrow.spark.progress import Ended, Figure, Progress, listening
 
 READERS = 4  # are answered at a time
 
-# Each metric: what it is, and its value for a batch; None where Spark does not tell.
-Metric = tuple[str, Callable[[Progress], float | None]]
-COUNTERS: dict[str, Metric] = {
+# Each metric: what it is, and its value for a batch; None where Spark does not report it.
+COUNTERS: dict[str, tuple[str, Figure]] = {
     "windrow_batches": ("Micro-batches done.", lambda news: 1),
-    "windrow_input_rows": ("Rows read from the sources.", lambda news: news.rows_in),
-    "windrow_output_rows": (
-        "Rows given to the sink, where it counts them.", lambda news: news.rows_out),
-    "windrow_late_rows": (
-        "Rows behind the watermark, counted and left out by windrow.", lambda news: news.late),
+    "windrow_input_rows": ("Rows read from the sources.", "rows_in"),
+    "windrow_output_rows": ("Rows given to the sink, where it counts them.", "rows_out"),
+    "windrow_late_rows": ("Rows behind the watermark, counted and left out by windrow.", "late"),
     "windrow_partly_late_rows": (
-        "Rows behind some of their windows, and counted in the others.",
-        lambda news: news.partly_late),
+        "Rows behind some of their windows, and counted in the others.", "partly_late"),
     "windrow_ahead_rows": (
-        "Rows further ahead of the clock than `future` allows, counted and left out.",
-        lambda news: news.ahead),
+        "Rows further ahead of the clock than `future` allows, counted and left out.", "ahead"),
     "windrow_dropped_rows": (
-        "Rows behind the watermark, left out by Spark's own operators.",
-        lambda news: news.dropped),
+        "Rows behind the watermark, left out by Spark's own operators.", "dropped"),
 }  # fmt: skip
-GAUGES: dict[str, Metric] = {
+GAUGES: dict[str, tuple[str, Figure]] = {
     "windrow_input_rows_per_second": (
-        "Rows that arrived, each second, at the last batch.", lambda news: news.in_per_second),
+        "Rows that arrived, each second, at the last batch.", "in_per_second"),
     "windrow_processed_rows_per_second": (
-        "Rows processed, each second, in the last batch.", lambda news: news.done_per_second),
-    "windrow_state_rows": ("Rows in the state store.", lambda news: news.state_rows),
-    "windrow_state_bytes": ("Memory that the state store uses.", lambda news: news.state_bytes),
+        "Rows processed, each second, in the last batch.", "done_per_second"),
+    "windrow_state_rows": ("Rows in the state store.", "state_rows"),
+    "windrow_state_bytes": ("Memory that the state store uses.", "state_bytes"),
     "windrow_watermark_seconds": (
         "The watermark, in seconds of Unix time.",
         lambda news: None if news.watermark is None else news.watermark.timestamp()),
-    "windrow_batch_seconds": ("What the last batch took.", lambda news: news.seconds),
-    "windrow_query_running": (
-        "1 while the query runs, 0 when it has ended.", lambda news: 1),
+    "windrow_batch_seconds": ("What the last batch took.", "seconds"),
+    "windrow_query_running": ("1 while the query runs, 0 when it has ended.", lambda news: 1),
 }  # fmt: skip
 
 
@@ -70,12 +63,7 @@ class Metrics:
     """The endpoint, and a metric for each figure, labelled with the query's name or id."""
 
     def __init__(self, port: int, address: str) -> None:
-        try:
-            import prometheus_client as prometheus
-        except ImportError as missing:
-            raise Unsupported(
-                "Prometheus metrics need its client: pip install 'windrow[metrics]'"
-            ) from missing
+        prometheus = extra("an endpoint for Prometheus", "prometheus_client", "metrics")
         registry = prometheus.CollectorRegistry()  # ours alone: nothing of the process leaks in
         self._metrics: dict[str, Any] = {}
         for kind, metrics in ((prometheus.Counter, COUNTERS), (prometheus.Gauge, GAUGES)):
@@ -94,8 +82,8 @@ class Metrics:
     def progress(self, news: Progress) -> None:
         """Take a batch in."""
         self._ended.discard(news.query)
-        for name, (_, value) in {**COUNTERS, **GAUGES}.items():
-            found = value(news)
+        for name, (_, figure) in {**COUNTERS, **GAUGES}.items():
+            found = news.figure(figure)
             if found is not None:
                 metric = self._metrics[name].labels(news.query)
                 (metric.inc if name in COUNTERS else metric.set)(found)
@@ -107,7 +95,7 @@ class Metrics:
 
     def _forget(self, query: str) -> None:
         for metric in self._metrics.values():
-            with suppress(KeyError):  # some are told of only where Spark tells them
+            with suppress(KeyError):  # it has none of the figures that Spark did not report
                 metric.remove(query)
 
     def close(self) -> None:

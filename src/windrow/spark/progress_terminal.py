@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from windrow.errors import Unsupported
+from windrow.errors import extra
 from windrow.spark.progress import Ended, Progress, ProgressListener, listening
 
 HEADS = (
@@ -59,7 +59,7 @@ class Shown:
     def progress(self, news: Progress) -> None:
         """Take a batch in."""
         self._ended.discard(news.query)
-        self._late[news.query] += news.late + news.dropped
+        self._late[news.query] += news.too_late
         self._partly[news.query] += news.partly_late
         self._ahead[news.query] += news.ahead
         self.rows[news.query] = [
@@ -71,15 +71,15 @@ class Shown:
             _number(news.state_rows),
             size(news.state_bytes),
             "–" if news.watermark is None else f"{news.watermark:%Y-%m-%d %H:%M:%S}",
-            self._told_late(news.query),
+            self._late_rows(news.query),
             f"{news.seconds:.2f} s",
         ]
 
-    def _told_late(self, query: str) -> str:
-        told = _number(self._late[query])
+    def _late_rows(self, query: str) -> str:
+        text = _number(self._late[query])
         for count, how in ((self._partly[query], "partly"), (self._ahead[query], "ahead")):
-            told += f" + {_number(count)} {how}" if count else ""
-        return told
+            text += f" + {_number(count)} {how}" if count else ""
+        return text
 
 
 class Lines(Shown):
@@ -99,8 +99,8 @@ class Lines(Shown):
         """Write the line."""
         super().progress(news)
         query, *cells = self.rows[news.query]
-        told = (f"{head} {cell}" for head, cell in zip(HEADS[1:], cells, strict=True))
-        print(f"{query}: {', '.join(told)}", file=self.file, flush=True)
+        figures = (f"{head} {cell}" for head, cell in zip(HEADS[1:], cells, strict=True))
+        print(f"{query}: {', '.join(figures)}", file=self.file, flush=True)
 
     def ended(self, query: str, error: str | None) -> None:
         """Write the end, with the first line of an error."""
@@ -113,11 +113,10 @@ class Table(Shown):
 
     def __init__(self, file: TextIO) -> None:
         super().__init__()
-        try:
-            from rich.console import Console
-            from rich.live import Live
-        except ImportError as missing:
-            raise Unsupported("a live view needs rich: pip install 'windrow[cli]'") from missing
+        extra("a live view", "rich", "cli")
+        from rich.console import Console
+        from rich.live import Live
+
         self.live = Live(console=Console(file=file), get_renderable=self._drawn)
 
     def __enter__(self) -> Table:

@@ -25,7 +25,7 @@ from pyspark.sql import functions as sf
 
 from windrow.spark.columns import as_number, column, ticks, unused
 from windrow.spark.groups import BIN, Group, Ranges, cut, middles
-from windrow.spark.keys import Answered, read
+from windrow.spark.keys import Answered, plan_bytes, read
 from windrow.spark.workers import Tables, beside
 from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of
@@ -36,6 +36,9 @@ from windrow.windows.positions import Windows
 
 # A key of fewer rows is answered in about a second, wherever it is.
 HOT_ROWS = 1 << 20
+# Frames of fewer bytes are not looked at for hot keys: one task goes through all of it in a few
+# seconds, while a job that looks would take a fifth of the time of 2·10⁶ rows.
+SMALL = 1 << 27
 HOT_SAMPLE = 1 / 256  # of the rows, whose keys are counted
 _MOST_HOT = 32  # hot keys in one plan
 
@@ -56,17 +59,17 @@ def is_uneven(frame: Any, names: tuple[str, ...], tasks: int) -> bool:
     """Whether one task would have most of the rows: there is no key, or a hot one."""
     if names:
         return _hot_key(frame, names, tasks) is not None
-    return tasks > 1 and not _small(frame)
+    return tasks > 1 and not _below(HOT_ROWS, frame)
 
 
 def _hot_key(frame: Any, names: tuple[str, ...], tasks: int) -> Any:
     """The number of a row's key among those that may have more rows than the share of a task.
 
     That is an expression, null for all other keys; None if there is no such key. A window with a
-    key runs in one task a key, so a sample of keys is counted where one may have a million rows: a
-    job that reads the key columns. Frames that Spark knows to be small cost nothing.
+    key runs in one task a key, so a sample of keys is counted where one may be large: a job that
+    reads the key columns. Frames that Spark knows to be small cost nothing.
     """
-    if tasks < 2 or _small(frame):
+    if tasks < 2 or _below(SMALL, frame):
         return None
     columns = [_comparable(name, frame) for name in names]
     if any(each is None for each in columns):
@@ -89,13 +92,10 @@ def _hot_key(frame: Any, names: tuple[str, ...], tasks: int) -> Any:
     return number if keys else None
 
 
-def _small(frame: Any) -> bool:
-    """Whether Spark knows that no key can be hot: a row has a byte at least."""
-    plan = getattr(frame, "_jdf", None)
-    if plan is None:  # Connect does not tell
-        return False
-    size = plan.queryExecution().optimizedPlan().stats().sizeInBytes()
-    return int(str(size)) < HOT_ROWS
+def _below(size: int, frame: Any) -> bool:
+    """Whether Spark's plan knows that a frame has fewer bytes."""
+    known = plan_bytes(frame)
+    return known is not None and known < size
 
 
 def _comparable(name: str, frame: Any) -> Any:

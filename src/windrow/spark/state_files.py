@@ -1,6 +1,6 @@
 """The state of a stream as Parquet files, and from there into the checkpoint of a changed query.
 
-    checkpoint ──export──▶ about       what was asked, and what each column means
+    checkpoint ──export──▶ about       the query, and what each column means
                            waiting     rows that wait for the watermark
                            kept_0 …    rows or states that windows to come hold
                            checkpoint  a copy, for the offsets and for Spark
@@ -39,6 +39,7 @@ from windrow.spark.checkpoint import (
     check_listed,
     list_batch,
     located,
+    offsets,
     read_checkpoint,
     state_variable,
     write_text,
@@ -111,7 +112,7 @@ def import_state(
     It may have other `buckets`, more aggregations of what is kept, and shorter windows; longer ones
     with `fill`, which then hold what is kept and fill up from now on. Anything else is refused.
     """
-    asked = query if isinstance(query, Streaming) else Streaming(query)
+    streaming = query if isinstance(query, Streaming) else Streaming(query)
     try:
         text = session.read.text(f"{directory}/about").collect()
     except PySparkException:
@@ -120,8 +121,8 @@ def import_state(
     copied = f"{directory}/checkpoint"
     batch = read_checkpoint(session, copied).batch
     check_listed(session, output, batch + 1)
-    source = _nothing(session, _offsets(session, copied, batch)[1:])
-    stream = planned(asked, _like(source, then, asked))
+    source = _nothing(session, offsets(session, copied, batch)[1:])
+    stream = planned(streaming, _like(source, then, streaming))
     check_change(then, stream.about, fill)
     place, system = _new(session, checkpoint)
     heads = _headers(session, copied)
@@ -141,8 +142,8 @@ def import_state(
             .start()
         )
         running.awaitTermination()
-        told, kept = (_offsets(session, checkpoint, number) for number in (batch + 1, batch))
-        write_text(session, f"{checkpoint}/offsets/{batch + 1}", "\n".join([*told[0], *kept[1:]]))
+        new, kept = (offsets(session, checkpoint, number) for number in (batch + 1, batch))
+        write_text(session, f"{checkpoint}/offsets/{batch + 1}", "\n".join([*new[0], *kept[1:]]))
     except BaseException:
         system.delete(place, True)
         raise
@@ -170,12 +171,6 @@ def _headers(session: Any, checkpoint: str) -> dict[int, Header]:
     """The headers of the buckets."""
     rows = state_variable(session, checkpoint, "head").collect()
     return {row["key"][BUCKET]: Header.decode(bytes(row["value"]["value"])) for row in rows}
-
-
-def _offsets(session: Any, checkpoint: str, batch: int) -> list[Any]:
-    """What a batch says of itself, and then the offset of each source, as their lines."""
-    lines = [row[0] for row in session.read.text(f"{checkpoint}/offsets/{batch}").collect()]
-    return [lines[:2], *lines[2:]]
 
 
 def _new(session: Any, path: str) -> tuple[Any, Any]:
@@ -238,7 +233,8 @@ class DecodedLog:
             chunk = next(each for each in header.logs[self.number - 1] if each.number == number)
             columns = pa.schema([f for f in self.schema if f.name not in self.keys])
             keys = pa.schema([self.schema.field(name) for name in self.keys])
-            rows, newest = Chunks(OneChunk(value), 0, keys, columns).read(chunk), chunk.newest
+            entries: Any = OneChunk(value)
+            rows, newest = Chunks(entries, 0, keys, columns).read(chunk), chunk.newest
         places = np.arange(rows.num_rows) + (number << 32)
         beside = [pa.array(np.full(places.size, bucket, np.int32)), pa.array(places)]
         beside.append(pa.array(np.full(places.size, newest)))
@@ -247,21 +243,13 @@ class DecodedLog:
 
 @dataclass(frozen=True)
 class OneChunk:
-    """A store that has one chunk."""
+    """What a log reads of a store that has one chunk."""
 
     value: bytes
 
     def get(self, log: int, number: int) -> bytes:
         """The chunk, whatever its number is."""
         return self.value
-
-    def put(self, log: int, number: int, value: bytes) -> None:
-        """It is for reading."""
-        raise NotImplementedError
-
-    def remove(self, log: int, number: int) -> None:
-        """It is for reading."""
-        raise NotImplementedError
 
 
 # -- what the changed query takes ---------------------------------------------------------------
@@ -282,8 +270,8 @@ def _packets(
         columns = []
         for name in needs.names:
             is_kept = name in moved
-            made = column(moved[name]) if is_kept else spark_column(now.texts[name], rows, had)
-            columns.append(made.alias(name))
+            value = column(moved[name]) if is_kept else spark_column(now.texts[name], rows, had)
+            columns.append(value.alias(name))
         rows = stream.bucketed(rows.select(*columns, *(column(f.name) for f in _BESIDE)))
         order = [BUCKET, *(column(name) for name in (OLD_BUCKET, OLD_PLACE))]
         rows = rows.repartition(BUCKET).sortWithinPartitions(*order)
@@ -319,11 +307,11 @@ class PackedLog:
         yield pa.RecordBatch.from_arrays(arrays, names)
 
 
-def _like(source: Any, about: Description, asked: Streaming) -> Any:
-    """A streaming DataFrame with the columns, and the watermark, that a query was asked over."""
+def _like(source: Any, about: Description, streaming: Streaming) -> Any:
+    """A streaming DataFrame with the columns, and the watermark, that a query reads."""
     frame = source.mapInArrow(_unread, _spark_schema(about.rows))
     if about.own:
-        frame = frame.withWatermark(asked.queries[0].order_by[0], f"{about.delay} milliseconds")
+        frame = frame.withWatermark(streaming.queries[0].order_by[0], f"{about.delay} milliseconds")
     return frame
 
 

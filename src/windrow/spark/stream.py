@@ -52,6 +52,7 @@ from windrow.spark.stream_processor import (
     TIMELESS,
     WindowProcessor,
 )
+from windrow.spark.stream_state import Deferred
 from windrow.spark.workers import Batches, arrow_result, in_arrow, spare_garbage_collection
 from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.description import Description, describe
@@ -127,7 +128,7 @@ class PlannedStream:
         """What a processor makes of packets, each of them of a bucket."""
         given = arrow_result(self.given), self.in_rows, self.about.encode()
         return packets.groupBy(BUCKET).transformWithStateInPandas(
-            processor(self.plan, self.labels, *given, **options),
+            Deferred(processor(self.plan, self.labels, *given, **options)),
             self.given,
             "Update" if self.plan.update else "Append",
             "EventTime" if self.plan.timed else "None",

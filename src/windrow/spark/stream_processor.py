@@ -16,17 +16,9 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessor,
     StatefulProcessorHandle,
 )
-from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorHandleState
-from pyspark.sql.types import (
-    BinaryType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
 
 from windrow.errors import InvalidArgument
+from windrow.spark.stream_state import States, has_rows
 from windrow.spark.workers import spare_garbage_collection
 from windrow.stores.encoding import decode as decoded
 from windrow.stores.encoding import encode as encoded
@@ -45,9 +37,6 @@ ABOUT = (-1, 0)  # where the description of the query lies among the chunks
 PACKET = ["log", "place", "newest", "rows"]  # of a state that another query adopts
 TIMELESS = "windrow_timeless"  # how many rows without a time were left out of a packet
 LATE, PARTLY = "late", "partly_late"  # columns that are null but in a row that counts
-_BYTES = StructType([StructField("value", BinaryType())])
-_TEXT = StructType([StructField("text", StringType())])
-_CHUNK = StructType([StructField("log", IntegerType()), StructField("number", LongType())])
 _RUN = "spark.jobGroup.id"  # Spark names the jobs of a stream after its run
 # Results go back so many rows at a time, at most.
 _PACKET = 1 << 16
@@ -81,9 +70,8 @@ class WindowProcessor(StatefulProcessor):
         """Meet the state: a head, the chunks, and the query's text for those who read it."""
         spare_garbage_collection()
         self._handle = handle
-        self._head = handle.getValueState("head", _BYTES)
-        self._query = handle.getValueState("query", _TEXT)
-        self._entries = Chunks(handle.getMapState("chunks", _CHUNK, _BYTES))
+        self._head, self._query, chunks = States.of(handle)
+        self._entries = Chunks(chunks)
         self._check_partition(handle)
 
     def handleInputRows(  # noqa: N802
@@ -133,7 +121,8 @@ class WindowProcessor(StatefulProcessor):
         try:
             now = self._now(timers)
             if self._plan.timed:
-                clock = int(timers.getCurrentProcessingTimeInMs()) * 1000
+                asked = self._plan.flush is not None  # each question to Spark takes its time
+                clock = int(timers.getCurrentProcessingTimeInMs()) * 1000 if asked else 0
                 now = bucket.watermark(now, bool(arrived), clock, zlib.crc32(_run().encode()))
             outcome = bucket.end() if ends else bucket.step(arrived, now)
             outcome.late += late
@@ -180,9 +169,9 @@ class WindowProcessor(StatefulProcessor):
         Spark calls `init` in every batch for every partition of the state, whether or not rows
         came; a run's first batch is when the state can be read first. On the driver there is none.
         """
-        client: Any = getattr(handle, "_statefulProcessorApiClient", None)  # which names the bucket
-        if client is None or client.handle_state != StatefulProcessorHandleState.CREATED:
+        if not has_rows(handle):
             return
+        client: Any = handle._statefulProcessorApiClient  # which names the bucket
         task: Any = TaskContext.get()
         run = (_run(), task.partitionId(), self._identity)
         if run[0] and run in _CHECKED:
@@ -211,8 +200,8 @@ class WindowProcessor(StatefulProcessor):
         if ABOUT in self._entries:
             then = Description.decode(decoded(self._entries.get(*ABOUT), "the query of a state"))
             return side_by_side(then, Description.decode(self._about))
-        then = (self._query.get() or ("?",))[0]  # of a version that said no more
-        return f"It was made by\n{then}\nand this is\n{self._text}"
+        text = (self._query.get() or ("?",))[0]  # of a version that said no more
+        return f"It was made by\n{text}\nand this is\n{self._text}"
 
     def _bucket(self, label: int) -> Bucket:
         """The bucket as the store has it, or as this process remembers it if that is the same."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 import time
@@ -72,9 +73,8 @@ class RedisStore(Store):
         self.url, self.patience, self.lease = url, float(patience), float(lease)
         self._prefix = prefix.encode()
         self._token = secrets.token_hex(16).encode()
-        self._batches: dict[
-            str, tuple[int, int]
-        ] = {}  # by window: the last one confirmed, and tried
+        # by window: the numbers of the last batch that was confirmed, and of the last one tried
+        self._batches: dict[str, tuple[int, int]] = {}
         never = extra("this store", "redis.retry", "redis").Retry(
             extra("this store", "redis.backoff", "redis").NoBackoff(), 0
         )  # `patience` counts for all tries
@@ -139,10 +139,7 @@ class RedisStore(Store):
         self._retrying(transaction)
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        beginning = self._prefix + prefix
-        pattern = b"".join(
-            b"\\" + bytes((c,)) if c in b"*?[]^\\" else bytes((c,)) for c in beginning
-        )
+        pattern = re.sub(rb"[*?\[\]^\\]", rb"\\\g<0>", self._prefix + prefix)
 
         def found() -> set[bytes]:  # a set: SCAN may name a key twice
             names, cursor = set[bytes](), None

@@ -128,12 +128,12 @@ class RocksStore(Store):
 
     def get(self, key: bytes) -> bytes | None:
         self._check_open()
-        found: bytes | None = self._asked("read", lambda db: db.get(key))
+        found: bytes | None = self._attempt("read", lambda db: db.get(key))
         return found
 
     def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:
         self._check_open()
-        return self._asked("read", lambda db: list(db.get(list(wanted))))
+        return self._attempt("read", lambda db: list(db.get(list(wanted))))
 
     def batch(self, puts: Pairs, deletes: Iterable[bytes] = (), window: str | None = None) -> None:
         self._check_held(window)
@@ -142,7 +142,7 @@ class RocksStore(Store):
             changes.put(key, value)
         for key in deletes:
             changes.delete(key)
-        self._asked("written", lambda db: db.write(changes))
+        self._attempt("written", lambda db: db.write(changes))
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         start = prefix
@@ -153,7 +153,7 @@ class RocksStore(Store):
 
         while True:
             self._check_open()
-            page = self._asked("read", page_of)
+            page = self._attempt("read", page_of)
             yield from page
             if len(page) < _PAGE:
                 return
@@ -167,9 +167,9 @@ class RocksStore(Store):
             db.flush_wal(True)
             return number
 
-        self._confirm(self._asked("written", synced))
+        self._confirm(self._attempt("written", synced))
 
-    def _asked(self, done: str, call: Callable[[Any], Result]) -> Result:
+    def _attempt(self, done: str, call: Callable[[Any], Result]) -> Result:
         """Return what `call` returns for the database, opened anew if it failed and this may help.
 
         A batch that failed may be made twice: it only puts values in their place.

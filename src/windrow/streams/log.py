@@ -177,69 +177,88 @@ class Chunks:
 
 
 class Log(Chunks):
-    """The rows that are kept for the keys of a bucket, with `rows` in memory.
+    """The rows that are kept for the keys of a bucket, with those of each chunk in memory.
 
-    `rows` has the key columns and the others; the rows of a key are in their order. `trees` has, of
-    some keys, the states of their rows, which are found again from the rows where they are missing.
+    The rows of a key are in their order. `held` has, by its number, what is still needed of each
+    chunk. `trees` has, of some keys, the states of their rows, which are found again from the rows
+    where they are missing.
     """
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.trees: dict[tuple[Any, ...], Tree] = {}
-        tables = [self.read(chunk) for chunk in self.chunks]
-        self.rows = pa.concat_tables([self.schema.empty_table(), *tables])
-        self._from = np.repeat(
-            np.array([c.number for c in self.chunks], np.int64), [c.rows for c in self.chunks]
-        )
+        self.held = {chunk.number: self.read(chunk) for chunk in self.chunks}
+
+    @property
+    def rows(self) -> pa.Table:
+        """All rows that are held: the key columns, and the others. Nothing is copied."""
+        tables = [self.held[chunk.number] for chunk in self.chunks]
+        return pa.concat_tables([self.schema.empty_table(), *tables])
 
     def replace(self, kept: NDArray[Any], added: pa.Table, now: int) -> None:
-        """Keep these rows only, by their positions, and the ones that are new."""
-        gone = self._from.size - kept.size
-        if gone and kept.size and kept[0] == gone:  # the oldest rows leave: nothing is copied
-            self.rows, self._from = self.rows.slice(gone), self._from[gone:]
-        elif gone:
-            self.rows, self._from = self.rows.take(pa.array(kept)), self._from[kept]
+        """Keep these rows only, by their ascending positions, and the ones that are new."""
+        begin = first = 0
+        for chunk in self.chunks:
+            rows = self.held[chunk.number]
+            last = int(np.searchsorted(kept, begin + rows.num_rows))
+            self.held[chunk.number] = _chosen(rows, kept[first:last] - begin)
+            begin, first = begin + rows.num_rows, last
         if added.num_rows:
-            number = self.append(added, now).number
-            self.rows = pa.concat_tables([self.rows, added.select(self.schema.names)])
-            self._from = np.concatenate([self._from, np.full(added.num_rows, number)])
-        numbers = [chunk.number for chunk in self.chunks]  # which never fall, as rows follow others
-        counts = np.diff(
-            np.searchsorted(self._from, [*numbers, numbers[-1] + 1] if numbers else [])
-        )
-        live = dict(zip(numbers, counts.tolist(), strict=True))
-        self.forget([chunk for chunk in self.chunks if not live[chunk.number]])
-        if self.wasteful(self._from.size):
+            self.append(added, now)
+        self.settle()
+
+    def settle(self) -> None:
+        """Delete chunks of which nothing is held, and write anew what holds too little."""
+        self.forget([chunk for chunk in self.chunks if not self.held[chunk.number].num_rows])
+        if self.wasteful(sum(rows.num_rows for rows in self.held.values())):
             for chunk in self.chunks:
-                if 2 * live[chunk.number] <= chunk.rows:
-                    self.write(chunk, self._needed([chunk]))
+                if 2 * self.held[chunk.number].num_rows <= chunk.rows:
+                    self.write(chunk, self.held[chunk.number])
         self.merge_small()
 
     def restrict(self, live: NDArray[np.bool_]) -> None:
         """Forget rows that were read with their chunks, but are not held."""
-        if not live.all():
-            self.rows, self._from = self.rows.filter(pa.array(live)), self._from[live]
+        begin = 0
+        for number, rows in self.held.items():
+            mine = live[begin : begin + rows.num_rows]
+            begin += rows.num_rows
+            if not mine.all():
+                self.held[number] = rows.filter(pa.array(mine))
 
     def forget_idle(self, before: int, now: int) -> None:
         """Forget the rows of keys that got none since `before`."""
         if all(chunk.newest >= before for chunk in self.chunks):
             return
-        newest = {chunk.number: chunk.newest for chunk in self.chunks}
-        times = np.array([newest[n] for n in self._from.tolist()], np.int64)
-        key, count = codes([self.rows.column(name) for name in self.keys.names])
+        rows, sizes = self.rows, [self.held[chunk.number].num_rows for chunk in self.chunks]
+        times = np.repeat(np.array([chunk.newest for chunk in self.chunks], np.int64), sizes)
+        key, count = codes([rows.column(name) for name in self.keys.names])
         key = np.zeros(times.size, np.int64) if key is None else key
         latest = np.full(count, np.iinfo(np.int64).min)
         np.maximum.at(latest, key, times)
         stays = np.flatnonzero(latest[key] >= before)
         if stays.size < times.size:
             self.trees.clear()
-            self.replace(stays, self.rows.slice(0, 0), now)
+            self.replace(stays, rows.slice(0, 0), now)
+
+    def write(self, chunk: Chunk, rows: pa.Table) -> None:
+        """Write a chunk, of which all rows are held."""
+        self.held[chunk.number] = rows
+        super().write(chunk, rows)
 
     def _needed(self, chunks: list[Chunk]) -> pa.Table:
-        """The rows of neighbouring chunks that are still held; they are the last one's now."""
-        place = (self._from >= chunks[0].number) & (self._from <= chunks[-1].number)
-        self._from[place] = chunks[-1].number
-        return self.rows.filter(pa.array(place))
+        """The rows of neighbouring chunks that are still held."""
+        return pa.concat_tables([self.held[chunk.number] for chunk in chunks]).combine_chunks()
+
+    def _remove(self, chunk: Chunk) -> None:
+        del self.held[chunk.number]
+        super()._remove(chunk)
+
+
+def _chosen(rows: pa.Table, kept: NDArray[Any]) -> pa.Table:
+    """Rows at ascending positions; nothing is copied where they follow each other."""
+    if kept.size == 0 or kept[-1] - kept[0] + 1 == kept.size:
+        return rows.slice(int(kept[0]) if kept.size else 0, kept.size)
+    return rows.take(pa.array(kept))
 
 
 @dataclass(eq=False)

@@ -3,6 +3,12 @@
 Windows of all queries begin and end at edges of slices only (pairs, paper 002), so a row is looked
 at once, whatever range / slide is. A window closes when the watermark passes its end; a slice stays
 until the last window that it lies in has closed, so that a row may be as late as its windows allow.
+
+    a   … │ dead │ crossed │ whole │ whole │ crossed │ later
+                     └ the windows that close now begin among these slices, and end among those;
+                       all of them hold what lies between, so one state stands for each chunk
+
+So a step looks at the slices where windows begin and end, however many lie between.
 """
 
 from __future__ import annotations
@@ -16,9 +22,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.streams.family import Family
-from windrow.streams.log import Log
+from windrow.streams.log import DECODED, SEALED, Chunk, Entries, Log
 from windrow.streams.step import (
     COUNT,
+    END,
     NEVER,
     NewResults,
     integers,
@@ -30,12 +37,92 @@ from windrow.tables.bind import Bound
 from windrow.tables.keys import newest
 from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.run import window_columns
-from windrow.tables.states import states_of
+from windrow.tables.states import StateColumns, states_of
 
 SLICE = "windrow:slice"
+# What comes at once for a window is cut into so many chunks, if each has enough slices.
+_PIECES = 8
 
 
-class SlicedWindows(Family[Log]):
+class SliceLog(Log):
+    """Slices in chunks, whose first and last are known of each, and a state for each key of it."""
+
+    def __init__(self, parts: StateColumns, *given: Any) -> None:
+        super().__init__(*given)
+        self._parts = parts
+        self._spans: dict[int, tuple[pa.Table, int, int]] = {}
+        self._summaries: dict[int, tuple[pa.Table, pa.Table]] = {}
+
+    @property
+    def full(self) -> list[Chunk]:
+        """The chunks of which something is held."""
+        return [chunk for chunk in self.chunks if self.held[chunk.number].num_rows]
+
+    def span(self, chunk: Chunk) -> tuple[int, int]:
+        """The first and the last slice that are held of a chunk."""
+        rows = self.held[chunk.number]
+        known = self._spans.get(chunk.number)
+        if known is None or known[0] is not rows:
+            at = integers(rows, SLICE)
+            known = self._spans[chunk.number] = rows, int(at.min()), int(at.max())
+        return known[1:]
+
+    def summary(self, chunk: Chunk) -> pa.Table:
+        """The state of each key over all that is held of a chunk, as a slice: its last one."""
+        rows = self.held[chunk.number]
+        known = self._summaries.get(chunk.number)
+        if known is None or known[0] is not rows:
+            whole = rows.num_rows == chunk.rows  # then another opening of the bucket may know it
+            merged = DECODED.get(~chunk.stamp) if whole else None
+            if merged is None:
+                merged = states_by_key(self._parts, rows, self.keys.names)[0]
+                last = pa.array(np.full(merged.num_rows, self.span(chunk)[1]))
+                merged = merged.append_column(SLICE, last).select(self.schema.names)
+                if whole:
+                    DECODED.put(~chunk.stamp, merged)
+            known = self._summaries[chunk.number] = rows, merged
+        return known[1]
+
+    def take_out(self, new: pa.Table) -> list[pa.Table]:
+        """The slices that are held of those that are new, which are held no more."""
+        found, names = [], [*self.keys.names, SLICE]
+        first = int(integers(new, SLICE).min())
+        for chunk in self.full:
+            if self.span(chunk)[1] < first:
+                continue
+            rows = self.held[chunk.number]
+            near = np.flatnonzero(integers(rows, SLICE) >= first)
+            same = near[rows_among(rows.select(names).take(pa.array(near)), new, names)]
+            if same.size:
+                stays = np.ones(rows.num_rows, np.bool_)
+                stays[same] = False
+                found.append(rows.take(pa.array(same)))
+                self.held[chunk.number] = rows.filter(pa.array(stays))
+        return found
+
+    def add(self, slices: pa.Table, now: int, reach: int) -> None:
+        """Write slices; if many of a long window come at once, those of a time together.
+
+        So chunks leave one after the other, and windows begin in one of them at a time.
+        """
+        at = integers(slices, SLICE)
+        low, span = int(at.min(initial=END)), int(np.ptp(at)) + 1 if at.size else 0
+        pieces = min(at.size // SEALED, _PIECES * span // reach) if span < 2 * reach else 1
+        if pieces > 1:
+            piece = (at - low) * pieces // span
+            for i in range(pieces):
+                self.append(slices.filter(pa.array(piece == i)), now)
+        elif at.size:
+            self.append(slices, now)
+        self.settle()
+
+    def _remove(self, chunk: Chunk) -> None:
+        super()._remove(chunk)
+        self._spans.pop(chunk.number, None)
+        self._summaries.pop(chunk.number, None)
+
+
+class SlicedWindows(Family[SliceLog]):
     """Queries with hopping windows along the same column."""
 
     idles = False  # slices leave when their last window closes, and none sooner
@@ -54,10 +141,24 @@ class SlicedWindows(Family[Log]):
         fields = [pa.field(SLICE, pa.int64()), pa.field(COUNT, pa.int64())]
         return pa.schema([*fields, *self._parts.fields])
 
-    def live(self, held: pa.Table, done: int | None) -> NDArray[np.bool_]:
-        """Which of the slices in the store count: the newest of each, while a window is open."""
-        found = newest([held.column(name) for name in (*self.keys, SLICE)], held.num_rows)
-        return found if done is None else found & self._open(held, done)
+    def open(self, entries: Entries, log: int, chunks: list[Chunk], done: int | None) -> SliceLog:
+        """The slices that count: the newest of each, as a later chunk may have one anew."""
+        found = SliceLog(self._parts, entries, log, self.key_schema, self.schema, chunks)
+        rows = found.rows
+        at, later, repeated = integers(rows, SLICE), END, END
+        end = at.size
+        for chunk in reversed(found.chunks):
+            mine = at[end - chunk.rows : end]
+            end -= chunk.rows
+            repeated = min(repeated, int(mine[mine >= later].min(initial=END)))
+            later = min(later, int(mine.min(initial=END)))
+        near = np.flatnonzero(at >= repeated)
+        if near.size:
+            live = np.ones(at.size, np.bool_)
+            names = [*self.keys, SLICE]
+            live[near] = newest(rows.select(names).take(pa.array(near)).columns, near.size)
+            found.restrict(live)
+        return found
 
     @property
     def commutative(self) -> bool:
@@ -96,39 +197,39 @@ class SlicedWindows(Family[Log]):
             missed |= holds & (window.first_end(at, self._axis) <= now)
         return is_open, int(rows[inside & ~is_open].sum()), int(rows[missed & is_open].sum())
 
-    def step(self, log: Log, new: pa.Table, now: int | None, done: int | None) -> list[NewResults]:
+    def step(
+        self, log: SliceLog, new: pa.Table, now: int | None, done: int | None
+    ) -> list[NewResults]:
         """Return the windows that close by `now`, and keep the slices of those that are open.
 
         Slices come in place of rows if these may be aggregated as they come; they may be finer,
         cut for windows that are planned apart as well.
         """
-        held, stamp = log.rows, now or 0
+        stamp, names = now or 0, log.schema.names
         now = NEVER if now is None else now
-        new = (self._own(new) if SLICE in new.column_names else self.slices(new)[0]).select(
-            held.column_names
-        )
-        touched = np.zeros(held.num_rows, np.bool_)
+        new = (self._own(new) if SLICE in new.column_names else self.slices(new)[0]).select(names)
         if new.num_rows:
-            # only from the first new slice on may one be held already
-            near = np.flatnonzero(integers(held, SLICE) >= integers(new, SLICE).min())
-            names = [*self.keys, SLICE]
-            touched[near] = rows_among(held.select(names).take(pa.array(near)), new, names)
-            both = pa.concat_tables([held.filter(pa.array(touched)), new])
-            new = states_by_key(self._parts, both, self.keys, SLICE)[0].select(held.column_names)
-        n = held.num_rows - int(touched.sum())
-        table = pa.concat_tables([held.filter(pa.array(~touched)), new]).combine_chunks()
-        results = [self._closed(bound, table, n, now, done) for bound in self.bounds]
-        stays = self._open(table, now)
-        kept = np.flatnonzero(~touched)[stays[:n]]
-        log.replace(kept, table.slice(n).filter(pa.array(stays[n:])), stamp)
+            both = pa.concat_tables([*log.take_out(new), new])
+            new = states_by_key(self._parts, both, self.keys, SLICE)[0].select(names)
+        results = []
+        for bound in self.bounds:
+            held = self._held(bound, log, now, done)
+            results.append(self._closed(bound, held, new, now, done))
+        log.forget([c for c in log.full if self._last_end(np.array(log.span(c)[1:]))[0] <= now])
+        reach = max(int(window.reach(self._axis)) for window in self._windows)
+        log.add(new.filter(pa.array(self._open(new, now))), stamp, reach)
         return results
 
-    def due(self, log: Log, done: int | None) -> int | None:
+    def due(self, log: SliceLog, done: int | None) -> int | None:
         """When the next window closes."""
-        if not log.rows.num_rows:
+        chunks = log.full
+        if not chunks:
             return None
-        at = integers(log.rows, SLICE)
+        at = np.array([log.span(chunk)[0] for chunk in chunks])
         if done is not None:
+            for i in np.flatnonzero(self._last_end(at) <= done).tolist():
+                slices = integers(log.held[chunks[i].number], SLICE)
+                at[i] = slices[self._last_end(slices) > done].min()
             at = np.maximum(at, done)
         return min(int(window.first_end(at, self._axis).min()) for window in self._windows)
 
@@ -140,10 +241,41 @@ class SlicedWindows(Family[Log]):
         """Which slices lie in a window that is still open."""
         return np.asarray(self._last_end(integers(slices, SLICE)) > now)
 
+    def _held(self, bound: Bound, log: SliceLog, now: int, done: int | None) -> pa.Table:
+        """The slices of windows that close; one for each key and chunk that all of them hold.
+
+        Windows end and begin in the same order. So if one that holds a slice has closed before, and
+        another one closes later, all between hold it.
+        """
+        window: Any = bound.query.window
+        tables = [log.schema.empty_table()]
+        for chunk in log.full:
+            rows, span = log.held[chunk.number], np.array(log.span(chunk))
+            first, last = window.first_end(span, self._axis), window.last_end(span, self._axis)
+            if not self._update:
+                if first[0] > now or (done is not None and last[1] <= done):
+                    continue
+                if done is not None and first[1] <= done and last[0] >= now:
+                    tables.append(log.summary(chunk))
+                    continue
+                rows = self._closing(window, rows, now, done)
+            tables.append(rows)
+        return pa.concat_tables(tables)
+
+    def _closing(self, window: Any, slices: pa.Table, now: int, done: int | None) -> pa.Table:
+        """The slices that may lie in a window that closes."""
+        at = integers(slices, SLICE)
+        closing = window.first_end(at, self._axis) <= now
+        if done is not None:
+            closing &= window.last_end(at, self._axis) > done
+        return slices if closing.all() else slices.filter(pa.array(closing))
+
     def _closed(
-        self, bound: Bound, table: pa.Table, old: int, now: int, done: int | None
+        self, bound: Bound, held: pa.Table, new: pa.Table, now: int, done: int | None
     ) -> NewResults:
         """The windows of one query that are due."""
+        new = new if self._update else self._closing(bound.query.window, new, now, done)
+        table, old = pa.concat_tables([held, new]).combine_chunks(), held.num_rows
         slices = integers(table, SLICE)
         rows = sort_by_key(table, self.keys, slices)
         order = rows.rows(np.arange(table.num_rows))

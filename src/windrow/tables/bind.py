@@ -20,6 +20,7 @@ from windrow.errors import InvalidArgument, InvalidValue, did_you_mean
 from windrow.kernels.compiled_states import compiled_state
 from windrow.kernels.functions import NotCompilable
 from windrow.kernels.routes import compiled_or_warned
+from windrow.queries.expressions import as_column
 from windrow.queries.plan import Plan, plan_of, share
 from windrow.queries.query import Query
 from windrow.tables.types import (
@@ -33,6 +34,7 @@ from windrow.tables.types import (
     kind_of,
     plain,
     result_type,
+    takes_as_double,
     type_along,
 )
 from windrow.windows.sizes import Axis
@@ -167,7 +169,7 @@ def bind(query: Query, schema: pa.Schema, order: str | None = None) -> Bound:
     _check_key_types(query, schema)
     _check_order(query, schema)
     needed = [*query.partition_by, *query.order_by]
-    types = {}
+    types, parts = {}, []
     read_kinds = {name: kind_of(schema.field(name).type) for name in query.order_by}
     for name, part in query.aggregations:
         if part.condition is not None:
@@ -176,6 +178,8 @@ def bind(query: Query, schema: pa.Schema, order: str | None = None) -> Bound:
                 raise InvalidValue(
                     f"{name}={part!r}: a condition is true or false; this one is of type {found}"
                 )
+        part = _of_doubles(name, part, frame)
+        parts.append((name, part))
         columns = [frame.read(name, text) for text in part.columns]
         needed += [read for _, reads in columns for read in reads]
         kinds = [kind for kind, _ in columns]
@@ -185,6 +189,8 @@ def bind(query: Query, schema: pa.Schema, order: str | None = None) -> Bound:
                 read_kinds[text] = known
         made = result_type(name, part, kinds)
         types[name] = _found_type(part, kinds) if made is None else made
+    if parts != list(query.aggregations):
+        query = query.replace(aggregations=tuple(parts))
     _check_names(query, schema)
     for argument, text in _conditions(query):
         there = frame if argument != "having" else _Columns(_after(query, schema, types))
@@ -242,6 +248,17 @@ def _with_order(query: Query, schema: pa.Schema, order: str | None) -> Query:
             f"in order_by='ts' (in SQL, ORDER BY ts in the bracket)"
         )
     return query.replace(order_by=(times[0],))
+
+
+def _of_doubles(name: str, part: Aggregation, frame: _Columns) -> Aggregation:
+    """The aggregation with decimals cast to doubles, if it takes numbers but no decimals."""
+    columns = tuple(
+        f"CAST({as_column(text)} AS DOUBLE)"
+        if takes_as_double(part, i, plain(frame.read(name, text)[0]))
+        else text
+        for i, text in enumerate(part.columns)
+    )
+    return part if columns == part.columns else part.reading(columns)
 
 
 class SchemaColumns:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from windrow.tables.coercion import Misfit, family, roomy
+from windrow.tables.coercion import Misfit, family, floating, roomy
 from windrow.tables.types import MOST_DIGITS
 
 TYPES = {
@@ -49,7 +49,7 @@ def convert(value: Any, target: pa.DataType) -> Any:
         return _decimal(value, target)
     if pt.is_integer(target) and not pt.is_integer(value.type) and source == "number":
         return pc.cast(pc.trunc(value), target)
-    return pc.cast(value, target, safe=pt.is_integer(target))
+    return floating(value, target) if pt.is_floating(target) else pc.cast(value, target)
 
 
 def _written(value: Any, source: str) -> Any:

@@ -47,7 +47,7 @@ def numbers(*values: Any) -> list[Any]:
     if any(family(value) not in ("number", "null") for value in values):
         raise Misfit(f"takes numbers, not {types_of(values)}")
     if any(pt.is_floating(value.type) for value in values):
-        return [pc.cast(value, pa.float64(), safe=False) for value in values]
+        return [floating(value) for value in values]
     decimals = [pt.is_decimal(value.type) for value in values]
     whole = [v if d else pc.cast(v, pa.int64()) for v, d in zip(values, decimals, strict=True)]
     if not any(decimals):
@@ -75,7 +75,21 @@ def roomy(value: Any) -> Any:
 
 def floats(*values: Any) -> list[Any]:
     """Numbers as doubles."""
-    return [pc.cast(value, pa.float64(), safe=False) for value in numbers(*values)]
+    return [floating(value) for value in numbers(*values)]
+
+
+def floating(value: Any, target: pa.DataType | None = None) -> Any:
+    """A number as the nearest double, or float of another type.
+
+    By way of text for decimals: Arrow's own cast misses the nearest double in one of seven.
+
+    >>> from decimal import Decimal
+    >>> floating(pa.array([Decimal("-6.24625")])).to_pylist()
+    [-6.24625]
+    """
+    if pt.is_decimal(value.type):
+        value = pc.cast(value, pa.string())
+    return pc.cast(value, target or pa.float64(), safe=False)
 
 
 def booleans(*values: Any) -> list[Any]:

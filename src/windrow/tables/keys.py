@@ -82,9 +82,8 @@ def _code(column: Any) -> tuple[NDArray[np.int64], int]:
         if present.size:
             least, most = int(present.min()), int(present.max())
             if most - least <= 2 * len(array) + _SPARE:
-                made = (
-                    values.astype(np.int64) - np.int64(least) if least else values.astype(np.int64)
-                )
+                made = values.astype(np.int64, copy=nulls is not None)
+                made = made - np.int64(least) if least else made
                 if nulls is not None:
                     made[nulls] = most - least + 1
                 return made, most - least + 2

@@ -28,6 +28,7 @@ from windrow.kernels.interpreted import failing_position
 from windrow.kernels.named import Common, rounded_mean
 from windrow.kernels.results import ResultArray, are_lists, with_nulls
 from windrow.kernels.routes import trace
+from windrow.kernels.sort import gather
 from windrow.queries.plan import ResultPlan
 from windrow.tables.columns import (
     decoded,
@@ -200,8 +201,17 @@ class WindowResults:
         return known
 
     def picked(self, text: str, at: NDArray[np.int64], gone: NDArray[np.bool_] | None) -> pa.Array:
-        """The values of a column at sorted positions."""
-        return self.array(text).take(pa.array(self.laid.rows(at), mask=gone))
+        """The values of a column at sorted positions, null where `gone`."""
+        array = self.array(text)
+        if 0 < self.laid.size <= 2 * at.size and numbers(array) is not None:  # worth sorting all
+            values = self.values(text)
+            assert values is not None
+            if values.nulls is not None:
+                null = gather(values.nulls, at, threads=self.laid.threads)
+                gone = null if gone is None else gone | null
+            data = gather(values.data, at, threads=self.laid.threads)
+            return from_numbers(data, gone, array.type)
+        return array.take(pa.array(self.laid.rows(at), mask=gone))
 
     def _type(self, aggregation: Aggregation) -> pa.DataType:
         return self.array(aggregation.columns[0]).type

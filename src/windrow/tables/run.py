@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import FLATFIT, Route
-from windrow.kernels.shared import aggregate_shared, shared_states, told_results
-from windrow.kernels.sort import Order
+from windrow.kernels.shared import aggregate_shared, derived_results, shared_states
 from windrow.queries.plan import Plan, share
 from windrow.queries.query import Query
 from windrow.queries.select import Select
@@ -37,6 +37,7 @@ from windrow.tables.row_sizes import sized_rows
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows, rows_in_place, sort_rows
 from windrow.tables.states import StateColumns
+from windrow.windows.arrays import memory_from
 from windrow.windows.positions import Bounds, Windows
 
 _MANY = 8  # nulls among so many rows are moved one by one
@@ -131,6 +132,11 @@ def run_queries(
 ) -> list[TableResult]:
     """The results of several queries; those over the same rows in the same order sort them once."""
     threads = threads or len(os.sched_getaffinity(0))
+    with memory_from(pa.allocate_buffer):
+        return _run_queries(bounds, table, threads)
+
+
+def _run_queries(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableResult]:
     if len(bounds) == 1:
         return _together(bounds, table, threads)
     alike: dict[Any, list[int]] = {}
@@ -182,7 +188,8 @@ def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableR
     pool = _Pool([(plan, w.windows) for plan, w in zip(plans, windows, strict=True)])
     outcomes = []
     for bound, plan, each, own in zip(bounds, plans, windows, of, strict=True):
-        made = new_columns(bound, columns, each, plan, pool.aggregate)
+        place = partial(_back, rows=own) if _beside_all(bound, each) else _as_made
+        made = new_columns(bound, columns, each, plan, pool.aggregate, place)
         places, made = _arranged(bound, table, own, each, made)
         if kept is not None:
             places = kept if places is None else kept[places]
@@ -231,7 +238,7 @@ class _Pool:
         found = self._made[source, id(windows)]
         if not tells:
             return found  # type: ignore[no-any-return]
-        return told_results(aggregation, source, columns, windows, found, nulls=nulls)
+        return derived_results(aggregation, source, columns, windows, found, nulls=nulls)
 
 
 def _windows(
@@ -241,14 +248,22 @@ def _windows(
     return bound.query.window.bounds(replace(rows, values=values))
 
 
+def _as_made(array: pa.Array) -> pa.Array:
+    return array
+
+
 def new_columns(
     bound: Bound,
     columns: SortedColumns,
     windows: Bounds,
     plan: Plan | None = None,
     call: Aggregate = aggregate,
+    place: Callable[[pa.Array], pa.Array] = _as_made,
 ) -> dict[str, pa.Array]:
-    """The columns of the result that are new, in the order of the windows."""
+    """The columns of the result that are new, in the order of the windows.
+
+    Or in that to which `place` brings each of them, before the next one is made.
+    """
     made = window_columns(bound, windows)
     over = WindowResults(columns, windows.windows, call, windows.parts)
     by_rows = windows.windows.rows is not None
@@ -259,10 +274,11 @@ def new_columns(
         if windows.parts and not over.knows_gaps(way):
             merged.append(result.name)
         else:
-            made[result.name] = over.run(way, bound.types[result.name], least)
+            made[result.name] = place(over.run(way, bound.types[result.name], least))
     if not merged:
         return made
-    made |= _put_together(bound, merged, columns, windows.parts)
+    for name, array in _put_together(bound, merged, columns, windows.parts).items():
+        made[name] = place(array)
     return {name: made[name] for name in (*window_columns(bound, windows), *bound.query.parts)}
 
 
@@ -315,9 +331,7 @@ def _arranged(
     bound: Bound, table: pa.Table, rows: TableRows, windows: Bounds, made: dict[str, pa.Array]
 ) -> tuple[NDArray[Any] | None, dict[str, pa.Array]]:
     """The rows of the result, in the table's order (windows with their own: in that of keys)."""
-    if windows.every and not bound.filters:
-        if rows.order is not None:
-            made = {name: _back(array, rows, rows.order) for name, array in made.items()}
+    if _beside_all(bound, windows):
         return None, made
     beside = rows.rows(windows.places(rows))
     place = np.arange(beside.size)
@@ -332,8 +346,16 @@ def _arranged(
     return beside[place], {name: array.take(pa.array(place)) for name, array in made.items()}
 
 
-def _back(array: pa.Array, rows: TableRows, order: Order) -> pa.Array:
+def _beside_all(bound: Bound, windows: Bounds) -> bool:
+    """Whether each row of the table has its result, and each result is moved to its row."""
+    return windows.every and not bound.filters
+
+
+def _back(array: pa.Array, rows: TableRows) -> pa.Array:
     """Results of the sorted rows, back in the table's order."""
+    order = rows.order
+    if order is None:
+        return array
     values = numbers(array)
     if values is None or pt.is_boolean(array.type):
         return array.take(pa.array(order.places))

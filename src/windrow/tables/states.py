@@ -28,7 +28,7 @@ import pyarrow.types as pt
 
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
-from windrow.aggregations.custom import Custom
+from windrow.aggregations.custom import aggregation as aggregation_of
 from windrow.errors import Unsupported
 from windrow.queries.plan import form_of
 from windrow.tables.bind import Bound
@@ -151,7 +151,7 @@ def _counter(aggregation: Aggregation) -> Aggregation:
         return Count(*columns)
     if len(columns) not in _ONE:
         raise Unsupported(f"min_rows= counts the values of up to 4 columns, not of {aggregation!r}")
-    return Custom(
+    return aggregation_of(
         *columns, lift=_ONE[len(columns)], combine=operator.add, lower=int, commutative=True
     )
 

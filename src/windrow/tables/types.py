@@ -164,6 +164,18 @@ _IN_SECONDS = (
 )
 
 
+def takes_as_double(aggregation: Aggregation, i: int, type_: pa.DataType) -> bool:
+    """Whether the i-th column is cast to double first: decimals where only numbers are taken.
+
+    >>> from windrow import StdDev, Sum
+    >>> [takes_as_double(each, 0, pa.decimal128(9, 2)) for each in (StdDev(), Sum())]
+    [True, False]
+    """
+    if not pt.is_decimal(type_) or aggregation.takes not in ("number", "number pair", "timed"):
+        return False
+    return i < aggregation.inputs and not (i and aggregation.takes == "timed")
+
+
 def _check(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -> None:
     for i, type_ in enumerate(types[: aggregation.inputs]):
         wanted, fits = _TAKES[

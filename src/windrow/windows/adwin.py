@@ -69,11 +69,11 @@ class Adwin:
         return repr(self)
 
     def __call__(self, *seen: Any) -> bool:
-        """Nothing that it could be asked so: its windows follow from the values."""
+        """Refuse to be called: its windows follow from the values."""
         raise InvalidArgument("Adwin is asked for windows by `until=`, and not called")
 
     def starts(self, values: NDArray[np.float64], progress: Progress) -> Positions:
-        """Where the windows begin of the rows that it is asked of; NaN is no value."""
+        """Where the windows begin of the rows to decide about; NaN is no value."""
         import numpy as np
 
         from windrow.windows.histogram import slide
@@ -116,7 +116,7 @@ class Adwin:
 class AdwinWindow:
     """The histogram of a window that values are pushed through, and which of its rows have values.
 
-    `leaving` only looks; `accept` takes the value in that it was asked of.
+    `leaving` only looks; `accept` takes in what it looked at.
     """
 
     def __init__(self, policy: Adwin) -> None:
@@ -140,7 +140,7 @@ class AdwinWindow:
         return self._before + sum(islice(self._rows, gone)) if gone else 0
 
     def accept(self) -> None:
-        """Take the row in that was asked of last."""
+        """Take in the row of the last `leaving`."""
         self._histogram, value, gone = self._asked
         if value == value:
             self._rows.append(1)

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from windrow.compiled import compiled
 from windrow.windows.arrays import Positions, ordinary
-from windrow.windows.bounds import Asked, first_from, last_at
+from windrow.windows.bounds import first_from, last_at
+from windrow.windows.hop_bounds import Asked
 from windrow.windows.room import check_room
 
 Array = np.ndarray[Any, Any]

@@ -17,104 +17,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from windrow.errors import InvalidArgument, did_you_mean, whole_number
+from windrow.errors import InvalidArgument, did_you_mean
 from windrow.windows.base import Kept, Window
+from windrow.windows.ends import Ends, counted_in_words, end_in_cql, is_now, measured_in_words
 from windrow.windows.rows import Rows
-from windrow.windows.sizes import (
-    NOW,
-    UNBOUNDED,
-    Axis,
-    in_cql,
-    is_number,
-    measure,
-    signed,
-    signed_interval,
-)
-from windrow.windows.sketch import Sketch, between, excluding, grouped
+from windrow.windows.sizes import NOW, UNBOUNDED, Axis, signed, signed_interval
+from windrow.windows.sketch import Sketch, between, excluding
 from windrow.windows.span import CLOSED, Measured, Span
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
     from windrow.windows.positions import Bounds, SortedRows
 
-Ends = tuple[Any, Any]
 # What may be left out of a frame; rows of equal order are known where windows go by the order.
 EXCLUDE = ("current row", "group", "ties")
-
-
-def framed(size: str, given: dict[str, Any]) -> Window:
-    """The window of arguments of which `size` has two ends that were checked.
-
-    >>> framed("rows", {"rows": (-2, 0)}), framed("range", {"range": (0, "1 hour")}).closed
-    (Rows(rows=3, slide=None, gaps=False), 'both')
-    """
-    frame = FRAMES[size](**given)
-    return frame if frame.exclude else frame.simplest()
-
-
-def up_to_now(size: str, given: Any) -> Any:
-    """Both ends of a window of one size, which ends with the current row.
-
-    >>> up_to_now("rows", 3), up_to_now("range", "1 hour"), up_to_now("groups", 1)
-    ((-2, 0), ('-1 hour', 0), (0, 0))
-    """
-    if isinstance(given, tuple):
-        return given
-    if given == UNBOUNDED:
-        return UNBOUNDED, 0
-    if size in ("rows", "groups"):
-        return 1 - whole_number(size, given, least=1), 0
-    if given == NOW:
-        return 0, 0
-    measure(size, given)
-    return (f"-{given.strip()}" if isinstance(given, str) else -given), 0
-
-
-def checked_ends(size: str, given: dict[str, Any]) -> Ends:
-    """Both ends as they are written, or an error that says what is wrong with them."""
-    ends = given[size]
-    for name in ("slide", "offset", "gaps"):
-        if name in given:
-            raise InvalidArgument(
-                f"{name}={given[name]!r} does not go with {size}={ends!r}, which has a result a "
-                f"row; give {size}= one size"
-            )
-    if len(ends) != 2:
-        raise InvalidArgument(
-            f"{size}={ends!r} must have two ends, as in {size}=(-3, 3), or be one size"
-        )
-    numbers = [_end(size, end, first=i == 0) for i, end in enumerate(ends)]
-    start, end = (0 if number is None else number for number in numbers)
-    if None not in numbers and start > end:
-        raise InvalidArgument(
-            f"{size}={ends!r} ends before it begins: a negative end lies before the current row"
-        )
-    written = [UNBOUNDED if n is None else e for n, e in zip(numbers, ends, strict=True)]
-    if size in ("rows", "groups"):
-        written = [UNBOUNDED if n is None else n for n in numbers]
-    sized = [each for each in written if each != UNBOUNDED and not _is_zero(each)]
-    if len({is_number(each) for each in sized}) > 1 or (
-        size == "delta" and not all(map(is_number, sized))
-    ):
-        kind = "numbers" if size == "delta" else "both numbers, or both durations"
-        raise InvalidArgument(f"{size}={ends!r}: its ends must be {kind}")
-    return written[0], written[1]
-
-
-def _end(size: str, end: Any, first: bool) -> int | float | None:
-    """One end as a number; None for the first or the last row."""
-    if isinstance(end, str) and end.strip().lower() == UNBOUNDED:
-        return None
-    if size in ("rows", "groups"):
-        try:
-            return whole_number(f"{size}, {'start' if first else 'end'}", end, least=-(2**62))
-        except InvalidArgument as error:
-            raise InvalidArgument(f'{error}; or "unbounded"') from None
-    return signed(size, end)
-
-
-def _is_zero(end: Any) -> bool:
-    return is_number(end) and end == 0
 
 
 @dataclass(frozen=True)
@@ -172,6 +88,14 @@ class Frame(Window):
         """Whether windows hold rows behind the current one."""
         raise NotImplementedError
 
+    @property
+    def _counts(self) -> tuple[int, int]:
+        """Both ends where rows or groups are counted; beyond all of them if they are unbounded."""
+        from windrow.windows.positions import LONGEST
+
+        start, end = self.ends
+        return -LONGEST if start == UNBOUNDED else start, LONGEST if end == UNBOUNDED else end
+
     def _bounds(self, rows: SortedRows, lo: Positions, hi: Positions, beside: Any) -> Bounds:
         """The windows of the rows that wait for no other, less what is left out of them."""
         bounds = rows.windows(lo[beside], hi[beside], beside, go_back=self.go_back)
@@ -189,23 +113,12 @@ class Frame(Window):
     def cql(self) -> list[str]:
         (name,) = (name for name in self.sizes if getattr(self, name) is not None)
         start, end = self.ends
-        words = [f"{name.upper()} BETWEEN {_in_cql(start, True)} AND {_in_cql(end, False)}"]
+        words = [f"{name.upper()} BETWEEN {end_in_cql(start, True)} AND {end_in_cql(end, False)}"]
         return words + ([] if self.exclude is None else [f"EXCLUDE {self.exclude.upper()}"])
 
     def _and_without(self) -> str:
         rest = "" if self.exclude is None else f", without the {self.exclude}"
         return f"{rest}, an answer a row"
-
-
-def _in_cql(end: Any, first: bool) -> str:
-    if end == UNBOUNDED:
-        return f"UNBOUNDED {'PRECEDING' if first else 'FOLLOWING'}"
-    size = signed("", end)
-    if size == 0:
-        return "CURRENT ROW"
-    if size > 0:
-        return f"{in_cql(end)} FOLLOWING"
-    return f"{in_cql(-end) if is_number(end) else in_cql(end).lstrip('-')} PRECEDING"
 
 
 # -- counted rows ----------------------------------------------------------------------------
@@ -241,11 +154,9 @@ class RowFrame(Frame):
         import numpy as np
 
         from windrow.windows.bounds import frame_of_rows
-        from windrow.windows.positions import LONGEST, Bounds, Windows
+        from windrow.windows.positions import Bounds, Windows
 
-        start, end = self.rows
-        start = -LONGEST if start == UNBOUNDED else start
-        end = LONGEST if end == UNBOUNDED else end
+        start, end = self._counts
         waiting = np.maximum(rows.starts[:-1], rows.starts[1:] - max(end, 0))
         beside = rows.ready(waiting, whole_keys=False)
         if self.by_rows and isinstance(beside, slice):
@@ -308,7 +219,7 @@ class RowFrame(Frame):
         return excluding(between(*self.rows), self.exclude)
 
     def __str__(self) -> str:
-        return f"the rows from {_in_words(*self.rows, 'row')}{self._and_without()}"
+        return f"the rows from {counted_in_words(*self.rows)}{self._and_without()}"
 
 
 # -- along the order --------------------------------------------------------------------------
@@ -338,13 +249,13 @@ class RangeFrame(Frame, Measured):
 
     @property
     def by_peers(self) -> bool:  # type: ignore[override]
-        return self.closed == "both" and all(e == UNBOUNDED or _is_zero(e) for e in self.ends)
+        return self.closed == "both" and all(e == UNBOUNDED or is_now(e) for e in self.ends)
 
     def simplest(self) -> Window:
         start, end = self.ends
-        if not _is_zero(end) or (start == UNBOUNDED and self.closed != "both"):
+        if not is_now(end) or (start == UNBOUNDED and self.closed != "both"):
             return self
-        if start == UNBOUNDED or _is_zero(start):
+        if start == UNBOUNDED or is_now(start):
             if self.delta is not None or self.closed != "both":
                 return self
             return Span(UNBOUNDED if start == UNBOUNDED else NOW, timezone=self.timezone)
@@ -494,135 +405,7 @@ class RangeFrame(Frame, Measured):
 
     def __str__(self) -> str:
         left = "[" if self._from_start else "("
-        ends = [_from_now(end, first) for end, first in zip(self.ends, (True, False), strict=True)]
+        start, end = self.ends
+        ends = measured_in_words(start, True), measured_in_words(end, False)
         right = "]" if self._to_end else ")"
         return f"{left}{', '.join(ends)}{right}{self.zone_in_words()}{self._and_without()}"
-
-
-# -- groups of equal order --------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class GroupFrame(Frame):
-    """The rows of groups of equal order, counted from the current row's group."""
-
-    groups: Ends
-
-    takes: ClassVar[tuple[str, ...]] = ("groups", "exclude")
-    sizes: ClassVar[tuple[str, ...]] = ("groups",)
-    measured: ClassVar[str] = "groups"
-    by_peers: ClassVar[bool] = True
-    in_ranges: ClassVar[bool] = False
-
-    @property
-    def ends(self) -> Ends:
-        return self.groups
-
-    def bounds(self, rows: SortedRows) -> Bounds:
-        """The rows of the groups between both ends; those without an order are a group, too."""
-        import numpy as np
-
-        first, group = _groups(rows)
-        key_first = np.repeat(np.searchsorted(first, rows.keys[:-1]), np.diff(rows.keys))
-        key_past = np.repeat(np.searchsorted(first, rows.keys[1:]), np.diff(rows.keys))
-        start, end = self.groups
-        lo = key_first if start == UNBOUNDED else np.clip(group + start, key_first, key_past)
-        hi = key_past if end == UNBOUNDED else np.clip(group + end + 1, key_first, key_past)
-        waiting = np.repeat(self._waiting(rows, first), rows.places)
-        beside = rows.ready(np.maximum(waiting, rows.starts[:-1]), whole_keys=True)
-        return self._bounds(rows, first[lo], first[hi], beside)
-
-    def _waiting(self, rows: SortedRows, first: Positions) -> Positions:
-        """For each key, the first position that waits for groups to come or to be complete."""
-        import numpy as np
-
-        if rows.over is None:
-            return rows.keys[1:]
-        end = self.groups[1]
-        if end == UNBOUNDED:
-            return rows.keys[:-1]
-        past = np.searchsorted(first, rows.keys[1:])
-        # rows to come may be of the last group, unless it is before all of them
-        last = np.maximum(rows.keys[1:] - 1, 0)
-        grows = np.ones(past.size, np.bool_)
-        if rows.now is not None and rows.at is not None and rows.size:
-            grows = (rows.at[last] >= rows.now) | (rows.places > 1)
-        waiting = np.clip(past - grows - end, np.searchsorted(first, rows.keys[:-1]), past)
-        found: Positions = first[waiting]
-        return found
-
-    def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
-        """The groups that wait, and those that they and rows to come reach back to."""
-        import numpy as np
-
-        key_first = rows.keys[:-1]
-        if UNBOUNDED not in self.groups:
-            start, end = self.groups
-            first, _ = _groups(rows)
-            past = np.searchsorted(first, rows.keys[1:])
-            reach = past - 1 - max(end, 0) + min(start, 0)
-            key_first = first[np.clip(reach, np.searchsorted(first, key_first), past)]
-        kept: Positions = np.repeat(key_first, rows.places)
-        return kept
-
-    @property
-    def _waits(self) -> bool:
-        return self.endless or self.groups[1] > 0
-
-    def check_axis(self, axis: Axis) -> None:
-        """Groups of equal order are counted along any column of times or numbers."""
-
-    def sketch(self) -> Sketch:
-        return grouped(between(*self.groups), self.exclude)
-
-    def __str__(self) -> str:
-        return f"the groups of equal order from {_in_words(*self.groups, '')}{self._and_without()}"
-
-
-# The frames by the arguments that have their ends.
-FRAMES: dict[str, type[Frame]] = {
-    "rows": RowFrame, "range": RangeFrame, "delta": RangeFrame, "groups": GroupFrame,
-}  # fmt: skip
-
-
-def _groups(rows: SortedRows) -> tuple[Positions, Positions]:
-    """The first position of each group of equal order, and the end; and the group of each row."""
-    import numpy as np
-
-    assert rows.at is not None
-    begins = np.ones(rows.size + 1, np.bool_)
-    begins[1:-1] = rows.at[1:] != rows.at[:-1]
-    begins[rows.starts] = True
-    return np.flatnonzero(begins), np.cumsum(begins[:-1]) - 1
-
-
-# -- in words ---------------------------------------------------------------------------------
-
-
-def _in_words(start: Any, end: Any, noun: str) -> str:
-    """Two counted ends.
-
-    >>> _in_words(-3, UNBOUNDED, "row"), _in_words(0, 2, "row")
-    ('3 before the current one to the last', 'the current one to 2 behind it')
-    """
-    first = "the first" if start == UNBOUNDED else _counted(start, "the current one")
-    it = "it" if start != UNBOUNDED and "current" in first else "the current one"
-    last = "the last" if end == UNBOUNDED else _counted(end, it)
-    return f"{first} to {last}"
-
-
-def _counted(end: int, it: str) -> str:
-    if end == 0:
-        return "the current one"
-    return f"{abs(end)} {'behind' if end > 0 else 'before'} {it}"
-
-
-def _from_now(end: Any, first: bool) -> str:
-    """An end along the order, t being the current row's."""
-    if end == UNBOUNDED:
-        return "the first row" if first else "the last row"
-    size = signed("", end)
-    if size == 0:
-        return "t"
-    text = str(abs(end)) if is_number(end) else in_cql(end).lower().lstrip("- ").strip("'")
-    return f"t {'+' if size > 0 else '−'} {text}"

@@ -45,9 +45,19 @@ def held_between(
     >>> held_between(np.array([0, 3]), np.array([2, 5]), np.array([1, 2]), np.array([3, 4]))
     (array([1, 3]), array([2, 4]))
     """
+    if _all_within(first, past, lo, hi):
+        return first, past
     held = np.empty(lo.size, np.int64), np.empty(lo.size, np.int64)
     _hold(first, past, lo, hi, *held)
     return held
+
+
+@compiled
+def _all_within(first: Array, past: Array, lo: Array, hi: Array) -> bool:
+    outside = 0
+    for i in range(lo.size):
+        outside += (first[i] < lo[i]) | (past[i] > hi[i])
+    return outside == 0
 
 
 @compiled

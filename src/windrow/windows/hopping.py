@@ -68,7 +68,7 @@ class Hopping(Measured):
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The windows that hold a row, of rows that have an order."""
-        from windrow.windows.bounds import Asked, hop_bounds
+        from windrow.windows.hop_bounds import Asked, hop_bounds
         from windrow.windows.positions import PLACED, Bounds, Windows
 
         assert rows.at is not None and rows.axis is not None

@@ -2,6 +2,7 @@
 
 rows       the last rows
 frames     the rows between two ends, which may lie behind the current one
+groups     the same of groups of equal order
 span       the rows within a range of the current one
 hopping    [start, start + range), a start every slide
 until      what a policy over aggregates leaves of the oldest rows
@@ -15,7 +16,9 @@ from typing import Any
 
 from windrow.errors import InvalidArgument
 from windrow.windows.base import Window
-from windrow.windows.frames import FRAMES, GroupFrame, checked_ends, framed, up_to_now
+from windrow.windows.ends import checked_ends, up_to_now
+from windrow.windows.frames import Frame, RangeFrame, RowFrame
+from windrow.windows.groups import GroupFrame
 from windrow.windows.hopping import Hopping
 from windrow.windows.on import On
 from windrow.windows.rows import Rows
@@ -28,6 +31,10 @@ from windrow.windows.until import Until
 KINDS: dict[str, type[Window]] = {
     "rows": Rows, "range": Span, "delta": Span, "groups": GroupFrame, "until": Until, "on": On,
     "gap": Session,
+}  # fmt: skip
+# Those of sizes that have two ends.
+FRAMES: dict[str, type[Frame]] = {
+    "rows": RowFrame, "range": RangeFrame, "delta": RangeFrame, "groups": GroupFrame,
 }  # fmt: skip
 
 
@@ -78,3 +85,13 @@ def window_of(asker: str, closed: str = "both", **arguments: Any) -> Window:
     for name, value in lost.items():
         raise InvalidArgument(f"{name}={value!r} goes with slide= only")
     return window
+
+
+def framed(size: str, given: dict[str, Any]) -> Window:
+    """The window of arguments of which `size` has two ends that were checked.
+
+    >>> framed("rows", {"rows": (-2, 0)}), framed("range", {"range": (0, "1 hour")}).closed
+    (Rows(rows=3, slide=None, gaps=False), 'both')
+    """
+    frame = FRAMES[size](**given)
+    return frame if frame.exclude else frame.simplest()

@@ -175,11 +175,11 @@ class Numbers:
         entered = {"time_kind": self.time_kind, "many": column is not None}
         loop = (self._aggregation, self._algorithm, self.kind, *self._window)
         try:
-            made = module.PushLoop(*loop, **entered)
+            new = module.PushLoop(*loop, **entered)
         except Unsupported:  # by Numba; the interpreter goes on
             return False
         for value, t in zip(self.values, self.times or [None] * len(self.values), strict=True):
-            made.push(value, t)
-        self.loop, self.values, self.times = made, [], []
+            new.push(value, t)
+        self.loop, self.values, self.times = new, [], []
         _ready.add(self._loop)
         return True

@@ -49,28 +49,22 @@ class On(Window):
 
         assert rows.values is not None
         closes = rows.values.satisfying(self.on)
-        closing = np.flatnonzero(closes)
-        if self.slide is not None:
-            return self._with_slides(rows, closes, closing, self.slide)
-        behind = np.concatenate([[0], closing[:-1] + 1]) if closing.size else closing
-        fresh = np.zeros(rows.size, np.bool_)
-        fresh[rows.fresh] = True
-        chosen = fresh[closing]
-        lo = np.maximum(behind, rows.begins(closing))[chosen]
-        closing = closing[chosen]
-        return rows.windows(lo, closing + 1, closing)
+        behind = np.append(np.flatnonzero(closes) + 1, 0)  # where windows begin; the first at 0
 
-    def _with_slides(self, rows: SortedRows, closes: Any, closing: Positions, slide: int) -> Bounds:
-        """The same with a result after every `slide` rows of a window that is open."""
-        import numpy as np
+        def begins(at: Positions) -> Positions:
+            number = np.searchsorted(behind[:-1], at, side="right")
+            lo: Positions = np.maximum(behind[number - 1], rows.begins(at))
+            return lo
 
-        every = np.arange(rows.size)
-        behind = np.append(closing + 1, 0)[np.searchsorted(closing, every, side="left") - 1]
-        lo = np.maximum(behind, rows.begins(every))
         last = rows.positions(rows.fresh)
-        due = closes[last] | (rows.count(lo[last], last + 1) % slide == 0)
+        if self.slide is None:
+            last = last[closes[last]]
+            return rows.windows(begins(last), last + 1, last)
+        every = np.arange(rows.size)
+        lo = begins(every)
+        due = last[closes[last] | (rows.count(lo[last], last + 1) % self.slide == 0)]
         left = np.where(closes, 0, every + 1 - lo)
-        return rows.windows(lo[last][due], last[due] + 1, last[due], left)
+        return rows.windows(lo[due], due + 1, due, left)
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows behind the last punctuation."""

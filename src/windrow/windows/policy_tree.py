@@ -1,4 +1,4 @@
-"""The tree that a policy is asked about, and where it lets the window of each row begin.
+"""The tree that is searched for a policy, and where it lets the window of each row begin.
 
 Positions are those of a key's rows, from 0, whatever of them is still here. The node of a position
 is the ⊕ of the rows up to it, so many as the largest power of two that divides the next position (a

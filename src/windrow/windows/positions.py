@@ -132,6 +132,8 @@ class Windows:
             short = np.empty(self.lo.size, np.bool_)
             lengths.shorter_than(self.lo, self.hi, length, short)
             return short
+        if length <= 1 and not self.ahead:
+            return None  # each has its own row
         places = self.places_shorter_than(length)
         if not places.size:
             return None

@@ -118,25 +118,46 @@ def window(
         raise InvalidArgument(
             f"window: {next(iter(options))}= is not known, or goes with store=, and there is none"
         )
+    sizes = {"rows": rows, "range": plain(range), "delta": plain(delta), "until": until, "on": on}
+    sizes |= {"gap": plain(gap), "closed": closed, "timezone": timezone, "slide": slide}
     if partition_by is not None:
-        arguments = {"rows": rows, "range": range, "delta": delta, "until": until, "on": on}
-        arguments["gap"] = gap
-        arguments |= {"closed": closed, "slide": slide, "lateness": lateness}
-        arguments |= {"algorithm": algorithm, "min_rows": min_rows, "timezone": timezone}
-        make = functools.partial(window, aggregation, **arguments)
+        rest = {"min_rows": min_rows, "lateness": lateness, "algorithm": algorithm}
+        make = functools.partial(window, aggregation, **sizes, **rest)
         return Partitions(partition_by, make, store, **options)
-    extent = window_of(
-        "window",
-        rows=rows if rows is None or isinstance(rows, tuple) else whole_number("rows", rows, 1),
-        range=plain(range),
-        delta=plain(delta),
-        until=until,
-        on=on,
-        gap=plain(gap),
-        closed=closed,
-        timezone=timezone,
-        **({} if slide is None else {"slide": slide}),
-    )
+    if rows is not None and not isinstance(rows, tuple):
+        sizes["rows"] = whole_number("rows", rows, least=1)
+    extent = window_of("window", **sizes)
+    _check_extent(extent, slide, lateness, stored=store is not None)
+    if isinstance(aggregation, Mapping):
+        aggregation = Together(**aggregation)
+    check_aggregation(aggregation, "window")
+    least = None if min_rows is None else whole_number("min_rows", min_rows, least=1)
+    by_policy = isinstance(extent, Until)
+    aggregation = at_least(aggregation, least, AtLeastTold if by_policy else AtLeast)
+    late, stored = lateness is not None, store is not None
+    if stored:
+        options["store"] = store
+    if algorithm == "auto":
+        name, why = _choose(extent, aggregation, late, stored)
+    else:
+        _check_algorithm(algorithm, extent, late, stored)
+        name, why = algorithm, ""
+    swag = aggregator(aggregation, name, **options, **options_of(name, extent))
+    swag.why = why or swag.why
+    if isinstance(extent, Until):
+        return opened(_UntilPolicy(extent, swag, least is not None))
+    if isinstance(extent, On):
+        return opened(_Punctuated(extent, swag))
+    if isinstance(extent, Session):
+        return opened(OpenSession(extent, swag, plain(lateness)))
+    if isinstance(extent, Span):
+        pushed = WithinCalendar if extent.go_back else WithinSpan
+        return opened(pushed(extent, swag, plain(lateness)))
+    return opened(LastRows(extent, swag, plain(lateness)))
+
+
+def _check_extent(extent: base.Window, slide: Any, lateness: Any, stored: bool) -> None:
+    """Raise unless values can be pushed through a window of such an extent."""
     if not extent.ends_now:
         (size,) = base.written(extent.arguments())[:1]
         raise InvalidArgument(
@@ -148,95 +169,67 @@ def window(
     if isinstance(extent, Until | On) and lateness is not None:
         (name,) = extent.arguments()
         raise InvalidArgument(f"lateness={lateness!r} goes with times, and {name}= has none")
-    if isinstance(aggregation, Mapping):
-        aggregation = Together(**aggregation)
-    check_aggregation(aggregation, "window")
-    least = None if min_rows is None else whole_number("min_rows", min_rows, least=1)
-    kind = AtLeastTold if isinstance(extent, Until) else AtLeast
-    aggregation = at_least(aggregation, least, kind)
-    late, stored = lateness is not None, store is not None
-    if late and stored:
+    if lateness is not None and stored:
         raise InvalidArgument(
             f"lateness={lateness!r} does not go with store=: it needs fiba or flatfat, which keep "
             f"their window in this process"
         )
-    if stored:
-        options["store"] = store
-    auto = choose(aggregation, out_of_order=late, stored=stored)
-    if isinstance(extent, Until):
-        if stored and isinstance(extent.until, Adwin):
-            raise InvalidArgument(
-                f"until={extent.until!r} does not go with store=: its histogram lies in this "
-                f"process; give a function of the aggregates"
-            )
-        auto = "amta", "what a policy sends away is found by a search down its trees"
-        swag = _aggregator(aggregation, algorithm, auto, "until", **options)
-        return opened((_UntilPolicy if least is None else _UntilPolicyTold)(extent, swag))
-    if isinstance(extent, On):
-        if not callable(on):
-            raise InvalidArgument(f"on={on!r} must be a function of a value, true where it ends")
-        if aggregation.bounded and not stored:
-            auto = "two_stacks", "nothing leaves before the window closes: 1 ⊕ a value"
-        return opened(_Punctuated(extent, _aggregator(aggregation, algorithm, auto, **options)))
-    if isinstance(extent, Session) and aggregation.bounded and not (stored or late):
-        auto = "two_stacks", "nothing leaves before the session is over: 1 ⊕ a value"
-    if extent.go_back:
-        if not (late or stored):
-            auto = (
-                "amta",
-                "months and local days differ in length, and it tells the newest alone",
-            )
-        if algorithm != "auto" and not algorithm_class(algorithm, stored).keeps_times:
-            able = [name for name in ALGORITHMS if algorithm_class(name).keeps_times]
-            raise InvalidArgument(
-                f"algorithm={algorithm!r} does not go with range={range!r}, as months and local "
-                f"days are not alike; take {', '.join(able)} or auto"
-            )
-    if algorithm != "auto":
-        options |= options_of(algorithm, extent)
-    swag = _aggregator(aggregation, algorithm, auto, "lateness" if late else "", **options)
-    if isinstance(extent, Session):
-        return opened(OpenSession(extent, swag, plain(lateness)))
-    if isinstance(extent, Span):
-        if extent.go_back:
-            return opened(WithinCalendar(extent, swag, plain(lateness)))
-        return opened(WithinSpan(extent, swag, plain(lateness)))
-    return opened(LastRows(extent, swag, plain(lateness)))
-
-
-# What an argument of `window` needs of the algorithm.
-_ABILITIES = {"lateness": "out_of_order", "until": "prefix_search"}
-
-
-def _aggregator(
-    aggregation: Aggregation,
-    algorithm: str,
-    auto: tuple[str, str],
-    argument: str = "",
-    **options: Any,
-) -> Aggregator:
-    """Return an aggregator; `auto` is the algorithm of that name, and why it is taken."""
-    if algorithm == "auto":
-        swag = aggregator(aggregation, auto[0], **options)
-        swag.why = auto[1]
-        return swag
-    ability = _ABILITIES.get(argument)
-    if ability and not getattr(algorithm_class(algorithm), ability):
-        able = [name for name in ALGORITHMS if getattr(algorithm_class(name), ability)]
+    if isinstance(extent, Until) and stored and isinstance(extent.until, Adwin):
         raise InvalidArgument(
-            f"algorithm={algorithm!r} does not go with {argument}=; take {', '.join(able)} or auto"
+            f"until={extent.until!r} does not go with store=: its histogram lies in this "
+            f"process; give a function of the aggregates"
         )
-    return aggregator(aggregation, algorithm, **options)
+    if isinstance(extent, On) and not callable(extent.on):
+        raise InvalidArgument(f"on={extent.on!r} must be a function of a value, true where it ends")
+
+
+def _choose(
+    extent: base.Window, aggregation: Aggregation, late: bool, stored: bool
+) -> tuple[str, str]:
+    """Return the algorithm that `auto` takes for such a window, and why."""
+    if isinstance(extent, Until):
+        return "amta", "what a policy sends away is found by a search down its trees"
+    if late or stored:
+        return choose(aggregation, out_of_order=late, stored=stored)
+    if extent.go_back:
+        return "amta", "months and local days differ in length, and it tells the newest alone"
+    if isinstance(extent, On | Session) and aggregation.bounded:
+        over = "window closes" if isinstance(extent, On) else "session is over"
+        return "two_stacks", f"nothing leaves before the {over}: 1 ⊕ a value"
+    return choose(aggregation)
+
+
+def _check_algorithm(algorithm: str, extent: base.Window, late: bool, stored: bool) -> None:
+    """Raise unless an algorithm has what the arguments of a window need."""
+    needs = [("prefix_search", "until=", "")] if isinstance(extent, Until) else []
+    if late:
+        needs.append(("out_of_order", "lateness=", ""))
+    if extent.go_back:
+        size = f"range={extent.arguments()['range']!r}"
+        needs.append(("keeps_times", size, ", as months and local days are not alike"))
+    for ability, argument, why in needs:
+        if not getattr(algorithm_class(algorithm, stored), ability):
+            able = [name for name in ALGORITHMS if getattr(algorithm_class(name), ability)]
+            raise InvalidArgument(
+                f"algorithm={algorithm!r} does not go with {argument}{why}; take "
+                f"{', '.join(able)} or auto"
+            )
 
 
 class _UntilPolicy(Window):
-    """What a policy over aggregates leaves of the oldest values."""
+    """What a policy over aggregates leaves of the oldest values.
+
+    With `min_rows=`, the policy sees results that are not `told` yet.
+    """
 
     extent: Until
 
-    def __init__(self, extent: base.Window, swag: Aggregator) -> None:
+    def __init__(self, extent: base.Window, swag: Aggregator, has_least: bool) -> None:
         super().__init__(extent, swag)
-        self._policy = policy_window(self.extent.until)
+        self._has_least, policy = has_least, self.extent.until
+        if has_least and not isinstance(policy, Adwin):
+            policy = _OfSeen(policy)
+        self._policy = policy_window(policy)
 
     def push(self, value: Any, at: Any = None) -> Any:
         """Insert `value`, evict what the policy sends away, and return the result.
@@ -245,37 +238,24 @@ class _UntilPolicy(Window):
         """
         _refuse_time(at, "until")
         gone = self._policy.leaving(self._swag, value)
-        result = self._swag.whole(self._slide, value, gone)
+        result = self._swag.atomically(self._slide, value, gone)
         self._policy.accept()
         return result
+
+    def query(self, at: Any = None) -> Any:
+        """Return the aggregate of the window, None if it has too few values."""
+        result = super().query(at)
+        return one_of(result, "told") if self._has_least else result
 
     def _slide(self, value: Any, gone: int) -> Any:
         """Insert `value`, evict the `gone` oldest, and return the result."""
         self._swag.insert(value)
         self._swag.evict(gone)
-        return self._swag.query()
-
-
-class _UntilPolicyTold(_UntilPolicy):
-    """The same with `min_rows=`: the policy sees results that are not told yet."""
-
-    def __init__(self, extent: base.Window, swag: Aggregator) -> None:
-        super().__init__(extent, swag)
-        policy = self.extent.until
-        if not isinstance(policy, Adwin):
-            self._policy = policy_window(_OfSeen(policy))
-
-    def push(self, value: Any, at: Any = None) -> Any:
-        """Insert `value`, evict what the policy sends away, and return what is told."""
-        return one_of(super().push(value, at), "told")
-
-    def query(self, at: Any = None) -> Any:
-        """Return the aggregate of the window, None if it has too few values."""
-        return one_of(super().query(at), "told")
+        return self.query()
 
 
 class _OfSeen:
-    """A policy, asked of results that are told beside what it sees."""
+    """A policy over the results that it sees, where others are told."""
 
     def __init__(self, policy: Any) -> None:
         self._policy, self.of_window = policy, takes_window(policy)

@@ -8,8 +8,7 @@ from collections import deque
 from typing import Any
 
 from windrow.aggregations.ordering import plain
-from windrow.algorithms import aggregator
-from windrow.algorithms.base import Aggregator
+from windrow.algorithms.base import Aggregator, Families
 from windrow.errors import InvalidArgument, InvalidValue, WindrowError
 from windrow.stores.encoding import check_storable
 from windrow.windows import base
@@ -136,7 +135,7 @@ class LastRows(Window):
     def _append(self, value: Any, t: Any) -> Any:
         """Insert a value that is not late, slide, and return the result."""
         gone = self._leaving(t)
-        result = self._swag.whole(self._slide_to, [value], t, gone)
+        result = self._swag.atomically(self._slide_to, [value], t, gone)
         self._note_times(t, 1, gone)
         return result
 
@@ -349,11 +348,8 @@ class WithinSpan(LastRows):
             extent.check_like("lateness", lateness)
         self._timed = swag.keeps_times
         self._times: deque[Any] = deque()
-        self._waiting: deque[Any] = deque()
-        self._waiting_swag = self._no_values()  # refuses what does not go with them
-
-    def _no_values(self) -> Aggregator:
-        return aggregator(self._swag.aggregation, "recalculate")
+        self._waiting: list[Any] = []
+        self._waiting_families: Families | None = None  # what goes with them
 
     def _append(self, value: Any, t: Any) -> Any:
         return super()._append(value, t) if self._to_end else self._wait([value], t)
@@ -396,21 +392,22 @@ class WithinSpan(LastRows):
 
     def _resume(self, kind: Any, newest: Any, waiting: Any, pushed: int = 0) -> None:
         super()._resume(kind, newest, waiting, pushed)
-        self._waiting.extend(waiting)
-        self._waiting_swag.extend(waiting)
+        self._waiting = list(waiting)
+        for value in waiting:
+            self._waiting_families = self._swag.families_with(value, self._waiting_families)
 
     def _wait(self, values: list[Any], t: Any) -> Any:
         """Let values of time t, one or none, wait; if that is newer, let those in that wait."""
+        swag, families = self._swag, self._waiting_families
         for value in values:
             if self._stored is not None:
                 check_storable(value)
-            self._swag.admit(value)
-            self._waiting_swag.admit(value)
-        entering, still, waiting = list(self._waiting), [], self._waiting_swag
-        if t == self._newest:
-            entering, still = [], entering
-        else:
-            waiting = self._no_values()
+            swag.admit(value)
+            families = swag.families_with(value, families)
+        entering, still = [], self._waiting
+        if t != self._newest:
+            entering, still = still, []
+            families = swag.families_with(values[0], None) if values else None
         gone = self._leaving(t)
         if gone == len(self._swag) and entering and self._is_before(self._newest, t):
             gone += len(entering)
@@ -418,19 +415,16 @@ class WithinSpan(LastRows):
         def slide_and_wait() -> Any:
             result = self._slide(entering, self._newest, gone)
             self._note_beside(self._coming, t, (*still, *values))
-            waiting.extend(values)
             return result
 
-        result = self._swag.whole(slide_and_wait)
+        result = self._swag.atomically(slide_and_wait)
         self._note_times(self._newest, len(entering), gone)
-        if waiting is not self._waiting_swag:
-            self._waiting, self._waiting_swag = deque(), waiting
-        self._waiting.extend(values)
+        self._waiting, self._waiting_families = [*still, *values], families
         return result
 
     def _insert_late(self, value: Any, t: Any) -> Any:
-        self._waiting_swag.admit(value)
-        return self._swag.whole(self._slide, [value], t, 0)
+        self._swag.families_with(value, self._waiting_families)
+        return self._swag.atomically(self._slide, [value], t, 0)
 
     def _leaving(self, newest: Any) -> int:
         """Return how many of the oldest values are before a window that ends at `newest`."""
@@ -462,6 +456,5 @@ class WithinSpan(LastRows):
         assert len(times) == (0 if self._timed else len(self._swag)), (times, len(self._swag))
         assert times == sorted(times), times
         assert not self._leaving(self._newest), self._swag.oldest_time
-        assert len(self._waiting) == len(self._waiting_swag), self._waiting
         assert not self._waiting or not self._to_end, self._waiting
         assert self._to_end or all(t < self._newest for t in times), times

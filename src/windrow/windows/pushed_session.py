@@ -41,7 +41,7 @@ class OpenSession(LastRows):
         if self._newest is None or not self._is_apart(self._newest, t):
             return
         self._coming = kind
-        self._swag.whole(self._slide_to, [], t, len(self._swag))
+        self._swag.atomically(self._slide_to, [], t, len(self._swag))
         self._kind, self._newest, self._newest_at = kind, t, at
 
     def _compilable(self) -> Numbers | None:
@@ -52,7 +52,7 @@ class OpenSession(LastRows):
         return len(self._swag) if over else 0
 
     def _insert_late(self, value: Any, t: Any) -> Any:
-        return self._swag.whole(self._slide, [value], t, 0)
+        return self._swag.atomically(self._slide, [value], t, 0)
 
     def _has_no_place(self, t: Any) -> bool:
         return not len(self._swag) or self._is_apart(t, self._swag.oldest_time)

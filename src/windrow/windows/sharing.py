@@ -328,7 +328,7 @@ class Slices(FlatFit):
     def fitting(self, value: Any, growing: State) -> Any:
         """The families once `value` is in; an error if it does not fit to what is held."""
         empty = not len(self) and growing is NOTHING
-        return self._fitting(value, None if empty else self.families)
+        return self.families_with(value, None if empty else self.families)
 
     def folded(self, values: Iterable[Any]) -> State:
         """The state of a slice of these values: as many ⊕, less one."""

@@ -17,13 +17,13 @@ add up to at most 10" does when an 11 arrives. A policy that keeps the newest as
 
 A policy must be monotone: where it is true of an oldest part, it is true of every shorter one. Then
 it is found by a search down the tree, in O(log k) calls for k values that go. A policy that is not
-monotone, such as one that compares the means of the two sides, is asked of the oldest value first,
+monotone, such as one that compares the means of the two sides, is called for the oldest first,
 and ends at some boundary: it is true of the part that goes, and false of that part with one value
 more. Which boundary follows from the positions of the values in their sequence, from its start.
 
     policy(window) -> bool
 
-A function of one argument is asked of the window itself: while it is true, the oldest value goes,
+A function of one argument is called with the window itself: while it is true, the oldest goes,
 one after the other. So it need not be monotone, and costs 2 calls a value on average.
 """
 
@@ -94,7 +94,7 @@ class Until(Window):
         return rows.windows(first[last], last + 1, last, left)
 
     def _first(self, rows: SortedRows) -> Positions:
-        """Where the window of each row begins that the policy is asked of."""
+        """Where the windows begin of the rows that the policy decides about."""
         import numpy as np
 
         assert rows.values is not None
@@ -105,8 +105,8 @@ class Until(Window):
         if first is None:
             first = np.full(rows.size, UNKNOWN)
         begin, stop = progress.fresh, progress.starts[1:]
-        asked = np.flatnonzero(begin < stop)
-        for stretch in asked[first[begin[asked]] == UNKNOWN].tolist():
+        undecided = np.flatnonzero(begin < stop)
+        for stretch in undecided[first[begin[undecided]] == UNKNOWN].tolist():
             first[begin[stretch] : stop[stretch]] = interpreted_starts(rows, progress, stretch)
         return first
 
@@ -158,7 +158,7 @@ class Until(Window):
 
 
 def takes_window(policy: Policy) -> bool:
-    """Whether a policy is asked of the window itself, and not of the whole and an oldest part.
+    """Whether a policy is a function of the window itself, and not of its total and an oldest part.
 
     >>> takes_window(lambda window: window > 3), takes_window(lambda total, old: total > old)
     (True, False)
@@ -179,7 +179,7 @@ def takes_window(policy: Policy) -> bool:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a policy has come in each stretch of rows: where the rows are that it is asked of.
+    """How far a policy has come in each stretch of rows: which ones it decides about next.
 
     `fresh` has the first of them in each stretch, `origins` how many rows of it came before those
     that are here, and `heads` the position among all of them at which its window begins.
@@ -193,12 +193,12 @@ class Progress:
 
     @cached_property
     def of_window(self) -> bool:
-        """Whether the policy is asked of the window itself."""
+        """Whether the policy is a function of the window itself."""
         return takes_window(self.policy)
 
 
 def progress_of(rows: SortedRows, policy: Policy) -> Progress:
-    """How far a policy has come in rows of which it was asked before, or never."""
+    """How far a policy has come in rows, some of which it may have decided about before."""
     import numpy as np
 
     begin, nothing = rows.starts[:-1], np.zeros(rows.starts.size - 1, np.int64)
@@ -213,7 +213,7 @@ def progress_of(rows: SortedRows, policy: Policy) -> Progress:
 
 @dataclass(slots=True)
 class Unread:
-    """A state that is found when it is asked for: encoded, or made of the rows again."""
+    """A state that is read when it is needed: decoded, or combined from the rows again."""
 
     data: bytes | None = None
 
@@ -260,9 +260,9 @@ class Tree:
 
 
 def interpreted_starts(rows: SortedRows, progress: Progress, stretch: int) -> list[int]:
-    """Where the windows begin of the rows of a stretch that the policy is asked of.
+    """Where the windows begin of the rows of a stretch that the policy decides about.
 
-    8 or so ⊕ a row. The tree is kept in `rows.trees`, if that is asked for.
+    8 or so ⊕ a row. The tree is kept in `rows.trees`, if there is one.
     """
     assert rows.values is not None
     aggregation, policy = rows.values.aggregation, progress.policy
@@ -304,7 +304,7 @@ def interpreted_starts(rows: SortedRows, progress: Progress, stretch: int) -> li
         return state
 
     def goes(total: Any, old: Any) -> bool:
-        return asked(policy, total) if progress.of_window else asked(policy, total, old)
+        return decides(policy, total) if progress.of_window else decides(policy, total, old)
 
     slide = slide_with(
         own=own, combine=combine, load=load, store=list.__setitem__,
@@ -334,55 +334,51 @@ def interpreted_starts(rows: SortedRows, progress: Progress, stretch: int) -> li
 
 
 class PolicyWindow:
-    """A policy, asked of each value that is pushed through a window."""
+    """A policy, called for each value that is pushed through a window.
+
+    It is called before the insert, so that a policy that raises leaves the window alone.
+
+    >>> from windrow import Last, Max, Sum, aggregator
+    >>> swag = aggregator({"max": Max(), "sum": Sum(), "last": Last()}, algorithm="amta")
+    >>> swag.extend([2, 2, 3, 3])
+    >>> above_ten = PolicyWindow(lambda total, old: total.sum - old.sum + old.last > 10)
+    >>> above_ten.leaving(swag, 4), above_ten.leaving(swag, 11)
+    (2, 5)
+    >>> PolicyWindow(lambda window: window.sum > 10).leaving(swag, 4)
+    2
+    """
 
     def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+        self._policy, self._of_window = policy, takes_window(policy)
 
     def leaving(self, swag: Aggregator, value: Any) -> int:
-        """How many of the oldest must go once `value` has been inserted; nothing changes yet."""
-        return leaving(swag, self._policy, value)
+        """How many of the oldest must go once `value` has been inserted; nothing changes yet.
+
+        The value itself is counted where it must go, too. O(log k) ⊕ and calls of the policy for a
+        result of k; k + 1 calls, and O(log n) ⊕ for each, where it is a function of the window.
+        """
+        if self._of_window:
+            left = len(swag)
+            while left >= 0 and decides(self._policy, swag.query_with(value, last=left)):
+                left -= 1
+            return len(swag) - left
+        total = swag.query_with(value)
+        gone = swag.count_while(lambda old: decides(self._policy, total, old))
+        if gone == len(swag) and decides(self._policy, total, total):
+            gone += 1
+        return gone
 
     def accept(self) -> None:
         """Take note that the value is in the window now."""
 
 
 def policy_window(policy: Policy) -> PolicyWindow | AdwinWindow:
-    """What is asked of a policy for one window, value by value."""
+    """What calls a policy for one window, value by value."""
     return AdwinWindow(policy) if isinstance(policy, Adwin) else PolicyWindow(policy)
 
 
-def leaving(swag: Aggregator, policy: Policy, value: Any) -> int:
-    """How many of the oldest must go once `value` has been inserted; the window stays as it is.
-
-    Asked before the insert, so that a policy that raises leaves the window alone. The value itself
-    is counted where it must go, too. O(log k) ⊕ and calls of the policy for a result of k; k + 1
-    calls, and O(log n) ⊕ for each, where it is asked of the window itself.
-
-    >>> from windrow import Last, Max, Sum, aggregator
-    >>> def above_ten(total, old):
-    ...     return total.sum - old.sum + old.last > 10
-    >>> swag = aggregator({"max": Max(), "sum": Sum(), "last": Last()}, algorithm="amta")
-    >>> swag.extend([2, 2, 3, 3])
-    >>> leaving(swag, above_ten, 4), leaving(swag, above_ten, 11)
-    (2, 5)
-    >>> leaving(swag, lambda window: window.sum > 10, 4)
-    2
-    """
-    if takes_window(policy):
-        left = len(swag)
-        while left >= 0 and asked(policy, swag.query_with(value, last=left)):
-            left -= 1
-        return len(swag) - left
-    total = swag.query_with(value)
-    gone = swag.count_while(lambda old: asked(policy, total, old))
-    if gone == len(swag) and asked(policy, total, total):
-        gone += 1
-    return gone
-
-
-def asked(policy: Policy, *seen: Any) -> bool:
-    """What a policy answers; an error names a result that it asks for and nobody computes."""
+def decides(policy: Policy, *seen: Any) -> bool:
+    """What a policy decides; an error names a result that it reads and the window lacks."""
     try:
         return bool(policy(*seen))
     except AttributeError as error:

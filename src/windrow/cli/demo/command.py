@@ -7,23 +7,23 @@ import platform
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from importlib import import_module, resources
 from pathlib import Path
-from typing import Any
 
 import click
+import pyarrow as pa
 
-from windrow.cli.demo.agreement import Agreement
 from windrow.cli.demo.chart import Pictures, save_charts
 from windrow.cli.demo.questions import LATENESS, MANY, QUESTIONS
 from windrow.cli.demo.run import (
-    Answered,
+    Comparison,
     Findings,
     Job,
-    Killed,
+    Kill,
     Race,
     as_batch,
-    compared,
+    as_stream,
     go_on,
     in_this_process,
     make_readings,
@@ -80,11 +80,13 @@ def demo(rows: int, output: str, watch: bool, verbose: bool, as_json: bool) -> i
     started = time.perf_counter()
     place = tempfile.TemporaryDirectory(prefix="windrow-demo-", ignore_cleanup_errors=True)
     with place as name:
-        findings = Story(Path(name), as_json, verbose).told(rows, watch and not as_json)
+        story = Story(Path(name), as_json, verbose)
+        findings = story.told(rows, watch and not as_json)
     seconds = time.perf_counter() - started
-    paths = write_files(findings, folder, seconds)
+    paths = write_files(findings, story.readings, story.tables, folder, seconds)
     if as_json:
-        show_json({**as_dict(findings, seconds), "files": [str(path) for path in paths]})
+        told = {**asdict(findings), "seconds": seconds, "agree": findings.agree}
+        show_json({**told, "files": [str(path) for path in paths]})
     else:
         click.echo(f"\n{seconds:.0f} s in all. The results as a page and as a chart:")
         click.echo("\n".join(map(str, paths)))
@@ -94,6 +96,9 @@ def demo(rows: int, output: str, watch: bool, verbose: bool, as_json: bool) -> i
 class Story:
     """The acts one by one, with what each found; nothing is shown if `quiet`."""
 
+    readings: pa.Table
+    tables: dict[str, pa.Table]  # the results in this process, by question
+
     def __init__(self, place: Path, quiet: bool, verbose: bool) -> None:
         self._place, self._quiet, self._verbose = place, quiet, verbose
 
@@ -101,23 +106,24 @@ class Story:
         """Run the acts, and return what they found."""
         place, verbose = self._place, self._verbose
         with self._steps() as steps, steps.step(f"making {rows:,} readings of smart plugs"):
-            readings, arrivals = make_readings(rows, place)
+            self.readings, arrivals = make_readings(rows, place)
         self._head("1  What is asked")
         self._show("\n\n".join(f"{q.says}:\n{q.query}" for q in QUESTIONS))
         self._head("2  The same query in this process and on Spark")
         with self._steps() as steps, steps.step("in this process, without Spark"):
-            tables = {q.name: in_this_process(q, arrivals) for q in QUESTIONS}
+            own = {q.name: in_this_process(q, arrivals) for q in QUESTIONS}
+        self.tables = {name: table for name, (table, _) in own.items()}
         with Job(place, verbose) as job:
             with self._steps() as steps:
                 with steps.step("starting Spark, and warming up"):
                     job.until("warm")
                 with steps.step("as a Spark batch"):
-                    answered = [as_batch(job, q, tables[q.name], place) for q in QUESTIONS]
-            self._show(engines(answered))
+                    found = [as_batch(job, q, own[q.name], place) for q in QUESTIONS]
+            self._show(engines(found))
             self._head("3  Against Spark's own window functions")
             with self._steps() as steps, steps.step(MANY.says.partition(",")[0]) as note:
-                found = race(job, place, note)
-            self._show(race_in_words(found))
+                raced = race(job, place, note)
+            self._show(race_in_words(raced))
             self._head("4  A stream that is killed")
             url = job.until("live")["url"]
             self._show(f"look at it while it runs: {url}")
@@ -133,9 +139,14 @@ class Story:
                     job.until("live")
                 with steps.step("streaming on from its checkpoint") as note:
                     go_on(job, arrivals, committed, note)
-            pairs = [compared(each, place) for each in answered]
-            killed = Killed(committed, begun, sum(late for _, late in pairs))
-            findings = Findings(readings, arrivals, [c for c, _ in pairs], found, killed)
+            streams = [as_stream(q, self.tables[q.name], place) for q in QUESTIONS]
+            found = [
+                replace(each, stream_agrees=same.holds, stream_agreement=same.says)
+                for each, (same, _, _) in zip(found, streams, strict=True)
+            ]
+            _, rows_out, late = streams[0]
+            kill = Kill(arrivals.files, committed, begun, late)
+            findings = Findings(rows, arrivals.late, rows_out, found, raced, kill)
             self._show(kill_in_words(findings))
             if watch:
                 click.pause(f"the page is at {url}; Enter ends it", err=True)
@@ -156,18 +167,18 @@ class Story:
 # -- in words ------------------------------------------------------------------------------------
 
 
-def engines(answered: Sequence[Answered]) -> str:
+def engines(comparisons: Sequence[Comparison]) -> str:
     """Return a table: how many results, how long it took, and whether they are the same."""
     header = ("query", "results", "in this process", "Spark batch", "the same rows")
     lines = [
         [
-            each.question.name,
-            f"{each.table.table.num_rows:,}",
-            f"{each.table.seconds:.2f} s",
-            f"{each.batch.seconds:.2f} s",
-            yes_or_no(each.batch_agreement),
+            each.name,
+            f"{each.answers:,}",
+            f"{each.table_seconds:.2f} s",
+            f"{each.spark_seconds:.2f} s",
+            yes_or_no(each.batch_agrees, each.batch_agreement),
         ]
-        for each in answered
+        for each in comparisons
     ]
     return table(header, lines, right=[1, 2, 3])
 
@@ -176,81 +187,50 @@ def race_in_words(race: Race) -> str:
     """Return who won, and that both have the same results."""
     faster = race.ratio >= 1
     ratio, word = (race.ratio, "fast") if faster else (1 / race.ratio, "long")
-    numbers = race.rows * len(MANY.results)
     return (
         f"{MANY.says}:\n"
-        f"windrow {race.windrow.seconds:.1f} s, Spark's own functions {race.spark.seconds:.1f} s: "
-        f"{ratio:.1f} times as {word}\nthe same {numbers:,} numbers: {yes_or_no(race.agreement)}"
+        f"windrow {race.windrow_seconds:.1f} s, Spark's own functions {race.spark_seconds:.1f} s: "
+        f"{ratio:.1f} times as {word}\n"
+        f"the same {race.numbers:,} numbers: {yes_or_no(race.agrees, race.agreement)}"
     )
 
 
 def kill_in_words(findings: Findings) -> str:
     """Return whether the stream that was killed has the results of the batch, all and once."""
-    late = findings.killed.late
-    agreements = {c.question.name: yes_or_no(c.stream_agreement) for c in findings.comparisons}
-    same = "; ".join(f"{name}: {says}" for name, says in agreements.items())
+    late, told = findings.kill.rows_late, findings.rows_out
+    same = "; ".join(
+        f"{each.name}: {yes_or_no(each.stream_agrees, each.stream_agreement)}"
+        for each in findings.queries
+    )
     lost = "nothing is lost, nothing is there twice" if findings.engines_agree else "NOT THE SAME"
     return (
-        f"{findings.told - late:,} readings have their result, and {late:,} came more than "
-        f"{LATENESS} late and are marked so:\n{findings.told:,} of {findings.asked:,}, {lost}\n"
+        f"{told - late:,} readings have their result, and {late:,} came more than "
+        f"{LATENESS} late and are marked so:\n{told:,} of {findings.rows:,}, {lost}\n"
         f"the same rows as in this process: {same}"
     )
 
 
-def yes_or_no(agreement: Agreement) -> str:
+def yes_or_no(agrees: bool, says: str) -> str:
     """Return whether two tables are the same, in words."""
-    return f"yes, {agreement.says}" if agreement.holds else f"NO: {agreement.says}"
+    return f"yes, {says}" if agrees else f"NO: {says}"
 
 
-def as_dict(findings: Findings, seconds: float) -> dict[str, Any]:
-    """Return what was found, for machines."""
-    race, killed = findings.race, findings.killed
-    return {
-        "rows": findings.readings.num_rows,
-        "rows_late": findings.arrivals.late,
-        "seconds": seconds,
-        "agree": findings.agree,
-        "queries": [
-            {
-                "name": each.question.name,
-                "answers": each.table.table.num_rows,
-                "table_seconds": each.table.seconds,
-                "spark_seconds": each.batch.seconds,
-                "batch_agrees": each.batch_agreement.holds,
-                "batch_agreement": each.batch_agreement.says,
-                "stream_agrees": each.stream_agreement.holds,
-                "stream_agreement": each.stream_agreement.says,
-            }
-            for each in findings.comparisons
-        ],
-        "race": {
-            "rows": race.rows,
-            "numbers": race.rows * len(MANY.results),
-            "windrow_seconds": race.windrow.seconds,
-            "spark_seconds": race.spark.seconds,
-            "agrees": race.agreement.holds,
-            "agreement": race.agreement.says,
-        },
-        "kill": {
-            "micro_batches": findings.arrivals.files,
-            "committed": killed.committed,
-            "begun": killed.begun,
-            "rows_late": killed.late,
-        },
-    }
-
-
-def write_files(findings: Findings, folder: Path, seconds: float) -> list[Path]:
+def write_files(
+    findings: Findings,
+    readings: pa.Table,
+    results: dict[str, pa.Table],
+    folder: Path,
+    seconds: float,
+) -> list[Path]:
     """Write the page, which has the chart in it, and the chart by itself; return their paths."""
-    results = {each.question.name: each.table.table for each in findings.comparisons}
-    chart, paths = save_charts(findings.readings, results, folder)
+    chart, paths = save_charts(readings, results, folder)
     path = folder / "index.html"
     with replacing(path) as part:
-        part.write_text(_page(findings, chart, seconds), "utf-8")
+        part.write_text(_page(findings, readings, chart, seconds), "utf-8")
     return [path, *paths]
 
 
-def _page(findings: Findings, chart: Pictures, seconds: float) -> str:
+def _page(findings: Findings, readings: pa.Table, chart: Pictures, seconds: float) -> str:
     """Return one HTML file with everything in it, which needs no network."""
     import pyspark
     from jinja2 import Environment, StrictUndefined
@@ -264,9 +244,9 @@ def _page(findings: Findings, chart: Pictures, seconds: float) -> str:
     page = environment.from_string(template).render(
         style=style(),
         findings=findings,
+        readings=readings,
         many=MANY,
-        race_numbers=findings.race.rows * len(MANY.results),
-        questions=[*(c.question for c in findings.comparisons), MANY],
+        questions=QUESTIONS,
         lateness=LATENESS,
         seconds=seconds,
         cores=os.cpu_count(),

@@ -58,9 +58,9 @@ def _batches(spark: Any, place: Path) -> None:
     for frame in (kept, some):
         frame.cache().count()
     tell("warm")
-    asked = {each.name: each.by_windrow(kept) for each in QUESTIONS}
-    asked |= {MANY.name: MANY.by_windrow(some), "own": MANY.by_spark(some)}
-    for name, frame in asked.items():
+    frames = {each.name: each.by_windrow(kept) for each in QUESTIONS}
+    frames |= {MANY.name: MANY.by_windrow(some), "own": MANY.by_spark(some)}
+    for name, frame in frames.items():
         started = time.perf_counter()
         table = frame.toArrow()
         seconds = time.perf_counter() - started
@@ -77,10 +77,10 @@ def _streams(spark: Any, place: Path) -> None:
     running = {}
     for question in QUESTIONS:
         query = question.query
-        asked = streaming(query, late=LATE) if query.window.per_row else query
+        query = streaming(query, late=LATE) if query.window.per_row else query
         rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(arrivals)
         running[question.name] = (
-            rows.transform(asked)
+            rows.transform(query)
             .writeStream.queryName(question.name)
             .trigger(availableNow=True)
             .option("checkpointLocation", str(place / "checkpoints" / question.name))

@@ -34,30 +34,21 @@ _WITHIN = 0.4  # seconds into the next one
 Note = Callable[..., None]
 
 
-@dataclass(frozen=True)
-class Timed:
-    """The results of a query, and the seconds until they were here."""
-
-    table: pa.Table
-    seconds: float
+Timed = tuple[pa.Table, float]  # the results of a query, and the seconds until they were here
 
 
 @dataclass(frozen=True)
-class Answered:
-    """What was found about one question in this process and as a Spark batch."""
+class Comparison:
+    """What was found about one question in this process, as a Spark batch and as a stream."""
 
-    question: Question
-    table: Timed
-    batch: Timed
-    batch_agreement: Agreement
-
-
-@dataclass(frozen=True)
-class Comparison(Answered):
-    """The same, and what the stream found."""
-
-    stream: pa.Table
-    stream_agreement: Agreement
+    name: str
+    answers: int
+    table_seconds: float
+    spark_seconds: float
+    batch_agrees: bool
+    batch_agreement: str
+    stream_agrees: bool = False
+    stream_agreement: str = "not yet"
 
 
 @dataclass(frozen=True)
@@ -65,55 +56,49 @@ class Race:
     """Many aggregations by windrow and by Spark's own functions, over the same rows."""
 
     rows: int
-    windrow: Timed
-    spark: Timed
-    agreement: Agreement
+    numbers: int
+    windrow_seconds: float
+    spark_seconds: float
+    agrees: bool
+    agreement: str
 
     @property
     def ratio(self) -> float:
         """How many times as fast as Spark's own functions."""
-        return self.spark.seconds / self.windrow.seconds
+        return self.spark_seconds / self.windrow_seconds
 
 
 @dataclass(frozen=True)
-class Killed:
+class Kill:
     """How far the stream of the first query was when it was killed."""
 
-    committed: int  # micro-batches
+    micro_batches: int
+    committed: int
     begun: int
-    late: int  # readings that it marks as too late, in the end
+    rows_late: int  # that it marks as too late, in the end
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that was run and compared."""
+    """Everything that was run and compared, as `--json` has it."""
 
-    readings: pa.Table
-    arrivals: Arrivals
-    comparisons: list[Comparison]
+    rows: int  # that came
+    rows_late: int
+    rows_out: int  # of the first stream, with a result or marked as too late
+    queries: list[Comparison]
     race: Race
-    killed: Killed
+    kill: Kill
 
     @property
     def engines_agree(self) -> bool:
         """Whether all engines have the same results, and the stream lost nothing."""
-        same = [c.batch_agreement.holds and c.stream_agreement.holds for c in self.comparisons]
-        return all(same) and self.killed.late == self.arrivals.late and self.told == self.asked
-
-    @property
-    def asked(self) -> int:
-        """How many readings came."""
-        return int(self.readings.num_rows)
-
-    @property
-    def told(self) -> int:
-        """How many readings came out of the stream, with a result or marked as too late."""
-        return int(self.comparisons[0].stream.num_rows) + self.killed.late
+        same = [each.batch_agrees and each.stream_agrees for each in self.queries]
+        return all(same) and self.kill.rows_late == self.rows_late and self.rows_out == self.rows
 
     @property
     def agree(self) -> bool:
         """Whether Spark's own functions have the same results as well."""
-        return self.engines_agree and self.race.agreement.holds
+        return self.engines_agree and self.race.agrees
 
 
 class Job:
@@ -172,29 +157,31 @@ def in_this_process(question: Question, arrivals: Arrivals) -> Timed:
     question.query(arrivals.kept.slice(0, _FEW))  # compiles what it needs
     started = time.perf_counter()
     table = question.query(arrivals.kept)
-    return Timed(table, time.perf_counter() - started)
+    return table, time.perf_counter() - started
 
 
-def as_batch(job: Job, question: Question, own: Timed, place: Path) -> Answered:
+def as_batch(job: Job, question: Question, own: Timed, place: Path) -> Comparison:
     """Wait for the results of a Spark batch, and compare them."""
-    batch = on_spark(job, question.name, place)
-    same = compare(own.table, batch.table, question.keys, question.results)
-    return Answered(question, own, batch, same)
+    table, seconds = own
+    batch, spark_seconds = on_spark(job, question.name, place)
+    same = compare(table, batch, question.keys, question.results)
+    return Comparison(question.name, table.num_rows, seconds, spark_seconds, same.holds, same.says)
 
 
 def on_spark(job: Job, name: str, place: Path) -> Timed:
     """Return the results that the job reports next."""
     seconds = job.until(name)["seconds"]
-    return Timed(parquet.read_table(place / f"{name}.parquet"), seconds)
+    return parquet.read_table(place / f"{name}.parquet"), seconds
 
 
 def race(job: Job, place: Path, note: Note) -> Race:
     """Wait for the results of both sides, and compare them."""
-    own = on_spark(job, MANY.name, place)
-    note(f"windrow {own.seconds:.1f} s, Spark's own functions …")
-    theirs = on_spark(job, "own", place)
-    same = compare(own.table, theirs.table, MANY.keys, MANY.results)
-    return Race(own.table.num_rows, own, theirs, same)
+    own, seconds = on_spark(job, MANY.name, place)
+    note(f"windrow {seconds:.1f} s, Spark's own functions …")
+    theirs, spark_seconds = on_spark(job, "own", place)
+    same = compare(own, theirs, MANY.keys, MANY.results)
+    numbers = own.num_rows * len(MANY.results)
+    return Race(own.num_rows, numbers, seconds, spark_seconds, same.holds, same.says)
 
 
 def run_and_kill(job: Job, arrivals: Arrivals, place: Path, note: Note) -> tuple[int, int]:
@@ -231,14 +218,12 @@ def go_on(job: Job, arrivals: Arrivals, committed: int, note: Note) -> None:
     job.until("streamed", seen)
 
 
-def compared(answered: Answered, place: Path) -> tuple[Comparison, int]:
-    """Compare what the stream found, row for row; and count the rows marked as too late."""
-    question = answered.question
+def as_stream(question: Question, own: pa.Table, place: Path) -> tuple[Agreement, int, int]:
+    """Compare what the stream found; and count its rows, and those marked as too late."""
     stream = without_closing(parquet.read_table(place / f"{question.name}-streamed.parquet"))
-    late = 0
+    rows, late = stream.num_rows, 0
     if LATE in stream.column_names:
         marked = stream.column(LATE)
         late = pc.sum(marked).as_py() or 0
         stream = stream.filter(pc.invert(marked))
-    same = compare(answered.table.table, stream, question.keys, question.results)
-    return Comparison(**vars(answered), stream=stream, stream_agreement=same), late
+    return compare(own, stream, question.keys, question.results), rows, late

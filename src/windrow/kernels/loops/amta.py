@@ -31,8 +31,7 @@ def run(
                 found = False
                 while depth and positions[depth - 1] <= head:
                     if positions[depth - 1] == head:
-                        store(spare, 0, load(stack, depth - 1))
-                        r0 = load(spare, 0)
+                        r0 = copied(spare, 0, load(stack, depth - 1))
                         found = True
                     depth -= 1
                 if depth:
@@ -61,12 +60,9 @@ def run(
                         r0 = combine(oldest, load(stack, depth - 1), slot(spare, 0))
                         keep(spare, 0, r0)
                     else:
-                        store(spare, 0, load(nodes, head & mask))
-                        r0 = load(spare, 0)
+                        r0 = copied(spare, 0, load(nodes, head & mask))
         while end < past:
-            place = end & mask
-            state = lift(columns, nulls, end - base, end, slot(nodes, place))
-            keep(nodes, place, state)
+            state = inserted(nodes, end & mask, columns, nulls, base, end)
             r1 = extended(spare, 1, r1, state, end == split)
             end += 1
             complete_blocks(nodes, capacity, head, end, state)

@@ -13,9 +13,7 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, intervals, spare, o
         first, past = window(r, row, w, lo, hi)
         head = first
         while end < past:
-            place = end & (capacity - 1)
-            state = lift(columns, nulls, end - base, end, slot(intervals, place))
-            keep(intervals, place, state)
+            state = inserted(intervals, end & (capacity - 1), columns, nulls, base, end)
             end += 1
             complete_blocks(intervals, capacity, head, end, state)
         if head == end:
@@ -27,8 +25,7 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, intervals, spare, o
             level = block_level(p, end, capacity)
             interval = load(intervals, block_place(p, level, capacity))
             if p == head:
-                store(spare, 0, interval)
-                total = load(spare, 0)
+                total = copied(spare, 0, interval)
             else:
                 total = combine(total, interval, slot(spare, 0))
             p += 1 << level

@@ -16,8 +16,7 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, vals, aggs, spare, 
                 f += 1
             else:
                 place = e & mask
-                state = lift(columns, nulls, e - base, e, slot(vals, place))
-                keep(vals, place, state)
+                state = inserted(vals, place, columns, nulls, base, e)
                 if b == e:
                     store(aggs, place, state)
                 else:

@@ -22,9 +22,7 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, ring, spare, out, v
             if f < first:
                 f += 1
             else:
-                place = e & mask
-                state = lift(columns, nulls, e - base, e, slot(ring, place))
-                keep(ring, place, state)
+                state = inserted(ring, e & mask, columns, nulls, base, e)
                 total = extended(spare, 0, total, state, e == b)
                 e += 1
             # one step of the reversal
@@ -33,8 +31,7 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, ring, spare, out, v
                 continue
             if left == b:
                 left, acc, b = f, e, e
-                store(spare, 1, total)
-                middle = load(spare, 1)
+                middle = copied(spare, 1, total)
             if left == right:
                 left, right, acc = left + 1, right + 1, acc + 1
             else:

@@ -63,11 +63,7 @@ def free_node(cursors, free, x):
 def renew_leaf(meta, values, own, x):
     """Aggregate the values of a leaf: its own part."""
     first, count = x * W + meta[4 * x + FIRST], x * W + meta[4 * x + COUNT]
-    store(own, x, load(values, first))
-    total = load(own, x)
-    for i in range(first + 1, count):
-        total = combine(total, load(values, i), slot(own, x))
-    keep(own, x, total)
+    folded(values, -1, first, count, own, x)
     meta[4 * x + ROLE] |= OWN
 
 
@@ -83,8 +79,7 @@ def renew_inner(meta, kids, own, x):
     if first >= past:
         meta[4 * x + ROLE] &= ~OWN
         return
-    store(own, x, load(own, kids[first]))
-    total = load(own, x)
+    total = copied(own, x, load(own, kids[first]))
     for i in range(first + 1, past):
         total = combine(total, load(own, kids[i]), slot(own, x))
     keep(own, x, total)
@@ -151,8 +146,7 @@ def renew_left_chains(meta, kids, own, chain, x, leftmost):
 def renew_suffixes(meta, values, spare, x):
     """Aggregate the values of the leftmost leaf, each with those behind it."""
     first, count = meta[4 * x + FIRST], meta[4 * x + COUNT]
-    store(spare, count - 1, load(values, x * W + count - 1))
-    suffix = load(spare, count - 1)
+    suffix = copied(spare, count - 1, load(values, x * W + count - 1))
     for i in range(count - 2, first - 1, -1):
         suffix = combine(load(values, x * W + i), suffix, slot(spare, i))
         keep(spare, i, suffix)
@@ -202,16 +196,14 @@ def attach(meta, keys, kids, own, cursors, free, x, y, key, packed):
             cursors[TREE] = p
             cursors[HEIGHT] += 1
         first, count = meta[4 * p + FIRST], meta[4 * p + COUNT]
-        if count < W:
-            insert_child(meta, keys, kids, p, y, x, key)
-            renew_inner(meta, kids, own, p)
-            return p
-        if first:  # of the left spine: room at its beginning
+        if count == W and first:  # of the left spine: room at its beginning
             for i in range(first, count):
                 kids[p * W + i - first] = kids[p * W + i]
                 keys[p * W + i - first] = keys[p * W + i]
             meta[4 * p + FIRST] = 0
-            meta[4 * p + COUNT] = count - first
+            count -= first
+            meta[4 * p + COUNT] = count
+        if count < W:
             insert_child(meta, keys, kids, p, y, x, key)
             renew_inner(meta, kids, own, p)
             return p
@@ -347,8 +339,7 @@ def run(
                         meta, kids, values, own, chain, spare, cursors, free, left, right
                     )
         while end < past:
-            state = lift(columns, nulls, end - base, end, slot(spare, W))
-            keep(spare, W, state)
+            state = inserted(spare, W, columns, nulls, base, end)
             count = meta[4 * right + COUNT]
             if size == 0 or key >= keys[right * W + count - 1]:
                 if count == W and left == right and meta[4 * left + FIRST]:
@@ -424,14 +415,10 @@ def run(
             continue
         oldest = meta[4 * left + FIRST]
         if left == right:
-            store(spare, W + 1, load(values, left * W + oldest))
-            total = load(spare, W + 1)
-            for i in range(left * W + oldest + 1, left * W + meta[4 * left + COUNT]):
-                total = combine(total, load(values, i), slot(spare, W + 1))
-            emit(out, valid, r - row, total)
+            begin, stop_at = left * W + oldest, left * W + meta[4 * left + COUNT]
+            emit(out, valid, r - row, folded(values, -1, begin, stop_at, spare, W + 1))
             continue
-        store(spare, W + 1, load(spare, oldest))
-        total = load(spare, W + 1)
+        total = copied(spare, W + 1, load(spare, oldest))
         p, root = meta[4 * left + PARENT], cursors[TREE]
         if p != root and meta[4 * p + ROLE] & CHAIN:
             total = combine(total, load(chain, p), slot(spare, W + 1))

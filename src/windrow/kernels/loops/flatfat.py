@@ -28,8 +28,7 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, tree, spare, held, 
                 head += 1
             else:
                 node = capacity + (end & mask)
-                state = lift(columns, nulls, end - base, end, slot(tree, node))
-                keep(tree, node, state)
+                inserted(tree, node, columns, nulls, base, end)
                 held[node] = 1
                 end += 1
             node >>= 1
@@ -53,15 +52,13 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, tree, spare, held, 
             continue
         # inverted: suffix(front) ⊕ prefix(back)
         node = capacity + front
-        store(spare, 0, load(tree, node))
-        suffix = load(spare, 0)
+        suffix = copied(spare, 0, load(tree, node))
         while node > 1:
             if node & 1 == 0 and held[node + 1]:
                 suffix = combine(suffix, load(tree, node + 1), slot(spare, 0))
             node >>= 1
         node = capacity + back
-        store(spare, 1, load(tree, node))
-        prefix = load(spare, 1)
+        prefix = copied(spare, 1, load(tree, node))
         while node > 1:
             if node & 1 and held[node - 1]:
                 prefix = combine(load(tree, node - 1), prefix, slot(spare, 1))

@@ -25,7 +25,7 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, partials, spare, po
         head = first
         while end < past:
             place = back
-            keep(partials, place, lift(columns, nulls, end - base, end, slot(partials, place)))
+            inserted(partials, place, columns, nulls, base, end)
             end += 1
             back += 1
             if back == capacity:

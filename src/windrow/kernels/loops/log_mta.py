@@ -25,9 +25,7 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, nodes, spare, out, 
                 side = head
             else:
                 side = end
-                keep(nodes, end & (2 * capacity - 1), lift(
-                    columns, nulls, end - base, end, slot(nodes, end & (2 * capacity - 1))
-                ))  # fmt: skip
+                inserted(nodes, end & (2 * capacity - 1), columns, nulls, base, end)
                 end += 1
             while top and (end - 1) >> (top - 1) <= (head >> (top - 1)) + 1:
                 top -= 1

@@ -153,8 +153,7 @@ def run(
                 front = last = opened
             joined = front
             if front < opened:
-                store(spare, MIDDLE, load(spare, CHUNK))
-                middle = load(spare, MIDDLE)
+                middle = copied(spare, MIDDLE, load(spare, CHUNK))
         while end < past:
             if end >= edge:
                 # no more than a part of a chunk and a whole one, or two whole ones, are closed
@@ -165,8 +164,7 @@ def run(
                         middle = combine(middle, csa, slot(spare, MIDDLE))
                         keep(spare, MIDDLE, middle)
                     else:
-                        store(spare, MIDDLE, csa)
-                        middle = load(spare, MIDDLE)
+                        middle = copied(spare, MIDDLE, csa)
                     last, opened = opened, end
                     if cursors[HELPED] and opened - last >= FEW and front - head >= FEW:
                         joined = head + 1 + (front - head) // 4
@@ -179,8 +177,7 @@ def run(
                         edge += step
                     else:
                         edge = edges[turn] if turn < edges.size else NEVER
-            state = lift(columns, nulls, end - base, end, slot(ring, place))
-            keep(ring, place, state)
+            state = inserted(ring, place, columns, nulls, base, end)
             csa = extended(spare, CSA, csa, state, end == opened)
             end += 1
             place += 1
@@ -206,8 +203,7 @@ def run(
         if BY_ROWS:  # both ends move by one: a loop that knows its length takes a fifth less
             quiet = min(last_first - head, last_past - end, stop - r)
             for i in range(1, quiet + 1):
-                state = lift(columns, nulls, end - base, end, slot(ring, end + place))
-                keep(ring, end + place, state)
+                state = inserted(ring, end + place, columns, nulls, base, end)
                 csa = combine(csa, state, slot(spare, CSA))
                 end += 1
                 oldest = load(ring, head + i + oldest_place)
@@ -221,8 +217,7 @@ def run(
                 if first > last_first or past > last_past:
                     break
                 while end < past:
-                    state = lift(columns, nulls, end - base, end, slot(ring, end + place))
-                    keep(ring, end + place, state)
+                    state = inserted(ring, end + place, columns, nulls, base, end)
                     csa = combine(csa, state, slot(spare, CSA))
                     end += 1
                 head = first

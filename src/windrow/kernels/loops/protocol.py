@@ -81,14 +81,44 @@ def emit_nothing(out: Any, valid: Any, i: int) -> None:
 # -- what follows from these ---------------------------------------------------------------------
 
 
+def copied(buffer: Any, i: int, state: Any) -> Any:
+    """A copy of `state` at place i."""
+    store(buffer, i, state)
+    return load(buffer, i)
+
+
+def inserted(buffer: Any, i: int, columns: Any, nulls: Any, base: int, position: int) -> Any:
+    """The state of the value at `position`, kept at place i; the values here begin at `base`."""
+    state = lift(columns, nulls, position - base, position, slot(buffer, i))
+    keep(buffer, i, state)
+    return state
+
+
 def extended(buffer: Any, i: int, total: Any, state: Any, first: bool) -> Any:
     """`total` ⊕ `state`, kept at place i; the state alone if it is the `first`."""
     if first:
-        store(buffer, i, state)
-        return load(buffer, i)
+        return copied(buffer, i, state)
     total = combine(total, state, slot(buffer, i))
     keep(buffer, i, total)
     return total
+
+
+def folded(ring: Any, mask: int, first: int, past: int, buffer: Any, i: int) -> Any:
+    """The ⊕ of the positions [first, past) of a ring, kept at place i of a buffer."""
+    total = copied(buffer, i, load(ring, first & mask))
+    for p in range(first + 1, past):
+        total = combine(total, load(ring, p & mask), slot(buffer, i))
+    keep(buffer, i, total)
+    return total
+
+
+def fold_back(ring: Any, mask: int, first: int, past: int) -> None:
+    """Turn the states of [first, past) into aggregates from each of them to the last, in place."""
+    suffix = load(ring, (past - 1) & mask)
+    for p in range(past - 2, first - 1, -1):
+        place = p & mask
+        suffix = combine(load(ring, place), suffix, slot(ring, place))
+        keep(ring, place, suffix)
 
 
 def emit_both(
@@ -142,4 +172,7 @@ def complete_blocks(nodes: Any, capacity: int, head: int, end: int, state: Any) 
         size *= 2
 
 
-SHARED = (extended, emit_both, block_place, block_level, complete_blocks)
+SHARED = (
+    copied, inserted, extended, folded, fold_back, emit_both, block_place, block_level,
+    complete_blocks,
+)  # fmt: skip

@@ -12,14 +12,13 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, ring, spare, out, v
         first, past = window(r, row, w, lo, hi)
         head = max(head, first)
         while end < past:
-            store(ring, end & mask, lift(columns, nulls, end - base, end, slot(ring, end & mask)))
+            inserted(ring, end & mask, columns, nulls, base, end)
             end += 1
         if head == end:
             emit_nothing(out, valid, r - row)
             continue
-        store(spare, 0, load(ring, head & mask))
-        total = load(spare, 0)
-        for p in range(head + 1, end):
+        total = copied(spare, 0, load(ring, head & mask))
+        for p in range(head + 1, end):  # `folded` in here takes half as long again
             total = combine(total, load(ring, p & mask), slot(spare, 0))
         emit(out, valid, r - row, total)
     cursors[0], cursors[1] = head, end

@@ -18,19 +18,14 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, ring, spare, out, v
             total = invert(total, load(ring, head & mask), slot(spare, 0))
             head += 1
         while end < past:
-            state = lift(columns, nulls, end - base, end, slot(ring, end & mask))
-            store(ring, end & mask, state)
+            state = inserted(ring, end & mask, columns, nulls, base, end)
             if head == end:  # an empty window forgets what rounding left behind
-                store(spare, 0, state)
-                total = load(spare, 0)
+                total = copied(spare, 0, state)
             else:
                 total = combine(total, state, slot(spare, 0))
             end += 1
         if lost(total) and head < end:
-            store(spare, 0, load(ring, head & mask))
-            total = load(spare, 0)
-            for p in range(head + 1, end):
-                total = combine(total, load(ring, p & mask), slot(spare, 0))
+            total = folded(ring, mask, head, end, spare, 0)
         if head == end:
             emit_nothing(out, valid, r - row)
         else:

@@ -23,17 +23,11 @@ def run(row, stop, base, w, lo, hi, columns, nulls, cursors, ring, spare, out, v
         if head > split:  # flip
             split = end
             if head < split:
-                suffix = load(ring, (split - 1) & mask)
-                for p in range(split - 2, head - 1, -1):
-                    place = p & mask
-                    suffix = combine(load(ring, place), suffix, slot(ring, place))
-                    keep(ring, place, suffix)
+                fold_back(ring, mask, head, split)
             else:  # nothing is left, and what lies between is in no window
                 split = end = head
         while end < past:
-            place = end & mask
-            state = lift(columns, nulls, end - base, end, slot(ring, place))
-            keep(ring, place, state)
+            state = inserted(ring, end & mask, columns, nulls, base, end)
             total = extended(spare, 0, total, state, end == split)
             end += 1
         front = load(ring, head & mask)

@@ -32,8 +32,6 @@ _LANES = 4
 _DOUBLES = ir.VectorType(ir.DoubleType(), _LANES)
 _LONGS = ir.VectorType(ir.IntType(64), _LANES)
 _BYTES, _INT32, _INT64 = ir.IntType(8).as_pointer(), ir.IntType(32), ir.IntType(64)
-# Of a double: the sums of 64 such numbers are exact, unless one is 2²⁰ times another.
-_UPPER_HALF = -(1 << 27)
 
 
 @inner
@@ -180,28 +178,32 @@ window_means = _windows_that_end_in_block(divided=True)
 
 @intrinsic
 def exact_total(typing_context: Any, block: Any) -> Any:
-    """The sum of a block as two numbers: that of the upper halves of its values, and of the lower.
+    """The sum of a block as two numbers: as it is rounded, and what rounding took from it.
 
-    The first one is exact, unless values differ much; so a third of the additions will do that
-    Knuth's TwoSum takes for each value.
+    Every addition is Knuth's TwoSum.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code = _Code(context, builder, signature, arguments)
         (source,) = code.given
-        mask = ir.Constant(_LONGS, [_UPPER_HALF] * _LANES)
-        chains: list[list[Any]] = [[], []]
-        for place in range(0, BLOCK, _LANES):
-            value = code.load(source, place)
-            upper = builder.bitcast(builder.and_(builder.bitcast(value, _LONGS), mask), _DOUBLES)
-            for chain, part in zip(chains, (upper, builder.fsub(value, upper)), strict=True):
-                chain.append(part if len(chain) < 4 else code.add(chain.pop(0), part))
-        parts = []
-        for a, b, c, d in chains:
-            four = code.add(code.add(a, b), code.add(c, d))
-            two = code.add(four, code.moved(four, (2, 3, 4, 4)))
-            parts.append(code.number(code.add(two, code.moved(two, (1, 4, 4, 4))), 0))
-        return context.make_tuple(builder, signature.return_type, parts)
+        add, moved = code.add, code.moved
+
+        def joined(a: Any, b: Any) -> tuple[Any, Any]:
+            """Two sums, each with what rounding took from it, as one."""
+            total = add(a[0], b[0])
+            part = builder.fsub(total, a[0])
+            lost = add(builder.fsub(a[0], builder.fsub(total, part)), builder.fsub(b[0], part))
+            return total, add(add(a[1], b[1]), lost)
+
+        values = [(code.load(source, i), code.zero) for i in range(0, BLOCK, _LANES)]
+        while len(values) > 1:  # a tree, whose additions do not wait for each other
+            values = [joined(*pair) for pair in zip(values[::2], values[1::2], strict=True)]
+        (sums,) = values
+        for lanes in ((2, 3, 4, 4), (1, 4, 4, 4)):
+            sums = joined(sums, tuple(moved(each, lanes) for each in sums))
+        return context.make_tuple(
+            builder, signature.return_type, [code.number(each, 0) for each in sums]
+        )
 
     return types.UniTuple(types.float64, 2)(block), generate
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.compiled import compiled
+from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.bounded import growing_sums
 from windrow.kernels.special.minmax import (
@@ -42,6 +42,32 @@ from windrow.kernels.special.variance import long_variances, short_variances, va
 from windrow.windows.bounds import last_at
 
 SHORT = 64
+
+
+def _over_segments(fill: Any) -> Any:
+    """Return a compiled function that fills the rows start … stop−1 of all segments by `fill`.
+
+    `fill(values, out, begin, first, last, scratch, more)` fills the rows first … last−1 of one
+    segment, which begins at row `begin`, and returns whether it found something odd. It becomes
+    part of the loop: as a function it made segments of 10 rows take up to a fifth longer. Extremes
+    and short sums have loops of their own, which are 3 to 5 % faster over such segments.
+    """
+    fill = inner(fill, error_model="numpy", inline="always")
+
+    @compiled(error_model="numpy")
+    def segments(
+        values: Array, starts: Array, start: int, stop: int, out: Array, scratch: Array, more: Any
+    ) -> bool:
+        odd = False
+        s = last_at(starts, start)
+        while s < starts.size - 1 and starts[s] < stop:
+            begin, end = starts[s], starts[s + 1]
+            first, last = max(start - begin, 0), min(stop, end) - begin
+            odd |= fill(values[begin:end], out[begin:end], begin, first, last, scratch, more)
+            s += 1
+        return odd
+
+    return segments
 
 
 # -- extrema -------------------------------------------------------------------------------------
@@ -111,7 +137,7 @@ def segment_sums(
         short_segment_sums(values, starts, w, start, stop, mean, strips, out)
     else:
         growing = np.empty(min(w, COMPENSATED) + 1)
-        long_segment_sums(values, starts, w, start, stop, mean, growing, out)
+        long_segment_sums(values, starts, start, stop, out, growing, (w, mean))
 
 
 @compiled(error_model="numpy")
@@ -136,51 +162,32 @@ def short_segment_sums(
         s += 1
 
 
-@compiled(error_model="numpy")
+@_over_segments
 def long_segment_sums(
-    values: Array,
-    starts: Array,
-    w: int,
-    start: int,
-    stop: int,
-    mean: bool,
-    scratch: Array,
-    out: Array,
-) -> None:
+    values: Array, out: Array, begin: int, first: int, last: int, scratch: Array, more: Any
+) -> bool:
     """The same for windows of more than 64 rows.
 
     `scratch` has room for the sums of a segment of fewer rows than w and COMPENSATED, and one more.
     """
-    s = last_at(starts, start)
-    while s < starts.size - 1 and starts[s] < stop:
-        first = max(start - starts[s], 0)
-        last = min(stop, starts[s + 1]) - starts[s]
-        part = values[starts[s] : starts[s + 1]]
-        row = out[starts[s] : starts[s + 1]]
-        if part.size <= BLOCK or part.size < w < COMPENSATED:
-            growing_sums(part[:last], scratch)
-            sums = scratch[1:]
-            for i in range(first, last):
-                row[i] = sums[i] / (i + 1) if mean else sums[i]
-        else:
-            long_sums(part, w, first, last, mean, row)
-        s += 1
+    w, mean = more
+    if values.size <= BLOCK or values.size < w < COMPENSATED:
+        growing_sums(values[:last], scratch)
+        sums = scratch[1:]
+        for i in range(first, last):
+            out[i] = sums[i] / (i + 1) if mean else sums[i]
+    else:
+        long_sums(values, w, first, last, mean, out)
+    return False
 
 
 # -- variances -----------------------------------------------------------------------------------
 
 
 def segment_variances(
-    values: Array,
-    starts: Array,
-    w: int,
-    ddof: int,
-    start: int,
-    stop: int,
-    root: bool,
-    out: Array,
+    values: Array, starts: Array, w: int, ddof: int, start: int, stop: int, root: bool, out: Array,
     means: Array,
-) -> bool:
+) -> bool:  # fmt: skip
     """out[i] is the variance of the last w rows of i's segment, or its root; NaN for ≤ ddof.
 
     means[i] is their mean less row i's value, if there is room for it. Returns whether a variance
@@ -188,78 +195,47 @@ def segment_variances(
     """
     run = short_segment_variances if w <= BLOCK else long_segment_variances
     strips = np.empty((6, STRIP + BLOCK))
-    odd: bool = run(values, starts, w, ddof, start, stop, root, strips, out, means)
+    odd: bool = run(values, starts, start, stop, out, strips, (w, ddof, root, means))
     return odd
 
 
-@compiled(error_model="numpy")
+@_over_segments
 def short_segment_variances(
-    values: Array,
-    starts: Array,
-    w: int,
-    ddof: int,
-    start: int,
-    stop: int,
-    root: bool,
-    strips: Array,
-    out: Array,
-    means: Array,
+    values: Array, out: Array, begin: int, first: int, last: int, strips: Array, more: Any
 ) -> bool:
     """The same for windows of at most 64 rows."""
-    odd = False
-    s = last_at(starts, start)
-    while s < starts.size - 1 and starts[s] < stop:
-        first = max(start - starts[s], 0)
-        last = min(stop, starts[s + 1]) - starts[s]
-        part = values[starts[s] : starts[s + 1]]
-        row = out[starts[s] : starts[s + 1]]
-        room = means[starts[s] : starts[s + 1]]
-        odd |= short_variances(part, w, ddof, first, last, root, strips, row, room)
-        s += 1
+    w, ddof, root, means = more
+    room = means[begin : begin + values.size]
+    odd: bool = short_variances(values, w, ddof, first, last, root, strips, out, room)
     return odd
 
 
-@compiled(error_model="numpy")
+@_over_segments
 def long_segment_variances(
-    values: Array,
-    starts: Array,
-    w: int,
-    ddof: int,
-    start: int,
-    stop: int,
-    root: bool,
-    strips: Array,
-    out: Array,
-    means: Array,
+    values: Array, out: Array, begin: int, first: int, last: int, strips: Array, more: Any
 ) -> bool:
     """The same for windows of more than 64 rows."""
+    w, ddof, root, means = more
+    room = means[begin : begin + values.size]
     odd = False
-    s = last_at(starts, start)
-    while s < starts.size - 1 and starts[s] < stop:
-        first = max(start - starts[s], 0)
-        last = min(stop, starts[s + 1]) - starts[s]
-        part = values[starts[s] : starts[s + 1]]
-        row = out[starts[s] : starts[s + 1]]
-        room = means[starts[s] : starts[s + 1]]
-        if part.size <= BLOCK:
-            # The first block of `long_variances`: every window begins with the segment.
-            deviations = strips[0, : part.size]
-            squares = strips[1, : part.size]
-            for i in range(part.size):
-                deviations[i] = part[i] - part[0]
-                squares[i] = deviations[i] * deviations[i]
-            growing_sums(deviations, strips[2])
-            growing_sums(squares, strips[3])
-            for i in range(first, last):
-                total = strips[2, i + 1]
-                m2 = strips[3, i + 1] - total * total / (i + 1)
-                row[i] = variance_of(m2, i + 1, ddof)
-                odd |= row[i] - row[i] != 0.0 and i >= ddof
-                if root:
-                    row[i] = math.sqrt(row[i])
-                if room.size:
-                    room[i] = total / (i + 1) - deviations[i]
-        else:
-            odd |= long_variances(part, w, ddof, first, last, root, row, room)
-        s += 1
+    if values.size > BLOCK:
+        odd |= long_variances(values, w, ddof, first, last, root, out, room)
+        return odd
+    # The first block of `long_variances`: every window begins with the segment.
+    deviations = strips[0, : values.size]
+    squares = strips[1, : values.size]
+    for i in range(values.size):
+        deviations[i] = values[i] - values[0]
+        squares[i] = deviations[i] * deviations[i]
+    growing_sums(deviations, strips[2])
+    growing_sums(squares, strips[3])
+    for i in range(first, last):
+        total = strips[2, i + 1]
+        m2 = strips[3, i + 1] - total * total / (i + 1)
+        out[i] = variance_of(m2, i + 1, ddof)
+        odd |= out[i] - out[i] != 0.0 and i >= ddof
+        if root:
+            out[i] = math.sqrt(out[i])
+        if room.size:
+            room[i] = total / (i + 1) - deviations[i]
     return odd

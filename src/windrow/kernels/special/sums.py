@@ -15,9 +15,8 @@ which depends on their positions only, so pieces of the output can be computed a
 Bottleneck's moving sum, which adds and subtracts once a row, is 200 to 10⁴ times less exact, and
 faster for most windows: docs/performance.md has the figures. Windows of 31 and 63 values are made
 of most parts, and take up to twice as long as those of 32 and 64. The error is at most that of
-pandas but for 64 values far from 0 (1.06 of its root mean square), for constants, which pandas
-special-cases and which come out 1 ulp off at w = 1024, and where some values of a block are 2²⁰
-times others, which leaves the sums of blocks as they would be without compensation.
+pandas but for 64 values far from 0 (1.06 of its root mean square), and for constants, which pandas
+special-cases and which come out 1 ulp off at w = 1024.
 """
 
 from __future__ import annotations
@@ -94,8 +93,8 @@ def _total(block: Array, total: float, compensated: bool) -> tuple[float, float]
     """The sum of a block as high and low; as it was added up, unless it is to be compensated."""
     if not compensated:
         return total, 0.0
-    upper, lower = exact_total(block)  # type: ignore[call-arg,var-annotated]
-    return plus(upper, 0.0, lower) if np.isfinite(upper) else (total, 0.0)
+    high, low = exact_total(block)  # type: ignore[call-arg,var-annotated]
+    return (high, low) if np.isfinite(high) else (total, 0.0)
 
 
 @inner

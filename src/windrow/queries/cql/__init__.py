@@ -14,7 +14,7 @@ __all__ = ["sql", "to_sql"]
 
 
 def sql(text: str, /, **frames: Any) -> Any:
-    """The query that a text asks; with its frame, by the name after FROM, the results.
+    """The query of a text; with its frame, by the name after FROM, its results.
 
     The text is CQL, with a window in brackets, or standard SQL, with OVER. The results are a frame
     of the same kind. Names of frames compare without regard to upper and lower case. Mistakes are a

@@ -23,7 +23,7 @@ from typing import Any
 import lark
 
 from windrow.errors import QuerySyntaxError, did_you_mean
-from windrow.queries.cql.errors import wrong
+from windrow.queries.syntax import wrong
 from windrow.windows.sizes import UNBOUNDED
 
 _GRAMMAR = r"""

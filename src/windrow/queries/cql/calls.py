@@ -11,11 +11,12 @@ from sqlglot import exp
 
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, did_you_mean
-from windrow.queries.cql.errors import CLAUSES, INNER, INSIDE, OF_RESULTS, wrong
+from windrow.queries.cql.errors import CLAUSES, INNER, INSIDE, OF_RESULTS
 from windrow.queries.cql.functions import FILTERED, FUNCTIONS, REFUSED, Filtered, Function
 from windrow.queries.cql.parser import MARK, SESSIONS, Parsed
 from windrow.queries.expressions import FUNCTIONS as SCALARS
 from windrow.queries.expressions import canonical, check, is_expression, normal, parse
+from windrow.queries.syntax import wrong
 
 
 class Calls:
@@ -118,10 +119,10 @@ class Calls:
         names = [re.sub(r"\W+", "_", text).strip("_") for text in columns]
         ordered = reversed(columns) if function.turned else columns
         try:
-            made = function.make(*ordered, **constants)
+            part = function.make(*ordered, **constants)
         except InvalidArgument as error:
             raise self.wrong(node, str(error)) from None
-        return made, "_".join([written, *names]).lower()
+        return part, "_".join([written, *names]).lower()
 
     def _filtered(self, node: Any, written: str, filtered: Filtered) -> tuple[Aggregation, str]:
         """COUNT_IF(load > 3) as COUNT(*) FILTER (WHERE load > 3), and the like."""
@@ -135,8 +136,8 @@ class Calls:
         plain = [t if isinstance(a, exp.Column | exp.Predicate) else f"({t})" for a, t in pairs]
         condition = normal(filtered.condition.format(*plain), "where")
         names = [re.sub(r"\W+", "_", text).strip("_") for text in texts]
-        made = FUNCTIONS[filtered.name.upper()].make(*columns)
-        return made.where(condition), "_".join([written, *names]).lower()
+        part = FUNCTIONS[filtered.name.upper()].make(*columns)
+        return part.where(condition), "_".join([written, *names]).lower()
 
     def _ungrouped(self, node: Any) -> Any:
         """MODE() WITHIN GROUP (ORDER BY x) as MODE(x); any other call as it is."""

@@ -1,7 +1,8 @@
-"""From the parts of a text to the query that it asks."""
+"""From the parts of a text of CQL to its query."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -9,14 +10,14 @@ from sqlglot import exp
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, QuerySyntaxError
 from windrow.queries.cql.calls import Calls, is_call
-from windrow.queries.cql.errors import AROUND, NO_WINDOW, wrong
+from windrow.queries.cql.errors import AROUND, NO_WINDOW
 from windrow.queries.cql.parser import MARK, Parsed, parsed
 from windrow.queries.cql.standard import select_of
 from windrow.queries.expressions import canonical, interval_text
 from windrow.queries.policies import TextPolicy, check_policy
 from windrow.queries.query import Query
 from windrow.queries.select import Select
-from windrow.queries.syntax import identifier, tree
+from windrow.queries.syntax import identifier, tree, wrong
 from windrow.windows.base import Window
 from windrow.windows.durations import is_duration
 from windrow.windows.kinds import window_of
@@ -27,7 +28,7 @@ _BESIDE = ("slide", "offset", "closed", "gaps", "exclude", "timezone")
 
 
 def compiled(text: str) -> Query | Select:
-    """The query that a text of CQL or of standard SQL asks."""
+    """The query of a text of CQL, or the statement of a text of standard SQL."""
     parts = parsed(text)
     if parts.standard:
         return select_of(parts)
@@ -65,13 +66,17 @@ class _Compiler(Calls):
                 "CQL", until=self._policy(results), slide=self.said.get("slide")
             )
         where, having = (self.select.args.get(name) for name in ("where", "having"))
+        having_text = None
+        if having is not None:
+            self._name_results(having, results, "HAVING")
+            having_text = self.expression(having.this)
         return Query(
             self.window,
             tuple(results.items()),
             self.partition,
             self.order,
             None if where is None else self.expression(where.this),
-            None if having is None else self._having(having, results),
+            having_text,
             self.parts.emit,
             self.said.get("lateness"),
             self.names[0],
@@ -81,41 +86,35 @@ class _Compiler(Calls):
     # -- the window -------------------------------------------------------------------------
 
     def _window(self) -> Window:
-        said = self.said
-        beside = {name: said[name] for name in _BESIDE if name in said}
+        (name, size), takes = self._size()
+        beside = {each: self.said[each] for each in _BESIDE if each in self.said}
         if beside.get("exclude") == "no others":
             del beside["exclude"]
-        counts = "rows" in said or (UNBOUNDED in said and len(self.order) != 1)
-        takes = tuple(beside)
-        if "gap" in said:
-            takes = ()
-        elif "session" in said:
-            takes = ("timezone",)
-        elif "on" in said or "until" in said:
-            takes = ("slide",)
-        elif counts:
-            takes = ("slide", "gaps", "exclude")
-        for name in beside:
-            if name not in takes:
-                place = self.parts.window[name].place
-                raise self.wrong(place, f"{name.upper()} means nothing in such a window")
-        if "on" in said:
-            condition = tree(self.parts.condition, self.parts.text)
-            return window_of("CQL", on=self.expression(condition), **beside)
-        if "gap" in said and self.session is None:
-            condition = tree(self.parts.condition, self.parts.text)
-            return window_of("CQL", gap=self.expression(condition))
-        if "gap" in said or "session" in said:
-            return window_of("CQL", gap=said.get("gap", said.get("session")), **beside)
-        if "until" in said:  # the policy speaks of results, which follow
-            return window_of("CQL", until=bool, **beside)
-        if counts:
-            return window_of("CQL", rows=said.get("rows", UNBOUNDED), **beside)
-        for name in ("delta", "groups"):
+        for each in beside:
+            if each not in takes:
+                place = self.parts.window[each].place
+                raise self.wrong(place, f"{each.upper()} means nothing in such a window")
+        return window_of("CQL", **{name: size}, **beside)
+
+    def _size(self) -> tuple[tuple[str, Any], Sequence[str]]:
+        """The size as an argument of `window_of`, and the clauses that may stand beside it."""
+        said = self.said
+        if "session" in said:
+            return ("gap", said["session"]), ("timezone",)
+        if self.session is not None:
+            return ("gap", said["gap"]), ()
+        for name, takes in (("gap", ()), ("on", ("slide",))):
             if name in said:
-                return window_of("CQL", **{name: said[name]}, **beside)
-        size = next((word for word in (UNBOUNDED, NOW) if word in said), said.get("range"))
-        return window_of("CQL", range=size, **beside)
+                condition = tree(self.parts.condition, self.parts.text)
+                return (name, self.expression(condition)), takes
+        if "until" in said:  # the policy speaks of results, which follow
+            return ("until", bool), ("slide",)
+        if "rows" in said or (UNBOUNDED in said and len(self.order) != 1):
+            return ("rows", said.get("rows", UNBOUNDED)), ("slide", "gaps", "exclude")
+        for name in ("range", "delta", "groups"):
+            if name in said:
+                return (name, said[name]), _BESIDE
+        return ("range", next(word for word in (UNBOUNDED, NOW) if word in said)), _BESIDE
 
     def _session(self) -> Any:
         """The call in GROUP BY that asks for sessions, as Spark and Flink write it, if one does."""
@@ -205,11 +204,6 @@ class _Compiler(Calls):
             hint = "leave it out: every row keeps its columns"
         raise self.wrong(item, f"{name} is neither an aggregation nor a partition column", hint)
 
-    def _having(self, clause: Any, results: dict[str, Aggregation]) -> str:
-        """The condition over results, each aggregation in it replaced by the name of its result."""
-        self._name_results(clause, results, "HAVING")
-        return self.expression(clause.this)
-
     def _policy(self, results: dict[str, Aggregation]) -> TextPolicy:
         """The policy of UNTIL, a condition over results."""
         clause = exp.Where(this=tree(self.parts.condition, self.parts.text))
@@ -220,8 +214,8 @@ class _Compiler(Calls):
     def _name_results(self, clause: Any, results: dict[str, Aggregation], word: str) -> None:
         """Put the name of its result in the place of each aggregation."""
         calls = [below for below in clause.walk() if is_call(below)]
-        asked = [call for call in calls if not isinstance(call.parent, exp.WithinGroup)]
-        for node in [n.parent if isinstance(n.parent, exp.Filter) else n for n in asked]:
+        outer = [call for call in calls if not isinstance(call.parent, exp.WithinGroup)]
+        for node in [n.parent if isinstance(n.parent, exp.Filter) else n for n in outer]:
             part, _ = self.aggregation(node)
             name = next((name for name, other in results.items() if other == part), None)
             if name is None:

@@ -1,11 +1,6 @@
-"""Where a text of CQL is wrong, and what to write instead of what CQL leaves out."""
+"""What to write instead of what CQL leaves out of SQL."""
 
 from __future__ import annotations
-
-from typing import Any
-
-from windrow.errors import QuerySyntaxError
-from windrow.queries.syntax import place
 
 INNER = "ask the inner query first, and give its results as a frame"
 # The clauses of SQL that are left out, by their names in sqlglot's tree: the word that begins each,
@@ -41,14 +36,3 @@ NO_WINDOW = (
     "add [RANGE 1 HOUR] or [ROWS 100], or [UNBOUNDED] for all rows so far; or OVER (…) to each call"
 )
 OF_RESULTS = "give each aggregation a name of its own, and compute with the results"
-
-
-def wrong(text: str, where: Any, problem: str, hint: str = "") -> QuerySyntaxError:
-    """The error for a place in `text`: a token, a node of the tree, or (start, stop)."""
-    if isinstance(where, tuple):
-        start, stop = where
-    elif hasattr(where, "token_type"):
-        start, stop = where.start, where.end + 1
-    else:
-        start, stop = place(where)
-    return QuerySyntaxError.at(text, start, stop, problem, hint)

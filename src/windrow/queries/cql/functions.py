@@ -38,21 +38,21 @@ def _of(name: str, **changes: Any) -> Function:
 
 def _functions() -> dict[str, Function]:
     """Every aggregation by its class's name, then by those that SQL is used to."""
-    made = {}
-    others = {}
-    for name in aggregations.__all__:
+    by_class = {}
+    by_sql_name = {}
+    for name in aggregations.NAMES:
         cls = getattr(aggregations, name)
         if cls in (aggregations.Aggregation, aggregations.Together, aggregations.aggregation):
             continue
-        made[name.upper()] = _of(name)
+        by_class[name.upper()] = _of(name)
         for known, given in getattr(cls, "sql_names", {}).items():
             changes: dict[str, Any] = {"fixed": dict(given.fixed), "turned": given.turned}
             if given.parameters is not None:
                 words = inspect.signature(cls).parameters
                 needed = (n for n in given.parameters if words[n].default in (None, _EMPTY))
                 changes |= {"parameters": given.parameters, "needed": frozenset(needed)}
-            others[known] = _of(name, **changes)
-    return made | others
+            by_sql_name[known] = _of(name, **changes)
+    return by_class | by_sql_name
 
 
 FUNCTIONS: dict[str, Function] = _functions()

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
 from windrow.queries.cql.calls import Calls, is_call
 from windrow.queries.cql.parser import MARK, Parsed
@@ -54,6 +55,15 @@ class Frame:
     exclude: str | None = None
 
 
+@dataclass(frozen=True)
+class Use:
+    """An aggregation over a window."""
+
+    rows: tuple[int, tuple[str, ...], tuple[str, ...]]  # level, partition, order
+    window: Window
+    part: Aggregation
+
+
 class Overs(Calls):
     """A statement over the columns of a frame, None if it is not known, and what its OVERs say."""
 
@@ -68,6 +78,7 @@ class Overs(Calls):
         named = self.select.args.get("windows") or ()
         self._windows = {each.this.name.lower(): each for each in named}
         self.keys: dict[tuple[int, str], str] = {}  # of a level and an expression, its column
+        self.uses: dict[Use, str] = {}  # of an aggregation over a window, its column
 
     # -- columns ----------------------------------------------------------------------------
 
@@ -231,7 +242,7 @@ class Overs(Calls):
             raise self.wrong(value, "a size is not negative", f"write {-size} {other}")
         return _opposite(size) if side == "PRECEDING" else size
 
-    def window(self, rows: Ordered, frame: Frame) -> tuple[tuple[str, ...], Window]:
+    def _window(self, rows: Ordered, frame: Frame) -> tuple[tuple[str, ...], Window]:
         """The order that a window has, and the window itself."""
         kind, ends, order = frame.kind, (frame.start, frame.end), rows.order
         sized = kind == "range" and any(end not in (UNBOUNDED, 0) for end in ends)
@@ -259,6 +270,24 @@ class Overs(Calls):
             ends = (_opposite(ends[1]), _opposite(ends[0]))
         size: dict[str, Any] = {kind: ends}
         return order, window_of("SQL", **size, exclude=frame.exclude)
+
+    def use(
+        self, rows: Ordered, frame: Frame, part: Aggregation, condition: str | None = None
+    ) -> str:
+        """The column that holds the results of an aggregation over a frame."""
+        order, window = self._window(rows, frame)
+        if rows.down:
+            turned = part.turned()
+            if turned is None:
+                raise InvalidArgument(
+                    f"{part!r} depends on the order of rows, which goes down here: write ORDER BY "
+                    f"… ASC, with the frame the other way round"
+                )
+            part = turned
+        if condition is not None:
+            part = part.where(condition)
+        used = Use((rows.level, rows.partition, order), window, part)
+        return self.uses.setdefault(used, f"{OWN}{len(self.uses)}")
 
 
 def _opposite(end: Any) -> Any:

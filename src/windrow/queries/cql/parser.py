@@ -20,9 +20,9 @@ from sqlglot import Token, TokenType
 
 from windrow.errors import InvalidArgument
 from windrow.queries.cql.brackets import CONDITIONS, Clause, read
-from windrow.queries.cql.errors import ONE_STREAM, wrong
+from windrow.queries.cql.errors import ONE_STREAM
 from windrow.queries.cql.functions import FILTERED, FUNCTIONS
-from windrow.queries.syntax import NAME, tokens, tree
+from windrow.queries.syntax import NAME, tokens, tree, wrong
 
 Words = list[Any]
 
@@ -59,12 +59,12 @@ def parsed(text: str) -> Parsed:
     if words[0].token_type not in (TokenType.SELECT, TokenType.WITH):
         raise wrong(text, words[0], "a query begins with SELECT")
     if _is_standard(words):
-        made = tree(_marked_over(words), text, statement=True)
-        return Parsed(text, words, made, emit, {}, (0, 0), [], standard=True)
+        statement = tree(_marked_over(words), text, statement=True)
+        return Parsed(text, words, statement, emit, {}, (0, 0), [], standard=True)
     words, inside = _without_bracket(words, text)
-    made = tree(_marked(words), text, statement=True)
+    statement = tree(_marked(words), text, statement=True)
     if inside is None:
-        return Parsed(text, words, made, emit, {}, (0, 0), [])
+        return Parsed(text, words, statement, emit, {}, (0, 0), [])
     start, stop = inside[0].end + 1, inside[-1].start
     window = read(text, start, stop)
     condition = []
@@ -74,7 +74,7 @@ def parsed(text: str) -> Parsed:
             condition = [word for word in inside[1:-1] if word.start >= begin]
     if "until" in window:  # which speaks of results
         condition = [_mark(w) if _is_call(condition, i) else w for i, w in enumerate(condition)]
-    return Parsed(text, words, made, emit, window, (start - 1, stop + 1), condition)
+    return Parsed(text, words, statement, emit, window, (start - 1, stop + 1), condition)
 
 
 def _check_closed(words: Words, text: str) -> None:
@@ -187,15 +187,15 @@ def _marked(words: Words) -> Words:
     """
     start, stop = _clause(words, (TokenType.FROM,)), _clause(words, (TokenType.HAVING,))
     grouped_from = _clause(words, (TokenType.GROUP_BY,))
-    made = []
+    marked = []
     for i, (word, depth) in enumerate(zip(words, _depths(words), strict=True)):
         grouped = word.text.upper() == "GROUP"  # of WITHIN GROUP (…)
         plain = word.token_type == TokenType.VAR and not grouped and _opens(words, i + 1)
         listed = i < start and not depth and (plain or _is_call(words, i, among=FUNCTIONS))
         window = grouped_from < i < stop and not depth and _is_call(words, i, among=SESSIONS)
         named = listed or window or (i > stop and _is_call(words, i))
-        made.append(_mark(word) if named else word)
-    return made
+        marked.append(_mark(word) if named else word)
+    return marked
 
 
 def _is_standard(words: Words) -> bool:
@@ -211,14 +211,14 @@ _BEHIND = ("OVER", "FILTER", "IGNORE", "RESPECT", "WITHIN", "GROUP")
 
 def _marked_over(words: Words) -> Words:
     """The words with a mark on the names of aggregations and of all that OVER stands behind."""
-    made = []
+    marked = []
     for i, word in enumerate(words):
         named = NAME.fullmatch(word.text) is not None and word.text.upper() not in _BEHIND
         called = named and _opens(words, i + 1)
         end = _closing(words, i + 1) + 1 if called else len(words)
         windowed = end < len(words) and words[end].text.upper() in _BEHIND
-        made.append(_mark(word) if called and (windowed or _is_call(words, i)) else word)
-    return made
+        marked.append(_mark(word) if called and (windowed or _is_call(words, i)) else word)
+    return marked
 
 
 # SQL's own function of this name joins two strings.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -16,14 +15,13 @@ from sqlglot import exp
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
 from windrow.queries.cql.calls import is_call
-from windrow.queries.cql.errors import wrong
 from windrow.queries.cql.functions import FUNCTIONS as AGGREGATIONS
-from windrow.queries.cql.over import OWN, Frame, Ordered, Overs
+from windrow.queries.cql.over import Overs
 from windrow.queries.cql.parser import MARK, Parsed, parsed
-from windrow.queries.cql.window_functions import FUNCTIONS, WindowFunction
+from windrow.queries.cql.window_functions import FUNCTIONS, Over, WindowFunction
 from windrow.queries.query import Query
 from windrow.queries.select import Columns, Select, SortKey, Stage, Steps
-from windrow.queries.syntax import tokens, tree
+from windrow.queries.syntax import tokens, tree, wrong
 from windrow.windows.base import Window
 from windrow.windows.kinds import window_of
 from windrow.windows.sizes import UNBOUNDED
@@ -51,40 +49,6 @@ def _steps(parts: Parsed, columns: Columns | None) -> tuple[Steps, str]:
         raise wrong(parts.text, compiler.at, str(error)) from None
 
 
-@dataclass(frozen=True)
-class _Use:
-    """An aggregation over a window."""
-
-    rows: tuple[int, tuple[str, ...], tuple[str, ...]]  # level, partition, order
-    window: Window
-    part: Aggregation
-
-
-class _Over:
-    """The window of one call, as window functions ask about it."""
-
-    def __init__(self, text: _Compiler, rows: Ordered, frame: Frame, nulls: bool) -> None:
-        self.text, self.rows, self.frame, self.ignores_nulls = text, rows, frame, nulls
-
-    def result(self, part: Aggregation, kind: str, start: Any, end: Any) -> str:
-        return self.text.use(self.rows, Frame(kind, start, end), part)
-
-    def framed(self, part: Aggregation) -> str:
-        return self.text.use(self.rows, self.frame, part)
-
-    def later(self, text: str) -> tuple[str, _Over]:
-        rows = replace(self.rows, level=self.rows.level + 1)
-        name = self.text.computed(text, rows.level)
-        return name, _Over(self.text, rows, self.frame, self.ignores_nulls)
-
-    def family(self, text: str) -> str:
-        return self.text.family(text)
-
-    def ordered(self) -> None:
-        if not self.rows.order:
-            raise InvalidArgument("this needs an order: write OVER (… ORDER BY …)")
-
-
 class _Compiler(Overs):
     """One statement on its way to its steps."""
 
@@ -92,7 +56,6 @@ class _Compiler(Overs):
         super().__init__(parts, columns)
         self.at: Any = self.select.args["from_"].this  # what errors without a place are about
         self._aliases: dict[str, Any] = {}
-        self._uses: dict[_Use, str] = {}
 
     def steps(self) -> Steps:
         """The steps, one clause after the other."""
@@ -196,10 +159,10 @@ class _Compiler(Overs):
                 raise self.wrong(inner, "a window over another's result is not supported", hint)
             self.at = over
             text = self._over(over)
-            made = tree(tokens(text), text)
-            for part in made.walk():
+            found = tree(tokens(text), text)
+            for part in found.walk():
                 part.meta.clear()  # its places are not those of the statement
-            over.replace(made if isinstance(made, exp.Column) else exp.Paren(this=made))
+            over.replace(found if isinstance(found, exp.Column) else exp.Paren(this=found))
         self.check_over(whole)
         self.at = node
         return self.column(whole.this)
@@ -247,8 +210,8 @@ class _Compiler(Overs):
             ignores = isinstance(nulls, exp.IgnoreNulls)
             if ignores and not function.values:
                 raise self.wrong(call, f"{name} looks at no values", "leave IGNORE NULLS out")
-            over = _Over(self, rows, frame, ignores)
-            return function.make(over, self._given(function, given))
+            over = Over(self, rows, frame, ignores)
+            return function.make(over, *self._given(function, given))
         if name and name not in AGGREGATIONS:
             known = did_you_mean(name, sorted({*AGGREGATIONS, *FUNCTIONS}))
             raise self.wrong(call, f"{name} is no function over windows", known)
@@ -266,28 +229,10 @@ class _Compiler(Overs):
         rest = nodes[len(values) + 1 :]
         return [*values, *map(self.constant, constants), *map(self.expression, rest)]
 
-    def use(
-        self, rows: Ordered, frame: Frame, part: Aggregation, condition: str | None = None
-    ) -> str:
-        """The column that holds the results of an aggregation over a frame."""
-        order, window = self.window(rows, frame)
-        if rows.down:
-            turned = part.turned()
-            if turned is None:
-                raise InvalidArgument(
-                    f"{part!r} depends on the order of rows, which goes down here: write ORDER BY "
-                    f"… ASC, with the frame the other way round"
-                )
-            part = turned
-        if condition is not None:
-            part = part.where(condition)
-        used = _Use((rows.level, rows.partition, order), window, part)
-        return self._uses.setdefault(used, f"{OWN}{len(self._uses)}")
-
     def _stages(self) -> tuple[Stage, ...]:
         """The windows that look at the same rows in the same order, one after the other."""
         found: dict[Any, dict[Window, list[tuple[str, Aggregation]]]] = {}
-        for use, name in sorted(self._uses.items(), key=lambda item: not item[0].rows[2]):
+        for use, name in sorted(self.uses.items(), key=lambda item: not item[0].rows[2]):
             rows = use.rows
             if not rows[2] and use.window == _WHOLE and use.part.commutative:  # in any order
                 rows = next((key for key in found if key[:2] == rows[:2]), rows)
@@ -295,9 +240,9 @@ class _Compiler(Overs):
         stages: list[Stage] = []
         left = dict(self.keys)
         for level, partition, order in sorted(found, key=lambda rows: rows[0]):
-            made = [(name, text) for (at, text), name in left.items() if at == level]
+            computed = [(name, text) for (at, text), name in left.items() if at == level]
             left = {key: name for key, name in left.items() if key[0] != level}
             windows = found[level, partition, order].items()
             queries = [Query(w, tuple(parts), partition, order) for w, parts in windows]
-            stages.append(Stage(tuple(made), tuple(queries)))
+            stages.append(Stage(tuple(computed), tuple(queries)))
         return tuple(stages)

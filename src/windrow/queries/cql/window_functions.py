@@ -7,54 +7,64 @@
     LAG(x, 2)       the value of the frame that is the row 2 before
     FIRST_VALUE(x)  First(x), unless the first row's is null
 
-An `Over` is asked for what is counted or picked, and gives the column that will hold it.
+A function writes its expression over the columns that an `Over` gives for what it counts or picks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
 from windrow.aggregations.ends import First, Last, Nth
 from windrow.aggregations.sums import Sum
 from windrow.errors import InvalidArgument
+from windrow.queries.cql.over import Frame, Ordered, Overs
 from windrow.queries.expressions import as_column
 from windrow.windows.sizes import UNBOUNDED
 
 
-class Over(Protocol):
-    """The window of a call, and what can be asked about it."""
+@dataclass(frozen=True)
+class Over:
+    """The window of one call in a statement."""
 
+    statement: Overs
+    rows: Ordered
+    frame: Frame
     ignores_nulls: bool
 
     def result(self, part: Aggregation, kind: str, start: Any, end: Any) -> str:
         """The column of an aggregation over a frame of this kind, "rows", "range" or "groups"."""
+        return self.statement.use(self.rows, Frame(kind, start, end), part)
 
     def framed(self, part: Aggregation) -> str:
         """The column of an aggregation over the frame that the call has."""
+        return self.statement.use(self.rows, self.frame, part)
 
     def later(self, text: str) -> tuple[str, Over]:
         """An expression over results as a column, and the same window over rows that have it."""
+        rows = replace(self.rows, level=self.rows.level + 1)
+        return self.statement.computed(text, rows.level), replace(self, rows=rows)
 
-    def family(self, text: str) -> str:
-        """The family of types that an expression is of."""
-
-    def ordered(self) -> None:
+    def check_ordered(self) -> None:
         """Refuse a window without an order."""
+        if not self.rows.order:
+            raise InvalidArgument("this needs an order: write OVER (… ORDER BY …)")
 
 
 # -- where a row stands -------------------------------------------------------------------------
 
 
-def _row_number(over: Over, given: Sequence[Any]) -> str:
+def _row_number(over: Over) -> str:
     return over.result(Count(), "rows", UNBOUNDED, 0)
 
 
 def _before(over: Over) -> str:
     """The rows of the groups of equal order that come before."""
-    over.ordered()
+    over.check_ordered()
     return over.result(Count(), "groups", UNBOUNDED, -1)
 
 
@@ -62,31 +72,30 @@ def _all(over: Over) -> str:
     return over.result(Count(), "rows", UNBOUNDED, UNBOUNDED)
 
 
-def _rank(over: Over, given: Sequence[Any]) -> str:
+def _rank(over: Over) -> str:
     return f"1 + {_before(over)}"
 
 
-def _dense_rank(over: Over, given: Sequence[Any]) -> str:
-    first = f"CASE WHEN {_row_number(over, ())} = {_rank(over, ())} THEN 1 ELSE 0 END"
+def _dense_rank(over: Over) -> str:
+    first = f"CASE WHEN {_row_number(over)} = {_rank(over)} THEN 1 ELSE 0 END"
     name, then = over.later(first)
     return then.result(Sum(name), "range", UNBOUNDED, 0)
 
 
-def _percent_rank(over: Over, given: Sequence[Any]) -> str:
+def _percent_rank(over: Over) -> str:
     before, rows = _before(over), _all(over)
     return f"CASE WHEN {rows} > 1 THEN {before} / ({rows} - 1) ELSE 0.0 END"
 
 
-def _cume_dist(over: Over, given: Sequence[Any]) -> str:
-    over.ordered()
+def _cume_dist(over: Over) -> str:
+    over.check_ordered()
     return f"{over.result(Count(), 'range', UNBOUNDED, 0)} / {_all(over)}"
 
 
-def _ntile(over: Over, given: Sequence[Any]) -> str:
+def _ntile(over: Over, k: Any) -> str:
     """Tiles of n // k rows, of which the first n % k have one more."""
-    (k,) = given
     _check_whole("NTILE", k, least=1)
-    row, rows = _row_number(over, ()), _all(over)
+    row, rows = _row_number(over), _all(over)
     size, longer = f"FLOOR({rows} / {k})", f"{rows} % {k}"
     return (
         f"CASE WHEN {row} <= ({longer}) * ({size} + 1) THEN FLOOR(({row} - 1) / ({size} + 1)) + 1 "
@@ -97,16 +106,8 @@ def _ntile(over: Over, given: Sequence[Any]) -> str:
 # -- what stands in other rows ------------------------------------------------------------------
 
 
-def _lag(over: Over, given: Sequence[Any]) -> str:
-    return _shifted("LAG", over, -1, *given)
-
-
-def _lead(over: Over, given: Sequence[Any]) -> str:
-    return _shifted("LEAD", over, 1, *given)
-
-
 def _shifted(
-    name: str, over: Over, sign: int, text: str, rows: Any = 1, default: str | None = None
+    name: str, sign: int, over: Over, text: str, rows: Any = 1, default: str | None = None
 ) -> str:
     """The value so many rows before or behind; `default` where there is no such row."""
     _check_whole(name, rows, least=1 if over.ignores_nulls else -(2**62))
@@ -122,15 +123,8 @@ def _shifted(
     return f"CASE WHEN {there} = 0 THEN {default} ELSE {value} END"
 
 
-def _first_value(over: Over, given: Sequence[Any]) -> str:
-    return _end_value(over, First, *given)
-
-
-def _last_value(over: Over, given: Sequence[Any]) -> str:
-    return _end_value(over, Last, *given)
-
-
-def _end_value(over: Over, end: type[Aggregation], text: str) -> str:
+def _end_value(end: type[Aggregation], over: Over, text: str) -> str:
+    """The value of the first or the last row of the frame."""
     value = over.framed(end(text))
     if over.ignores_nulls:
         return value
@@ -141,12 +135,11 @@ def _end_value(over: Over, end: type[Aggregation], text: str) -> str:
 _BLANK = {"number": "0", "null": "0", "text": "''", "boolean": "FALSE"}
 
 
-def _nth_value(over: Over, given: Sequence[Any]) -> str:
-    text, n = given
+def _nth_value(over: Over, text: str, n: Any) -> str:
     _check_whole("NTH_VALUE", n, least=1)
     if over.ignores_nulls:
         return over.framed(Nth(text, n=n))
-    blank = _BLANK.get(over.family(text))
+    blank = _BLANK.get(over.statement.family(text))
     if blank is None:
         raise InvalidArgument(
             "NTH_VALUE with nulls takes numbers, strings and booleans: write NTH_VALUE(…) IGNORE "
@@ -174,12 +167,15 @@ class WindowFunction(NamedTuple):
     an expression. The others look at the order only, and take constants.
     """
 
-    make: Callable[[Over, Sequence[Any]], str]
+    make: Callable[..., str]  # of an Over and the arguments
     least: int = 0
     most: int = 0
     values: bool = False
 
 
+_FIRST, _LAST = (
+    WindowFunction(partial(_end_value, end), 1, 1, values=True) for end in (First, Last)
+)
 FUNCTIONS = {
     "ROW_NUMBER": WindowFunction(_row_number),
     "RANK": WindowFunction(_rank),
@@ -187,9 +183,9 @@ FUNCTIONS = {
     "PERCENT_RANK": WindowFunction(_percent_rank),
     "CUME_DIST": WindowFunction(_cume_dist),
     "NTILE": WindowFunction(_ntile, 1, 1),
-    "LAG": WindowFunction(_lag, 1, 3, values=True),
-    "LEAD": WindowFunction(_lead, 1, 3, values=True),
-    **dict.fromkeys(("FIRST_VALUE", "FIRST"), WindowFunction(_first_value, 1, 1, values=True)),
-    **dict.fromkeys(("LAST_VALUE", "LAST"), WindowFunction(_last_value, 1, 1, values=True)),
+    "LAG": WindowFunction(partial(_shifted, "LAG", -1), 1, 3, values=True),
+    "LEAD": WindowFunction(partial(_shifted, "LEAD", 1), 1, 3, values=True),
+    **dict.fromkeys(("FIRST_VALUE", "FIRST"), _FIRST),
+    **dict.fromkeys(("LAST_VALUE", "LAST"), _LAST),
     "NTH_VALUE": WindowFunction(_nth_value, 2, 2, values=True),
 }

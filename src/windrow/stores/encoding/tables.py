@@ -2,6 +2,8 @@
 
 The body of the frame is the tag `W`, five zeros so that batches begin at a multiple of eight, and
 the batches. Readers know the schemas, so a chunk of a few rows is hardly longer than its values.
+Large batches have their columns compressed, and say so themselves: what they are sent through
+costs more than LZ4 does.
 """
 
 from __future__ import annotations
@@ -9,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-from pyarrow.ipc import read_message, read_record_batch
+from pyarrow.ipc import IpcWriteOptions, new_stream, read_message, read_record_batch
 
 from windrow.stores.encoding.frame import CHECKSUM_SIZE, HEADER, check_frame, joined
 from windrow.stores.errors import CorruptValue
 
 _START = (HEADER + b"W").ljust(8, b"\0")
+# Batches of so many bytes are compressed.
+_LARGE = 1 << 16
+_COMPRESSED = IpcWriteOptions(compression="lz4", use_threads=False)
 
 
 def encode(*tables: pa.Table) -> bytes:
@@ -24,7 +29,7 @@ def encode(*tables: pa.Table) -> bytes:
     >>> decode(data, [pa.schema({"x": pa.int64()})], "a chunk")[0].to_pydict()
     {'x': [1, 2]}
     """
-    return joined(_START, *(_one_batch(table).serialize() for table in tables))
+    return joined(_START, *map(_serialized, tables))
 
 
 def decode(data: bytes, schemas: Sequence[pa.Schema], what: str) -> list[pa.Table]:
@@ -40,6 +45,16 @@ def decode(data: bytes, schemas: Sequence[pa.Schema], what: str) -> list[pa.Tabl
     if reader.tell() != len(data) - len(_START) - CHECKSUM_SIZE:
         raise CorruptValue(f"{what} does not hold what this query keeps: it holds more tables")
     return [pa.Table.from_batches([batch]) for batch in batches]
+
+
+def _serialized(table: pa.Table) -> pa.Buffer:
+    """Return the message that a batch of all rows is in a stream of Arrow's."""
+    batch = _one_batch(table)
+    if batch.nbytes < _LARGE:
+        return batch.serialize()
+    sink = pa.BufferOutputStream()
+    new_stream(sink, batch.schema, options=_COMPRESSED).write_batch(batch)
+    return sink.getvalue().slice(batch.schema.serialize().size)
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
