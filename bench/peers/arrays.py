@@ -39,12 +39,12 @@ from bench.points import Figure, Place, Point, Points
 from bench.results import OURS
 from bench.rules import ahead, at_most, grows
 from bench.windows import Compiled
-from windrow import Bloom, Max, RollingState, StdDev, aggregation, rolling
+from windrow import ArgMax, Bloom, Max, Mean, RollingState, StdDev, Sum, aggregation, rolling
 
 # -- against other libraries -----------------------------------------------------------------------
 
 FIGURES = {name: Figure(name, f"rolling {name}", "window", "ms") for name in COMPARISONS}
-WINDOWS = (8, 64, 1024, 16384, 1 << 20)
+WINDOWS = (8, 63, 64, 1024, 16384, 1 << 20)
 TOLERANCE = 1e-6
 
 
@@ -421,7 +421,10 @@ LATENCY = Experiment(
 
 TWO_THREADS = Figure("threads", "rolling with threads=2, w = 1000", "aggregation", "ms")
 PBA = Figure("pba", "Max by SBA, and by PBA with its second thread", "window", "ms")
-AGGREGATIONS = {"max": Max(), "stddev": StdDev(), "own": SPREAD}
+AGGREGATIONS = {
+    "max": Max(), "argmax": ArgMax(), "sum": Sum(), "mean": Mean(), "stddev": StdDev(),
+    "own": SPREAD,
+}  # fmt: skip
 LONG_WINDOWS = (1 << 14, 1 << 16, 1 << 18, 1 << 20)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,22 +13,33 @@ from hypothesis.extra.numpy import arrays
 from windrow.compiled import compiled
 from windrow.identity import digest_of
 from windrow.kernels.special import Array, scans
-from windrow.kernels.special.scans import BLOCK, TILE, ask_for_tile, prefix_sums, suffix_sums
+from windrow.kernels.special.scans import (
+    BLOCK,
+    ask_for_block,
+    exact_total,
+    prefix_sums,
+    suffix_sums,
+)
 
 
 @compiled(cached=False)
-def prefixes(tile: Array, sums: Array) -> None:
-    prefix_sums(tile, sums)
+def prefixes(block: Array, sums: Array) -> None:
+    prefix_sums(block, sums)
 
 
 @compiled(cached=False)
-def suffixes(tile: Array, sums: Array) -> None:
-    suffix_sums(tile, sums)
+def suffixes(block: Array, sums: Array) -> None:
+    suffix_sums(block, sums)
+
+
+@compiled(cached=False)
+def total_of(block: Array) -> tuple[float, float]:
+    return exact_total(block)
 
 
 @compiled(cached=False)
 def asked(values: Array, first: int) -> int:
-    ask_for_tile(values, first)
+    ask_for_block(values, first)
     return values.size
 
 
@@ -42,23 +55,28 @@ def sums_of_a_block(block: Array) -> Array:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@given(arrays(np.float64, TILE, elements=st.floats(width=64)))
-def test_sums_within_blocks_are_those_of_the_tree(tile: Array) -> None:
-    first, last = np.full(TILE, 7.0), np.full(TILE, 7.0)
-    prefixes(tile, first)
-    suffixes(tile, last)
-    for begin in range(0, TILE, BLOCK):
-        here = slice(begin, begin + BLOCK)
-        np.testing.assert_array_equal(first[here], sums_of_a_block(tile[here]))
-        np.testing.assert_array_equal(last[here][::-1], sums_of_a_block(tile[here][::-1]))
+@given(arrays(np.float64, BLOCK, elements=st.floats(width=64)))
+def test_sums_within_a_block_are_those_of_the_tree(block: Array) -> None:
+    first, last = np.full(BLOCK, 7.0), np.full(BLOCK, 7.0)
+    prefixes(block, first)
+    suffixes(block, last)
+    np.testing.assert_array_equal(first, sums_of_a_block(block))
+    np.testing.assert_array_equal(last[::-1], sums_of_a_block(block[::-1]))
 
 
-def test_a_tile_may_be_asked_for_beyond_both_ends() -> None:
+@given(arrays(np.float64, BLOCK, elements=st.floats(1, 1e6)))
+def test_the_total_of_a_block_is_exact_where_values_are_much_alike(block: Array) -> None:
+    upper, lower = total_of(block)
+    exact = sum(map(Fraction, block))
+    assert abs(Fraction(upper) + Fraction(lower) - exact) <= Fraction(2.0**-60 * abs(block).sum())
+
+
+def test_a_block_may_be_asked_for_beyond_both_ends() -> None:
     values = np.ones(10)
     assert asked(values, -(2**40)) == asked(values, 2**40) == 10
 
 
 def test_functions_that_write_other_machine_code_are_told_apart() -> None:
-    again = scans._sums_within_blocks(backwards=False)
+    again = scans._sums_within_block(backwards=False)
     made = [digest_of(each, into="windrow") for each in (prefix_sums, suffix_sums, again)]
     assert made[0] == made[2] != made[1]

@@ -1,21 +1,21 @@
-"""Running sums within the blocks of a tile, two blocks at a time, in the processor's vectors.
+"""Running sums within blocks of 64 values, in the processor's vectors.
 
-Running sums are a chain of additions, each waiting for the one before, which a vector cannot
-shorten. The blocks of a tile have nothing to do with each other, so each of a vector's two lanes
-takes a block of its own; values come in and sums go out by transposing two vectors:
+Running sums are a chain of additions, each waiting for the one before. Eight values make two
+vectors, and the sums within a vector a tree, in which it is added to itself with its numbers moved:
 
-        block 0   a₀ a₁    transpose    a₀ b₀     the first of each block
-        block 1   b₀ b₁    ────────▶    a₁ b₁     the second: added to the first
+        a       b       c       d
+        a       a+b     c       c+d             the first of each pair added to the second
+        a       a+b     a+b+c   a+b+c+d         the second added to the third and the fourth
 
-The compiler makes no such code of a loop, so it is written as LLVM's instructions on vectors, which
-every processor has in some form. The additions are those of `running_sums`, on vectors instead of
-numbers: the sums have the same bits. A rolling sum takes 1.3 ns a row instead of 1.6. With four
-lanes it is 1.0 in the cache, but 1.9 instead of 1.5 where values come from memory, which such a
-tile asks for in larger gulps.
+So the chain has one addition for eight values. The compiler makes no such code of a loop, so it is
+written as LLVM's instructions on vectors, which every processor has in some form. The additions are
+those of `running_sums`, on vectors instead of numbers: the sums have the same bits. Vectors of 8
+take as long, and so does a block in each lane of a vector, which has to be transposed twice.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from llvmlite import ir
@@ -26,12 +26,12 @@ from windrow.compiled import inner
 from windrow.kernels.special import Array
 
 BLOCK = 64
-LANES = 2
-TILE = LANES * BLOCK
 _ROW = 8  # values that `running_sums` takes at a time
 
-_DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
-_BYTES, _INT32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+_LANES = 4
+_DOUBLES = ir.VectorType(ir.DoubleType(), _LANES)
+_LONGS = ir.VectorType(ir.IntType(64), _LANES)
+_BYTES, _INT32, _INT64 = ir.IntType(8).as_pointer(), ir.IntType(32), ir.IntType(64)
 
 
 @inner
@@ -49,76 +49,169 @@ def running_sums(x: tuple[Any, ...]) -> tuple[Any, ...]:
     return x[0], s01, s01 + x[2], s03, s03 + x[4], s03 + s45, s06, s03 + s47
 
 
-class _Vector:
-    """Two numbers of the code that is being written; to add vectors writes an addition."""
-
-    def __init__(self, builder: Any, value: ir.Value) -> None:
-        self.builder, self.value = builder, value
-
-    def __add__(self, other: _Vector) -> _Vector:
-        return _Vector(self.builder, self.builder.fadd(self.value, other.value))
-
-    def beside(self, other: _Vector, chosen: tuple[int, ...]) -> _Vector:
-        """Chosen ones of the four numbers of both."""
-        mask = ir.Constant(ir.VectorType(_INT32, LANES), list(chosen))
-        return _Vector(self.builder, self.builder.shuffle_vector(self.value, other.value, mask))
+# -- code that is being written ------------------------------------------------------------------
 
 
-def _transposed(rows: list[_Vector]) -> list[_Vector]:
-    """Two vectors: the first numbers of the two given, and the second ones."""
-    a, b = rows
-    return [a.beside(b, (0, 2)), a.beside(b, (1, 3))]
+class _Code:
+    """Instructions on vectors of four numbers, and what they are given: numbers or arrays."""
+
+    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
+        self.builder, self.zero = builder, ir.Constant(_DOUBLES, [0.0] * _LANES)
+        self.given = [
+            context.make_array(kind)(context, builder, value).data
+            if hasattr(kind, "ndim")
+            else value
+            for kind, value in zip(signature.args, arguments, strict=True)
+        ]
+
+    def load(self, data: ir.Value, index: int) -> ir.Value:
+        return self.builder.load(self._at(data, index), align=8)
+
+    def store(self, vector: ir.Value, data: ir.Value, index: int) -> None:
+        self.builder.store(vector, self._at(data, index), align=8)
+
+    def _at(self, data: ir.Value, index: int) -> ir.Value:
+        place = self.builder.gep(data, [ir.Constant(_INT64, index)])
+        return self.builder.bitcast(place, _DOUBLES.as_pointer())
+
+    def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return self.builder.fadd(a, b)
+
+    def moved(self, vector: ir.Value, lanes: tuple[int, ...]) -> ir.Value:
+        """The vector's numbers at these places; 0 for place 4."""
+        mask = ir.Constant(ir.VectorType(_INT32, _LANES), list(lanes))
+        return self.builder.shuffle_vector(vector, self.zero, mask)
+
+    def spread(self, number: ir.Value) -> ir.Value:
+        """A vector of one number."""
+        vector = ir.Constant(ir.VectorType(number.type, _LANES), ir.Undefined)
+        vector = self.builder.insert_element(vector, number, ir.Constant(_INT32, 0))
+        first = ir.Constant(ir.VectorType(_INT32, _LANES), [0] * _LANES)
+        return self.builder.shuffle_vector(vector, vector, first)
+
+    def number(self, vector: ir.Value, lane: int) -> ir.Value:
+        return self.builder.extract_element(vector, ir.Constant(_INT32, lane))
+
+    def sums(self, block: ir.Value, backwards: bool) -> Iterator[tuple[int, Any, Any]]:
+        """Of four values at a time: where they are, the sums up to them, and that of the eight."""
+        add, moved = self.add, self.moved
+        if backwards:
+            pairs, halves, last = (1, 4, 3, 4), (2, 2, 4, 4), 0
+        else:
+            pairs, halves, last = (4, 0, 4, 2), (4, 4, 1, 1), _LANES - 1
+        order = slice(None, None, -1 if backwards else 1)
+        base = ir.Constant(ir.DoubleType(), 0.0)
+        for row in range(0, BLOCK, _ROW)[order]:
+            places = [row, row + _LANES][order]
+            values = [self.load(block, place) for place in places]
+            near, far = (add(each, moved(each, pairs)) for each in values)
+            near = add(near, moved(near, halves))
+            far = add(add(far, moved(far, halves)), moved(near, (last,) * _LANES))
+            bases, base = self.spread(base), add(base, self.number(far, last))
+            yield places[0], add(bases, near), base
+            yield places[1], add(bases, far), base
 
 
-def _sums_within_blocks(backwards: bool) -> Any:
-    """A compiled function (tile, sums): from the beginning of each block, or from its end."""
-    rows = range(0, BLOCK, _ROW)
-    order = slice(None, None, -1 if backwards else 1)
+def _sums_within_block(backwards: bool) -> Any:
+    """A compiled function (block, sums): from the beginning of the block, or from its end."""
 
     @intrinsic
-    def sums_within_blocks(typing_context: Any, tile: Any, sums: Any) -> Any:
+    def sums_within_block(typing_context: Any, block: Any, sums: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            source, target = (
-                context.make_array(kind)(context, builder, array).data
-                for kind, array in zip(signature.args, arguments, strict=True)
-            )
-
-            def places(data: ir.Value, row: int) -> list[ir.Value]:
-                """Where two values of each block lie, from that of its values on."""
-                indices = [ir.Constant(ir.IntType(64), BLOCK * i + row) for i in range(LANES)]
-                pointer = _DOUBLES.as_pointer()
-                return [builder.bitcast(builder.gep(data, [i]), pointer) for i in indices]
-
-            base = _Vector(builder, ir.Constant(_DOUBLES, [0.0] * LANES))
-            for row in rows[order]:
-                values: list[_Vector] = []
-                for pair in range(row, row + _ROW, LANES):
-                    loaded = [builder.load(each, align=8) for each in places(source, pair)]
-                    values += _transposed([_Vector(builder, each) for each in loaded])
-                totals = running_sums.py_func(tuple(values[order]))
-                made = [base + total for total in totals][order]
-                base = base + totals[-1]
-                for pair in range(0, _ROW, LANES):
-                    stored = _transposed(made[pair : pair + LANES])
-                    for vector, place in zip(stored, places(target, row + pair), strict=True):
-                        builder.store(vector.value, place, align=8)
+            code = _Code(context, builder, signature, arguments)
+            source, target = code.given
+            for place, sums_here, _ in code.sums(source, backwards):
+                code.store(sums_here, target, place)
             return context.get_dummy_value()
 
-        return types.void(tile, sums), generate
+        return types.void(block, sums), generate
 
-    return sums_within_blocks
+    return sums_within_block
 
 
-# Element i of `sums` is the sum from the beginning of i's block to i, or from i to its end. Both
-# arrays have TILE numbers, which nothing checks.
-prefix_sums = _sums_within_blocks(backwards=False)
-suffix_sums = _sums_within_blocks(backwards=True)
+# Element i of `sums` is the sum from the beginning of the block to i, or from i to its end. Both
+# arrays have BLOCK numbers, which nothing checks.
+prefix_sums = _sums_within_block(backwards=False)
+suffix_sums = _sums_within_block(backwards=True)
+
+
+def _windows_that_end_in_block(divided: bool) -> Any:
+    """A compiled function for the sums of windows that end in a block, or for their means.
+
+    Its arguments are the block, the sums of what windows have in the blocks where they begin, how
+    many of them begin a block earlier than the others, the sum of the blocks between, as high and
+    low, for these and for the others, what sums are divided by, and where results go. It returns
+    the sum of the block.
+    """
+
+    @intrinsic
+    def windows_that_end_in_block(
+        typing_context: Any, block: Any, beginnings: Any, earlier: Any, wide_high: Any,
+        wide_low: Any, narrow_high: Any, narrow_low: Any, divisor: Any, out: Any,
+    ) -> Any:  # fmt: skip
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            code = _Code(context, builder, signature, arguments)
+            source, begins, *numbers, target = code.given
+            count, wide_high, wide_low, narrow_high, narrow_low, divisors = map(
+                code.spread, numbers
+            )
+            totals = []
+            for place, ends, total in code.sums(source, backwards=False):
+                totals.append(total)
+                places = ir.Constant(_LONGS, list(range(place, place + _LANES)))
+                early = builder.icmp_signed("<", places, count)
+                low = builder.select(early, wide_low, narrow_low)
+                high = builder.select(early, wide_high, narrow_high)
+                row = code.add(high, code.add(low, code.add(code.load(begins, place), ends)))
+                code.store(builder.fdiv(row, divisors) if divided else row, target, place)
+            return totals[-1]
+
+        numbers = [types.int64, *[types.float64] * 5]
+        return types.float64(block, beginnings, *numbers, out), generate
+
+    return windows_that_end_in_block
+
+
+window_sums = _windows_that_end_in_block(divided=False)
+window_means = _windows_that_end_in_block(divided=True)
+
+
+@intrinsic
+def exact_total(typing_context: Any, block: Any) -> Any:
+    """The sum of a block as two numbers: as it is rounded, and what rounding took from it.
+
+    Every addition is Knuth's TwoSum.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = _Code(context, builder, signature, arguments)
+        (source,) = code.given
+        add, moved = code.add, code.moved
+
+        def joined(a: Any, b: Any) -> tuple[Any, Any]:
+            """Two sums, each with what rounding took from it, as one."""
+            total = add(a[0], b[0])
+            part = builder.fsub(total, a[0])
+            lost = add(builder.fsub(a[0], builder.fsub(total, part)), builder.fsub(b[0], part))
+            return total, add(add(a[1], b[1]), lost)
+
+        values = [(code.load(source, i), code.zero) for i in range(0, BLOCK, _LANES)]
+        while len(values) > 1:  # a tree, whose additions do not wait for each other
+            values = [joined(*pair) for pair in zip(values[::2], values[1::2], strict=True)]
+        (sums,) = values
+        for lanes in ((2, 3, 4, 4), (1, 4, 4, 4)):
+            sums = joined(sums, tuple(moved(each, lanes) for each in sums))
+        return context.make_tuple(
+            builder, signature.return_type, [code.number(each, 0) for each in sums]
+        )
+
+    return types.UniTuple(types.float64, 2)(block), generate
 
 
 @inner
-def ask_for_tile(values: Array, first: int) -> None:
-    """Have the values of a tile brought into the cache, while others are being computed."""
-    for i in range(first, first + TILE, _ROW):
+def ask_for_block(values: Array, first: int) -> None:
+    """Have the values of a block brought into the cache, while others are being computed."""
+    for i in range(first, first + BLOCK, _ROW):
         _ask_for(values, i)  # type: ignore[call-arg]
 
 

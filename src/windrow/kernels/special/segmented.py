@@ -158,10 +158,7 @@ def short_segment_sums(
         last = min(stop, starts[s + 1]) - starts[s]
         part = values[starts[s] : starts[s + 1]]
         row = out[starts[s] : starts[s + 1]]
-        short_sums(part, w, first, last, strips, row)
-        if mean:
-            for i in range(first, last):
-                row[i] /= min(i + 1, w)
+        short_sums(part, w, first, last, mean, strips, row)
         s += 1
 
 
@@ -179,14 +176,8 @@ def long_segment_sums(
         sums = scratch[1:]
         for i in range(first, last):
             out[i] = sums[i] / (i + 1) if mean else sums[i]
-        return False
-    whole = min(max(first, w - 1), last) if mean else first
-    if whole > first:  # means of windows that are still growing
-        long_sums(values, w, first, whole, 1.0, out)
-        for i in range(first, whole):
-            out[i] /= i + 1
-    if whole < last:
-        long_sums(values, w, whole, last, float(w) if mean else 1.0, out)
+    else:
+        long_sums(values, w, first, last, mean, out)
     return False
 
 

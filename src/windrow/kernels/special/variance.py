@@ -40,7 +40,8 @@ import numpy as np
 
 from windrow.compiled import inner
 from windrow.kernels.special import Array
-from windrow.kernels.special.scans import BLOCK, TILE, ask_for_tile, prefix_sums, suffix_sums
+from windrow.kernels.special.scans import BLOCK, ask_for_block, prefix_sums, suffix_sums
+from windrow.kernels.special.sums import SMALL_TILE as TILE
 from windrow.kernels.special.sums import STRIP, plus, tile_at
 
 
@@ -179,9 +180,9 @@ def _combine(
 
 
 @inner(error_model="numpy")
-def _deviations(tile: Array, at: int, d: Array, squares: Array) -> None:
-    """d is each value of a tile less the value at entry `at` of its block."""
-    for block in range(0, TILE, BLOCK):
+def _deviations(tile: Array, size: int, at: int, d: Array, squares: Array) -> None:
+    """d is each of the first values of a tile less the value at entry `at` of its block."""
+    for block in range(0, size, BLOCK):
         anchor = tile[block + at]
         x = tile[block : block + BLOCK]
         into = d[block : block + BLOCK]
@@ -256,24 +257,29 @@ def long_variances(
     high = 0.0
     low = 0.0
     for first in range(boundary * BLOCK, stop, TILE):
+        size = min(stop - first, TILE)
         if first + 2 * TILE > start:  # the tile before the first row leaves it its last suffixes
             tile = tile_at(values, first - s * BLOCK, padded)
-            _deviations(tile, BLOCK - 1, d, squares)
+            _deviations(tile, size, BLOCK - 1, d, squares)
             for j in range(BLOCK):
                 suffix_1[j] = suffix_1[TILE + j]
                 suffix_2[j] = suffix_2[TILE + j]
             last_values[0] = last_values[TILE // BLOCK]
             for b in range(TILE // BLOCK):
                 last_values[b + 1] = tile[(b + 1) * BLOCK - 1]
-            suffix_sums(d, suffix_1[BLOCK:])
-            suffix_sums(squares, suffix_2[BLOCK:])
+            for b in range(0, size, BLOCK):
+                suffix_sums(d[b : b + BLOCK], suffix_1[b + BLOCK : b + 2 * BLOCK])
+                suffix_sums(squares[b : b + BLOCK], suffix_2[b + BLOCK : b + 2 * BLOCK])
         tile = tile_at(values, first, padded)
-        ask_for_tile(values, first + TILE)
-        _deviations(tile, 0, d, squares)
-        prefix_sums(d, prefix_1)
-        prefix_sums(squares, prefix_2)
+        for b in range(0, size, BLOCK):
+            ask_for_block(values, first - s * BLOCK + TILE + b)
+            ask_for_block(values, first + TILE + b)
+        _deviations(tile, size, 0, d, squares)
+        for b in range(0, size, BLOCK):
+            prefix_sums(d[b : b + BLOCK], prefix_1[b : b + BLOCK])
+            prefix_sums(squares[b : b + BLOCK], prefix_2[b : b + BLOCK])
 
-        for b in range(TILE // BLOCK):
+        for b in range((size + BLOCK - 1) // BLOCK):
             # Mid, from block b-s and from block b-s+1 on, and how far from its mean the values
             # lie that the prefix and the suffix count from.
             k = block - boundary
