@@ -174,10 +174,18 @@ class Gapped(Question):
         return made
 
     def _by_bounds(self, find: Find, join: Join, some: Chosen) -> NDArray[Any]:
-        first, *others = (find(self._about(part)) for part in self.by_bounds(some))
-        for other in others:
-            join(first, other, first)
-        return first
+        older, *others = self.by_bounds(some)
+        made = find(self._about(older))
+        for part in others:
+            lo, hi = part.bounds()
+            filled = np.flatnonzero(hi > lo)
+            if filled.size * FEW > len(part):
+                join(made, find(self._about(part)), made)
+            elif filled.size:  # as rows of equal order are, behind the current one
+                few = made[filled]
+                join(few, find(self._about(part.chosen(filled))), few)
+                made[filled] = few
+        return made
 
     def put_together(
         self,
