@@ -85,7 +85,7 @@ BREAK_EVEN = Experiment(
     source="Table 3",
     finding="The Reactive Aggregator is faster from windows of 10 to 370 on, the sooner the dearer "
     "the aggregation, and ten times faster from 700 to 5,810 on; never for Count, whose baseline "
-    "reads a size, nor for Collect, whose answer is as long as the window.",
+    "reads a size, nor for Collect, whose result is as long as the window.",
     rules=(
         Rule(
             "Table 3: every break-even is at most 400",

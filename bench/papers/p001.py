@@ -217,7 +217,7 @@ def monoid(name: str) -> Together:
 
 
 def policy(name: str, size: int) -> Policy:
-    """Return the policy: at most `size` values; of Max and LIS none before the answer's start."""
+    """Return the policy: at most `size` values; of Max and LIS none before the result's start."""
 
     def goes(total: Any, old: Any) -> bool:
         if total.count - old.count >= size:

@@ -417,7 +417,7 @@ def both(
 INSTANCES = Experiment(
     "004 instances",
     "parallel instances on a distributed engine",
-    "Max over the last 1,024 rows of 84 keys, every row an answer, in local[1], local[2], … as far "
+    "Max over the last 1,024 rows of 84 keys, every row a result, in local[1], local[2], … as far "
     "as there are cores. Spark's own frame is asked about fewer rows, since it looks at 1,024 "
     "values for each; the paper's engine is Flink. Its nodes are the workers of a cluster that "
     "Spark starts on this machine, processes of one core each.",

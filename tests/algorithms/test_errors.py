@@ -137,7 +137,7 @@ def test_capabilities_are_refused_by_name(algorithm: str) -> None:
             with pytest.raises(InvalidArgument, match="query: last must be"):
                 swag.query(last)
     else:
-        with pytest.raises(Unsupported, match="answers for the whole window only; take flatfit"):
+        with pytest.raises(Unsupported, match="gives the whole window only; take flatfit"):
             swag.query(1)
     assert len(swag) == 1
 

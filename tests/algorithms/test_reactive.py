@@ -9,7 +9,7 @@ from windrow.algorithms.base import NOTHING
 
 
 def test_the_events_of_figure_5() -> None:
-    """The buffer becomes inverted, and the answer is still in the order of the window."""
+    """The buffer becomes inverted, and the result is still in the order of the window."""
     swag: Any = aggregator(Concat(), "flatfat")
     for digit in "4732":
         swag.insert(digit)

@@ -67,7 +67,8 @@ def test_the_plan_is_the_querys_own(windrow: Command) -> None:
     assert (done.code, done.out.rstrip("\n"), done.err) == (0, query.explain(), "")
     told = windrow("explain", QUERY, "--json").json()
     assert told["query"] == repr(query)
-    assert told["plan"][0] == {"name": "windows", "says": ["[t − 1 hour, t], an answer a row"]}
+    windows = "[t − 1 hour, t], a result for each row"
+    assert told["plan"][0] == {"name": "windows", "says": [windows]}
     assert [entry["name"] for entry in told["plan"]][-1] == "peak"
     lines = [line for entry in told["plan"] for line in entry["says"]]
     assert [line[11:] for line in query.explain().splitlines()] == lines

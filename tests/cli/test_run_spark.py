@@ -1,4 +1,4 @@
-"""`windrow run` on Spark: the same answers as in process; streams that go on from a checkpoint."""
+"""`windrow run` on Spark: the same results as in process; streams that go on from a checkpoint."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_a_stream_goes_on_from_its_checkpoint_and_another_query_does_not(
     assert 0 < seen < 1000  # what the watermark has not passed is not told yet
     expected = {(row["plug_id"], row["ts"]): row["peak"] for row in wanted.to_pylist()}
     told = [(row["plug_id"], row["ts"]) for row in written.to_pylist()]
-    assert len(set(told)) == seen  # each answer once
+    assert len(set(told)) == seen  # each result once
     assert all(expected[row["plug_id"], row["ts"]] == row["peak"] for row in written.to_pylist())
     shutil.copy(grows / "0.csv", grows / "again.csv")
     done = run(LATE.replace("load", "load * 3"))

@@ -101,7 +101,7 @@ def listed(answers: ResultArray) -> list[Any]:
 
 
 def parts(answer: Any) -> Any:
-    """What makes up an answer that is an object, power sums as an array, for they cancel."""
+    """What makes up a result that is an object, power sums as an array, for they cancel."""
     if not isinstance(answer, Moments):
         return answer
     sums = np.array([*answer.finite[3:], *answer.sums])

@@ -177,5 +177,5 @@ def test_a_slide_must_be_a_number_of_rows() -> None:
     for decided in ({"until": "n > 3"}, {"on": "v = 5"}):
         with pytest.raises(InvalidArgument, match="slide must be a whole number, got '1 minute'"):
             sliding(**decided, slide="1 minute", n=Count())
-    assert "an answer after every 3 rows" in sliding(until="n > 3", slide=3, n=Count()).explain()
+    assert "a result after every 3 rows" in sliding(until="n > 3", slide=3, n=Count()).explain()
     assert "and up to every 3 rows of them" in sliding(on="v = 5", slide=3, n=Mean("v")).explain()

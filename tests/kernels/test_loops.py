@@ -51,7 +51,7 @@ def pow_mod(base: int, exponent: int) -> int:
 def interpreted(
     agg: Aggregation, arrays: list[Any], lo: Any, hi: Any, nulls: Any = None
 ) -> list[Any]:
-    """The answers of recalculation, window by window."""
+    """The results of recalculation, window by window."""
     rows, answers = rows_of(agg, arrays, nulls), []
     for first, past in zip(lo, hi, strict=True):
         swag = aggregator(agg, "recalculate")

@@ -66,7 +66,7 @@ POLICIES: dict[str, Callable[..., Any]] = {
     "means, not monotone": _apart,
     "all of it": lambda total, old: total.n > 6,
     "helpers": _wider,
-    "a number for an answer": lambda total, old: int(total.own > 7 and old.n < 3),
+    "a number for a result": lambda total, old: int(total.own > 7 and old.n < 3),
     "a spread": lambda total, old: total.var > 9.0 and old.n <= 4,
     "by the window, not monotone": lambda window: window.n % 4 == 3 and window.high > 2,
 }
@@ -118,7 +118,7 @@ def table_of(rows: list[tuple[int, Any]]) -> pa.Table:
         ("means, not monotone", "float"),
         ("all of it", "int"),
         ("helpers", "int"),
-        ("a number for an answer", "int"),
+        ("a number for a result", "int"),
         ("a spread", "float"),
         ("by the window, not monotone", "int"),
     ],

@@ -56,7 +56,7 @@ def integers() -> Array:
 def interpreted(
     sketch: Aggregation, values: Array, bounds: list[tuple[int, int]], missing: Array | None = None
 ) -> list[Any]:
-    """The answers of windows of positions, which begin and end no earlier than those before."""
+    """The results of windows of positions, which begin and end no earlier than those before."""
     swag, head, answers = aggregator(sketch, "two_stacks"), 0, []
     given = [
         None if missing is not None and missing[i] else v for i, v in enumerate(values.tolist())
@@ -226,7 +226,7 @@ def test_a_long_window_takes_no_more_than_what_came(integers: Array) -> None:
     assert counts[-1].total == 150
 
 
-# -- the types of answers ---------------------------------------------------------------------
+# -- the types of results ---------------------------------------------------------------------
 
 
 def test_quantiles_are_numbers() -> None:

@@ -119,7 +119,7 @@ def queries(windows: list[dict[str, Any]], least: int = 2) -> st.SearchStrategy[
 
 
 def is_exact(name: str) -> bool:
-    """Whether its answer does not depend on how the rows are put together."""
+    """Whether its result does not depend on how the rows are put together."""
     part = PARTS[name]
     return part.exact or (part.exact_on_integers and part.columns[0] == "v")
 

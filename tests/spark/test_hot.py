@@ -57,7 +57,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def both(frame: DataFrame, query: Any, window: Any, tied: bool = False) -> None:
-    """The answers of the query are those of Spark's window."""
+    """The results of the query are those of Spark's window."""
     from pyspark.sql import functions as sf
 
     asked = {

@@ -135,7 +135,7 @@ MORE: list[dict[str, Any]] = [
 
 
 def table(n: int = 150) -> pa.Table:
-    """Rows with a time of their own each, so that no answer depends on ties."""
+    """Rows with a time of their own each, so that no result depends on ties."""
     rng = random.Random(3)
     return pa.table(
         {

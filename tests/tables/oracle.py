@@ -32,12 +32,12 @@ def partitions(query: Query, rows: list[Row]) -> Iterator[list[int]]:
 
 
 def value_of(part: Aggregation, rows: list[Row]) -> Any:
-    """The answer of one aggregation over some rows."""
+    """The result of one aggregation over some rows."""
     return part.lower(part.fold([part.identity, *(part.lift(row) for row in rows)]))
 
 
 def per_row(query: Query, rows: list[Row]) -> list[dict[str, Any] | None]:
-    """For each row its answers; None where no window closes at it."""
+    """For each row its results; None where no window closes at it."""
     out: list[dict[str, Any] | None] = [None] * len(rows)
     for members in partitions(query, rows):
         for i, window in _windows(query, [rows[m] for m in members]):

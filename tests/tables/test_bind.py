@@ -109,7 +109,7 @@ def test_sketches_that_are_no_column() -> None:
         ("give one of", {"rows": 1, "range": 2}),
         ("did you mean 'both'", {"range": 2, "closed": "boht", "order_by": "t"}),
         ("closed='left' means nothing with rows=", {"rows": 2, "closed": "left"}),
-        ("goes with one answer a row", {"range": 2, "slide": 1, "closed": "left", "order_by": "t"}),
+        ("a result for each row", {"range": 2, "slide": 1, "closed": "left", "order_by": "t"}),
         ("must be a duration, as", {"range": "1 h", "slide": 5, "order_by": "t"}),
         ("goes with slide= only", {"range": 2, "offset": 1, "order_by": "t"}),
         ("a function of", {"until": 5}),

@@ -109,7 +109,7 @@ def test_a_size_that_the_stream_itself_sets(algorithm: str, sizes: list[int]) ->
     agree(w, sizes, lambda v: SimpleNamespace(count=len(v), most=v[-1]), too_many)
 
 
-# -- nothing older than the answer (experiment 3) --------------------------------------------
+# -- nothing older than the result (experiment 3) --------------------------------------------
 
 
 @every_searching

@@ -222,7 +222,7 @@ def test_auto_says_what_runs_and_why() -> None:
         "<window of Max(), range='1 hour', closed='right', lateness='5 min', by fiba: 0 value(s)>"
     )
     assert w.explain().splitlines() == [
-        "(t − 1 hour, t], an answer a row; late values go to their place, up to 5 min",
+        "(t − 1 hour, t], a result for each row; late values go to their place, up to 5 min",
         "fiba: FiBA, the finger B-tree aggregator",
         "of Max(): commutative, selective, exact",
         "because values may come late: O(log d) ⊕ for one that d newer ones came before",
@@ -306,7 +306,7 @@ def test_a_slide_goes_with_rows(size: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument, match="slide=5 is larger than rows=4"):
         window(Max(), rows=4, slide=5)
     every = window(Max(), rows=3, slide=2)
-    assert every.explain().startswith("the last 3 rows, an answer after every 2 rows")
+    assert every.explain().startswith("the last 3 rows, a result after every 2 rows")
     assert repr(every).startswith("<window of Max(), rows=3, slide=2, by ")
 
 

@@ -37,7 +37,7 @@ from windrow.windows.sharing import Answer, SharedWindows
 
 
 def alone(agg: Aggregation, values: list[Any]) -> Any:
-    """The answer of recalculation."""
+    """The result of recalculation."""
     swag = aggregator(agg, "recalculate")
     swag.extend(values)
     return swag.query()

@@ -1,4 +1,4 @@
-"""Median, Quantile, TopK and BottomK: exact answers of what stands where in the order of values.
+"""Median, Quantile, TopK and BottomK: exact results of what stands where in the order of values.
 
 A state of the first two is all values of a part in their order, so it grows with the window;
 `MomentSketch` estimates quantiles from a few numbers. A state of TopK is its k values.

@@ -75,7 +75,7 @@ def choose(
     if aggregation.invertible and aggregation.exact:
         return "subtract_on_evict", "it is invertible and exact: one subtraction an evict"
     if aggregation.selective:
-        return "slick_deque", "its answer is always one of the values: fewer than 2 ⊕ a value"
+        return "slick_deque", "its result is always one of the values: fewer than 2 ⊕ a value"
     return "daba", "an associative ⊕ is all it offers: never more than 4 ⊕ an operation"
 
 

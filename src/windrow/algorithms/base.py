@@ -427,7 +427,7 @@ class Aggregator(ABC):
     def _check_ranges(self, ranges: Sequence[int]) -> None:
         if not self.several_ranges:
             raise Unsupported(
-                f"{self.algorithm} answers for the whole window only; take flatfit, flatfat, "
+                f"{self.algorithm} gives the whole window only; take flatfit, flatfat, "
                 f"b_int, amta, log_mta or recalculate for other ranges"
             )
         for r in ranges:
@@ -443,7 +443,7 @@ class Aggregator(ABC):
         >>> print(aggregator(Max()).explain())
         slick_deque: SlickDeque
         of Max(): commutative, selective, exact
-        because its answer is always one of the values: fewer than 2 ⊕ a value
+        because its result is always one of the values: fewer than 2 ⊕ a value
         """
         flags = ("commutative", "invertible", "selective", "exact")
         algebra = [flag for flag in flags if getattr(self.aggregation, flag)]

@@ -49,7 +49,7 @@ def aggregate(
     """The aggregate of each window, with nulls apart; O(1) a row for what compiles.
 
     `nulls` marks the values of each column that are null, besides NaT and None; a NaN is a value.
-    An aggregation of pairs takes the measures alone and answers positions. The bits of the answers
+    An aggregation of pairs takes the measures alone and answers positions. The bits of the results
     depend neither on `threads` nor on how a segment is cut, if `windows` begin with a flip. `way`
     is what a plan has chosen; without one it is chosen here. Calls over the same column and windows
     find what they have in `common` once.

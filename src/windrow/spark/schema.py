@@ -104,7 +104,7 @@ def _check_types(bound: Bound) -> None:
         if bound.types[name] is not None:
             continue
         raise Unsupported(
-            f"{name}={part!r}: Spark must know the type of its answers before it runs, and they do "
+            f"{name}={part!r}: Spark must know the type of its results before it runs, and they do "
             f"not compile to numbers ({_why(bound, part)}); make lower a function that is "
             f"annotated with what it returns, as in `def lower(state) -> str:`"
         )

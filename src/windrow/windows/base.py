@@ -146,6 +146,11 @@ def written(arguments: Mapping[str, Any]) -> list[str]:
     return [f"{k}={named(v) if callable(v) else repr(v)}" for k, v in arguments.items()]
 
 
+def results_in_words(slide: int | None = None) -> str:
+    """How often a window has a result: beside each row, or after so many rows."""
+    return "a result for each row" if slide is None else f"a result after every {slide} rows"
+
+
 def check_gaps(gaps: Any, slide: Any, large: bool, argument: str, size: Any) -> None:
     """Refuse a slide that leaves rows between windows out, unless that is asked for."""
     if not isinstance(gaps, bool):

@@ -118,7 +118,7 @@ class Frame(Window):
 
     def _and_without(self) -> str:
         rest = "" if self.exclude is None else f", without the {self.exclude}"
-        return f"{rest}, an answer a row"
+        return f"{rest}, a result for each row"
 
 
 # -- counted rows ----------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def window_of(asker: str, closed: str = "both", **arguments: Any) -> Window:
     if kind is Span and "slide" in given:
         if "closed" in given:
             raise InvalidArgument(
-                f"closed={closed!r} goes with one answer a row; hopping windows are "
+                f"closed={closed!r} goes with a result for each row; hopping windows are "
                 f"[start, start + {size}), so leave closed= or slide= out"
             )
         return Hopping(**given)

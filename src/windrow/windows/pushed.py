@@ -159,10 +159,10 @@ class Window(Closing):
 
         >>> from windrow import Max, window
         >>> print(window(Max(), rows=3).explain())
-        the last 3 rows, an answer a row; late values are refused
+        the last 3 rows, a result for each row; late values are refused
         slick_deque: SlickDeque
         of Max(): commutative, selective, exact
-        because its answer is always one of the values: fewer than 2 ⊕ a value
+        because its result is always one of the values: fewer than 2 ⊕ a value
         in the interpreter; compiled after 10,000 numbers of a type, or by push_many
         """
         return f"{self.extent}\n{self._swag.explain()}\n{self._engine}"

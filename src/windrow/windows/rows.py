@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.errors import whole_number
-from windrow.windows.base import Kept, Window, check_gaps
+from windrow.windows.base import Kept, Window, check_gaps, results_in_words
 from windrow.windows.sizes import UNBOUNDED
 from windrow.windows.sketch import Sketch, counted
 from windrow.windows.slicing import Slicing, slices
@@ -108,7 +108,7 @@ class Rows(Window):
         return [f"ROWS {size}", *slide, *(["WITH GAPS"] if self.gaps else [])]
 
     def __str__(self) -> str:
-        every = "an answer a row" if self.per_row else f"an answer after every {self.slide} rows"
+        every = results_in_words(self.slide)
         if self.rows is None:
             return f"all rows so far, {every}"
         return f"the last {self.rows} row{'s' if self.rows > 1 else ''}, {every}"

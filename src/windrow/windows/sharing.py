@@ -99,7 +99,7 @@ class SharedWindows:
         return self._moved(place, timed, self._lifted(value), families)
 
     def advance(self, to: int) -> list[Answer]:
-        """The answers up to the time `to`: no value before it will come."""
+        """The results up to the time `to`: no value before it will come."""
         if self._timed is False:
             raise InvalidArgument("advance: these windows count values, so only push moves them")
         if self._lateness is not None:

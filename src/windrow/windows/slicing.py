@@ -1,6 +1,6 @@
 """Slicing: where a stream is cut, so that overlapping windows share what they aggregate.
 
-A query (range, slide) answers at every multiple of its slide, over the last `range` positions:
+A query (range, slide) has a result at every multiple of its slide, over the last `range` positions:
 rows or nanoseconds, whole numbers in any case. Each slice is aggregated once, and a window is made
 of slices. With f₁ = range mod slide, three ways to cut a slide that ends with a result:
 

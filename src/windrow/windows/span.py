@@ -299,9 +299,9 @@ class Span(Measured):
 
     def __str__(self) -> str:
         if self.range == UNBOUNDED:
-            return "all rows so far and those of equal order, an answer a row"
+            return "all rows so far and those of equal order, a result for each row"
         if self.range == NOW:
-            return "the rows of equal order, an answer a row"
+            return "the rows of equal order, a result for each row"
         left = "[" if self.closed in ("both", "left") else "("
         ends = f"{left}t − {self.size}, t{']' if self.includes_now else ')'}"
-        return f"{ends}{self.zone_in_words()}, an answer a row"
+        return f"{ends}{self.zone_in_words()}, a result for each row"

@@ -47,7 +47,7 @@ from windrow.errors import (
 from windrow.identity import named
 from windrow.stores.encoding import decode, encode
 from windrow.windows.adwin import Adwin, AdwinWindow
-from windrow.windows.base import Kept, Window
+from windrow.windows.base import Kept, Window, results_in_words
 from windrow.windows.policy_tree import EDGES, LEVELS, slide_with
 from windrow.windows.sketch import Sketch, counted
 
@@ -153,7 +153,7 @@ class Until(Window):
         return f"none: where {named(self.until)} ends is searched for in a tree, O(log n) ⊕ a row"
 
     def __str__(self) -> str:
-        every = "an answer a row" if self.per_row else f"an answer after every {self.slide} rows"
+        every = results_in_words(self.slide)
         return f"the newest rows, without the oldest for which {named(self.until)}, {every}"
 
 
