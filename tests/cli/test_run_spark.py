@@ -234,7 +234,7 @@ def test_a_stream_to_stdout(spark: SparkSession, windrow: Command, files: Path) 
 def test_a_tally_counts_each_batch_once(monkeypatch: pytest.MonkeyPatch) -> None:
     class Report:
         def __init__(self, batch: int) -> None:
-            self.batch, self.rows_in, self.late, self.dropped = batch, 10, 1, 1
+            self.batch, self.rows_in, self.too_late = batch, 10, 2
             self.watermark, self.ahead = None, 2
 
     monkeypatch.setattr("windrow.spark.progress.Progress.of", staticmethod(lambda r: r))

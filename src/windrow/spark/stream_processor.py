@@ -18,7 +18,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from windrow.errors import InvalidArgument
-from windrow.spark.stream_state import States, has_rows
+from windrow.spark.stream_state import States, client_of, has_rows
 from windrow.spark.workers import spare_garbage_collection
 from windrow.stores.encoding import decode as decoded
 from windrow.stores.encoding import encode as encoded
@@ -169,9 +169,9 @@ class WindowProcessor(StatefulProcessor):
         Spark calls `init` in every batch for every partition of the state, whether or not rows
         came; a run's first batch is when the state can be read first. On the driver there is none.
         """
-        if not has_rows(handle):
+        client = client_of(handle)
+        if client is None or not has_rows(handle):
             return
-        client: Any = handle._statefulProcessorApiClient  # which names the bucket
         task: Any = TaskContext.get()
         run = (_run(), task.partitionId(), self._identity)
         if run[0] and run in _CHECKED:

@@ -45,10 +45,15 @@ class States(NamedTuple):
         )
 
 
+def client_of(handle: StatefulProcessorHandle) -> Any:
+    """Spark's client behind a handle, which can name a bucket; None if this one has none."""
+    return getattr(handle, "_statefulProcessorApiClient", None)
+
+
 def has_rows(handle: StatefulProcessorHandle) -> bool:
     """Whether rows come where this handle is: on the driver Spark only asks for the states."""
-    client: Any = getattr(handle, "_statefulProcessorApiClient", None)
-    return client is not None and client.handle_state == StatefulProcessorHandleState.CREATED
+    client = client_of(handle)
+    return client is None or client.handle_state == StatefulProcessorHandleState.CREATED
 
 
 class Deferred(StatefulProcessor):
