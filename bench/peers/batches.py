@@ -142,10 +142,10 @@ def batches(settings: Settings, clock: Clock) -> Iterator[Point]:
     with tempfile.TemporaryDirectory(prefix="windrow-bench-") as place:
         folder = Path(place)
         (folder / "times").mkdir()
-        os.environ[FOLDER] = str(folder / "times")
         paths = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
-        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
-        more = {
+        more = {  # the workers' environment is told so, for Java may run already
+            f"spark.executorEnv.{FOLDER}": str(folder / "times"),
+            "spark.executorEnv.PYTHONPATH": os.pathsep.join(paths),
             "spark.python.daemon.module": "bench.worker_times",
             "spark.python.authenticate.socketTimeout": "120s",  # a busy machine starts slowly
             "spark.sql.shuffle.partitions": "2",
