@@ -10,9 +10,9 @@ import pytest
 from windrow import Adwin, Max, sliding
 from windrow.windows.base import Window
 from windrow.windows.frames import Frame
-from windrow.windows.positions import SortedRows
 from windrow.windows.sizes import Axis
 from windrow.windows.sketch import Sketch, together
+from windrow.windows.sorted_rows import SortedRows
 from windrow.windows.span import Measured
 
 ARGUMENTS: list[dict[str, Any]] = [

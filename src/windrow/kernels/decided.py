@@ -19,7 +19,7 @@ from windrow.kernels.policies import ONLY, compiled_starts, policy_plan, way_of
 from windrow.kernels.routes import trace
 from windrow.windows.arrays import Positions
 from windrow.windows.base import Window
-from windrow.windows.positions import SortedRows
+from windrow.windows.sorted_rows import SortedRows
 from windrow.windows.until import Progress, Tree
 
 

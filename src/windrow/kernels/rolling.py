@@ -34,8 +34,8 @@ from windrow.windows.arrays import ordinary
 from windrow.windows.base import written
 from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
-from windrow.windows.positions import SortedRows
 from windrow.windows.sizes import UNBOUNDED, Axis, is_number, measure
+from windrow.windows.sorted_rows import SortedRows
 from windrow.windows.span import CLOSED
 
 Roller = Tail | Loop | Interpreted

@@ -34,7 +34,7 @@ from windrow.tables.run import (
 from windrow.tables.sort import sort_rows
 from windrow.tables.states import StateColumns
 from windrow.tables.walk import Walk, walk_together
-from windrow.windows.positions import Bounds
+from windrow.windows.sorted_rows import Bounds
 
 # Bytes of a partition that a worker holds at most, as Spark's plan knows them; and of a frame
 # below which results come in the order of keys and times, since it makes no difference in time.

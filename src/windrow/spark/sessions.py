@@ -25,7 +25,7 @@ from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.row_sizes import SIZE
 from windrow.tables.states import StateColumns, states_of
 from windrow.tables.walk import Walk
-from windrow.windows.positions import Bounds
+from windrow.windows.sorted_rows import Bounds
 
 
 def in_parts(bound: Bound, frame: Any, schema: StructType) -> Any:

@@ -18,12 +18,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     BinaryType,
@@ -40,26 +37,22 @@ from windrow.spark.buckets import bucket_labels, bucket_of
 from windrow.spark.clock import clock
 from windrow.spark.columns import as_number, column, unused
 from windrow.spark.keys import needed_columns
+from windrow.spark.packets import PACKETS, Beats, Packed, Unpacked
 from windrow.spark.progress import observed_name
 from windrow.spark.schema import check_together, result_schema
 from windrow.spark.stream_processor import (
-    BEAT,
     BUCKET,
     LATE,
     PARTLY,
-    PLACE,
     RESULT,
-    TIMELESS,
     WindowProcessor,
 )
 from windrow.spark.stream_state import Deferred
-from windrow.spark.workers import Batches, arrow_result, in_arrow, spare_garbage_collection
-from windrow.stores.encoding.tables import decode, encode
+from windrow.spark.workers import arrow_result, in_arrow
 from windrow.streams.description import Description, describe
 from windrow.streams.plan import Flush, Plan, identity_text
 from windrow.streams.revised import REVISION, is_revisable
 from windrow.tables.bind import Bound
-from windrow.tables.columns import nulls_of, whole
 from windrow.windows.base import written
 from windrow.windows.durations import nanoseconds
 
@@ -79,14 +72,8 @@ _STATEFUL = {  # operators of Spark's whose results come from before the waterma
 _EARLIER = 1
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _STATE = "org.apache.spark.sql.execution.streaming.state."
-_PACKETS = (
-    f"{BUCKET} int not null, {PLACE} bigint not null, {RESULT} binary not null, "
-    f"{TIMELESS} bigint not null"
-)
 # A clock wakes a stream every so many milliseconds at most.
 _SHORTEST = 100
-# Rows are packed so many at a time: a task's packets are few, and none is very large.
-_PACKED = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -139,10 +126,10 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
     """The results of queries over a streaming DataFrame, in which expressions are columns."""
     planned = planned_stream(asked, bounds, frame, columns)
     plan, schema = planned.plan, planned.schema
-    packed = in_arrow(planned.bucketed(planned.frame), Packed(plan), _PACKETS)
+    packed = in_arrow(planned.bucketed(planned.frame), Packed(plan), PACKETS)
     if asked.flush is not None or asked.final is not None:
         period = None if plan.flush is None else max(_SHORTEST, plan.flush.after // 4000)
-        beats = clock(frame.sparkSession, period).mapInArrow(Beats(planned.labels), _PACKETS)
+        beats = clock(frame.sparkSession, period).mapInArrow(Beats(planned.labels), PACKETS)
         packed = packed.union(beats)
     late, partly = planned.counted
     stepped = planned.stepped(packed, WindowProcessor, final=bool(asked.final))
@@ -419,96 +406,3 @@ def _result(field: StructField) -> Any:
     if not field.nullable:
         found = sf.coalesce(found, sf.lit(False))
     return found.alias(field.name, metadata=field.metadata or {})
-
-
-# -- in the workers -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Packed:
-    """What a worker runs over rows: those of a bucket as one value, or slices of them."""
-
-    plan: Plan
-
-    def __call__(self, batches: Batches) -> Batches:
-        """A row for each bucket and some hundred thousand rows, and its place among all."""
-        spare_garbage_collection()
-        task = TaskContext.get()
-        place = (0 if task is None else task.partitionId()) << 32
-        held: list[pa.RecordBatch] = []
-        for batch in batches:
-            held.append(batch)
-            if sum(b.num_rows for b in held) >= _PACKED:
-                yield self._packets(held, place)
-                held = []
-                place += 1
-        if held:
-            yield self._packets(held, place)
-
-    def _packets(self, batches: list[pa.RecordBatch], place: int) -> pa.RecordBatch:
-        rows = pa.Table.from_batches(batches)
-        bucket = rows.column(BUCKET).to_numpy()
-        rows = rows.drop_columns([BUCKET]).cast(self.plan.rows)
-        labels, timeless = bucket[:1], 0
-        if self.plan.presliced is not None:
-            nulls = nulls_of(whole(rows.column(self.plan.time)))
-            if nulls is not None:  # such rows lie in no slice: they are late
-                rows, bucket = rows.filter(pa.array(~nulls)), bucket[~nulls]
-                timeless = int(nulls.sum())
-            slices, first = self.plan.presliced.slices(rows)
-            rows, bucket = slices.select(self.plan.arrives.names), bucket[first]
-        order = np.argsort(bucket, kind="stable")
-        rows, bucket = rows.take(pa.array(order)), bucket[order]
-        begins = np.flatnonzero(np.append(True, np.diff(bucket) != 0)[: bucket.size])
-        ends = np.append(begins, bucket.size)
-        packets = [encode(rows.slice(a, b - a)) for a, b in pairwise(ends.tolist())]
-        if packets or not timeless:
-            labels = bucket[begins]
-        else:
-            packets = [encode(rows)]  # empty: it brings the count
-        late = np.zeros(labels.size, np.int64)
-        late[:1] = timeless
-        return pa.RecordBatch.from_pydict(
-            {
-                BUCKET: pa.array(labels, pa.int32()),
-                PLACE: pa.array(np.full(labels.size, place, np.int64)),
-                RESULT: pa.array(packets, pa.binary()),
-                TIMELESS: pa.array(late),
-            }
-        )
-
-
-@dataclass(frozen=True)
-class Beats:
-    """What a worker runs over rows of the clock: a packet without rows for each bucket."""
-
-    labels: Sequence[int]
-
-    def __call__(self, batches: Batches) -> Batches:
-        """The packets, which have no place among those of rows."""
-        for batch in batches:
-            labels = list(self.labels) if batch.num_rows else []
-            n = len(labels)
-            yield pa.RecordBatch.from_pydict(
-                {
-                    BUCKET: pa.array(labels, pa.int32()),
-                    PLACE: pa.array(np.full(n, BEAT)),
-                    RESULT: pa.array([b""] * n, pa.binary()),
-                    TIMELESS: pa.array(np.zeros(n, np.int64)),
-                }
-            )
-
-
-@dataclass(frozen=True)
-class Unpacked:
-    """What a worker runs over packed results: rows again."""
-
-    plan: Plan
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Batches:
-        """The rows, packet by packet."""
-        for batch in batches:
-            for packet in batch.column(RESULT):
-                (table,) = decode(packet.as_py(), [self.plan.result], "a packet of results")
-                yield from table.cast(self.schema).to_batches()

@@ -19,7 +19,7 @@ from windrow.tables.keys import codes, newest
 from windrow.tables.results import SortedColumns
 from windrow.tables.run import new_columns
 from windrow.tables.sort import TableRows
-from windrow.windows.positions import Bounds
+from windrow.windows.sorted_rows import Bounds
 
 KeptIn = TypeVar("KeptIn", bound=Chunks)
 _TOLD = "windrow:told"

@@ -26,7 +26,8 @@ from windrow.tables.bind import Bound
 from windrow.tables.keys import alike, newest
 from windrow.tables.sort import TableRows
 from windrow.windows.base import Window
-from windrow.windows.positions import EVERY, Bounds, no_windows
+from windrow.windows.positions import EVERY
+from windrow.windows.sorted_rows import Bounds, no_windows
 
 # The column of a result that says how often it was told before.
 REVISION = "revision"

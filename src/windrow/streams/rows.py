@@ -22,7 +22,7 @@ from windrow.tables.bind import Bound
 from windrow.tables.filters import columns_of
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows
-from windrow.windows.positions import Bounds, no_windows
+from windrow.windows.sorted_rows import Bounds, no_windows
 from windrow.windows.until import Tree, encoded
 
 # How many rows of its key came up to a row, itself included.

@@ -30,7 +30,8 @@ from windrow.tables.results import SortedColumns, WindowResults, null_where
 from windrow.tables.row_sizes import SIZE, sized_rows
 from windrow.tables.sort import TableRows, rows_in_place
 from windrow.tables.states import states_of
-from windrow.windows.positions import Bounds, Windows
+from windrow.windows.positions import Windows
+from windrow.windows.sorted_rows import Bounds
 
 START = "windrow:start"
 

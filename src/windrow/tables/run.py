@@ -38,7 +38,8 @@ from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows, rows_in_place, sort_rows
 from windrow.tables.states import StateColumns
 from windrow.windows.arrays import memory_from
-from windrow.windows.positions import Bounds, Windows
+from windrow.windows.positions import Windows
+from windrow.windows.sorted_rows import Bounds
 
 _MANY = 8  # nulls among so many rows are moved one by one
 QUERY = "query"  # whose result a row is, where several queries have results for other rows

@@ -14,7 +14,7 @@ from windrow.tables.bind import Bound
 from windrow.tables.columns import decoded, nulls_of, numbers, ranks
 from windrow.tables.keys import codes, runs
 from windrow.tables.row_sizes import SIZE
-from windrow.windows.positions import NAN, NULL, PLACED, SortedRows
+from windrow.windows.sorted_rows import NAN, NULL, PLACED, SortedRows
 
 
 @dataclass(frozen=True)

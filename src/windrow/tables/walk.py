@@ -28,7 +28,7 @@ from windrow.tables.row_sizes import sized_rows
 from windrow.tables.rows import RowValues
 from windrow.tables.run import new_columns
 from windrow.tables.sort import TableRows, sorted_already
-from windrow.windows.positions import PLACED, Bounds
+from windrow.windows.sorted_rows import PLACED, Bounds
 
 MakeColumns = Callable[[Bound, SortedColumns, Bounds], dict[str, pa.Array]]
 # Kernels are called for at least so many rows: what a call costs is then nothing to a row.

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from windrow.windows.positions import Bounds, SortedRows
     from windrow.windows.sketch import Sketch
     from windrow.windows.slicing import Slicing
+    from windrow.windows.sorted_rows import Bounds, SortedRows
 
 # What a stream keeps of a key for windows to come: an aggregate of each slice; one aggregate of all
 # rows so far; an aggregate of each session that is open; chunks of rows and their aggregates; the

@@ -27,7 +27,7 @@ from windrow.windows.span import CLOSED, Measured, Span
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.positions import Bounds, SortedRows
+    from windrow.windows.sorted_rows import Bounds, SortedRows
 
 # What may be left out of a frame; rows of equal order are known where windows go by the order.
 EXCLUDE = ("current row", "group", "ties")
@@ -154,7 +154,8 @@ class RowFrame(Frame):
         import numpy as np
 
         from windrow.windows.bounds import frame_of_rows
-        from windrow.windows.positions import Bounds, Windows
+        from windrow.windows.positions import Windows
+        from windrow.windows.sorted_rows import Bounds
 
         start, end = self._counts
         waiting = np.maximum(rows.starts[:-1], rows.starts[1:] - max(end, 0))
@@ -270,7 +271,7 @@ class RangeFrame(Frame, Measured):
         import numpy as np
 
         from windrow.windows.bounds import frame_edges
-        from windrow.windows.positions import PLACED
+        from windrow.windows.sorted_rows import PLACED
 
         assert rows.at is not None and rows.axis is not None
         start, end = self._units(rows.axis)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from windrow.compiled import compiled
 from windrow.windows.arrays import Positions, ordinary
-from windrow.windows.positions import Bounds, SortedRows, Windows
+from windrow.windows.positions import Windows
+from windrow.windows.sorted_rows import Bounds, SortedRows
 
 Array = np.ndarray[Any, Any]
 

@@ -12,7 +12,7 @@ from windrow.windows.sketch import Sketch, between, grouped
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.positions import Bounds, SortedRows
+    from windrow.windows.sorted_rows import Bounds, SortedRows
 
 
 @dataclass(frozen=True)

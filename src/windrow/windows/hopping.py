@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from windrow.windows.arrays import Positions
     from windrow.windows.calendar import Calendar
-    from windrow.windows.positions import Bounds, SortedRows
+    from windrow.windows.sorted_rows import Bounds, SortedRows
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ class Hopping(Measured):
     def bounds(self, rows: SortedRows) -> Bounds:
         """The windows that hold a row, of rows that have an order."""
         from windrow.windows.hop_bounds import Asked, hop_bounds
-        from windrow.windows.positions import PLACED, Bounds, Windows
+        from windrow.windows.positions import Windows
+        from windrow.windows.sorted_rows import PLACED, Bounds
 
         assert rows.at is not None and rows.axis is not None
         placed = PLACED if rows.places > 1 else 0  # some rows have no order

@@ -19,7 +19,7 @@ from windrow.windows.sketch import Sketch, counted
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.positions import Bounds, SortedRows
+    from windrow.windows.sorted_rows import Bounds, SortedRows
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,4 @@
-"""Rows that are sorted by key and order, as windows see them, and the windows over them.
-
-        rows as they came       sorted by key, then order      windows of positions
-        b 10:02                 a 10:00  ┐                      [0, 1)
-        a 10:00                 a 10:05  ┘                      [0, 2)
-        a 10:05                 b 10:02                         [2, 3)
+"""Windows over rows that are sorted by key and order, as positions of rows.
 
 Both bounds of the windows never go back, over all keys, so one pass of one loop answers them all.
 """
@@ -11,30 +6,25 @@ Both bounds of the windows never go back, over all keys, so one pass of one loop
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument
 from windrow.windows import arrays, bounds, lengths
 from windrow.windows.arrays import Positions, between, ordinary, roomy
-from windrow.windows.sizes import Axis
 
 if TYPE_CHECKING:
-    from windrow.windows.until import Progress, Tree
+    pass
 
 # A window that no table fills, and to which positions can be added.
 LONGEST = 1 << 60
 # So many windows of rows have their bounds at a time, which then stay in the cache.
 _AT_ONCE = 1 << 14
-
-# Rows without an order come first and are equal to each other, as in Spark; NaN comes last.
-NULL, PLACED, NAN = 0, 1, 2
 
 Chosen = slice | Positions
 EVERY = slice(None)
@@ -261,258 +251,3 @@ class Windows:
         flips = -(-(wanted + self.first - split) // self.rows)
         flip = split + max(1, flips) * self.rows
         return flip - self.first, flip - self.rows
-
-
-class RowReader(Protocol):
-    """The values of sorted rows, for windows that a function or a condition decides about."""
-
-    @property
-    def aggregation(self) -> Aggregation:
-        """What the query aggregates, all of it together: what a policy sees the results of."""
-
-    def satisfying(self, condition: Any) -> NDArray[np.bool_]:
-        """Which rows satisfy a condition, an expression or a function of a row."""
-
-    def numbers(self, column: str | None) -> NDArray[np.float64]:
-        """The values of a column of numbers, NaN for nulls; None stands for the only one."""
-
-    def records(self, begin: int, stop: int) -> Sequence[Any]:
-        """The rows `begin` … `stop` − 1 as the aggregation takes them."""
-
-    def policy_starts(self, progress: Progress) -> Positions | None:
-        """Where the windows of a policy begin, by machine code; None if it is not compiled.
-
-        A stretch for which that does not do is `UNKNOWN`.
-        """
-
-    def described(self, position: int) -> dict[str, Any]:
-        """What tells a user which row it is."""
-
-
-@dataclass(frozen=True)
-class SortedRows:
-    """Positions 0 … n−1 of rows that are sorted by key and order.
-
-    A stretch is the rows of one key, from one of `starts` to the next; no window reaches over its
-    ends. Where rows have no place in the order, `keys` are fewer than stretches: those of a key
-    without an order, with one, and with NaN are apart.
-
-    Where more rows are to come, or some were here before:
-
-    - `fresh`: the positions whose results are asked for; the others were answered already;
-    - `now`: no row to come lies before it in the order; None: no row comes any more;
-    - `open`: the first stretch that rows may still come to (those before it are complete);
-    - `over`: the stretches that no row comes to any more; None: no row comes any more;
-    - `done`, `told`: windows of the first `told` stretches that end by `done` were answered;
-    - `before`: how many rows of each stretch came before these, and are gone;
-    - `weights`: how many rows each of these stands for; None: one each;
-    - `lengths`: how many rows a policy left in the window of each row; −1 where it was not asked;
-    - `trees`: of stretches, what a policy that is not compiled has found out about their rows.
-    """
-
-    starts: Positions
-    keys: Positions
-    at: NDArray[Any] | None = None  # the order, where windows are measured along it …
-    axis: Axis | None = None  # … and its unit
-    sizes: NDArray[Any] | None = None  # in this unit, what each row has for a size of its own
-    threads: int = 1
-    values: RowReader | None = None
-    fresh: Chosen = field(default_factory=lambda: EVERY)
-    now: Any = None
-    open: int = 0
-    over: NDArray[np.bool_] | None = None
-    done: Any = None
-    told: int = 0
-    before: Positions | None = None
-    weights: Positions | None = None
-    lengths: Positions | None = None
-    trees: dict[int, Tree] | None = None
-
-    @property
-    def size(self) -> int:
-        """How many rows there are."""
-        return int(self.starts[-1])
-
-    @property
-    def last_key(self) -> int:
-        """The number of the key of the last row."""
-        return int(np.searchsorted(self.keys, self.size, side="left")) - 1
-
-    @property
-    def last_stretch(self) -> int:
-        """The number of the stretch of the last row."""
-        return int(np.searchsorted(self.starts, self.size, side="left")) - 1
-
-    @property
-    def places(self) -> int:
-        """How many stretches a key has: 3 where some rows have no order, else 1."""
-        return 1 if self.keys.size == self.starts.size else 3
-
-    def positions(self, chosen: Chosen) -> Positions:
-        """Some positions as an array."""
-        return _positions(chosen, self.size)
-
-    def settled(self) -> Chosen:
-        """The fresh positions that no row to come is equal to in the order."""
-        if self.now is None or self.at is None:
-            return self.fresh
-        begin = int(self.starts[self.open])
-        waiting = begin + np.flatnonzero(self.at[begin:] >= self.now)
-        if not waiting.size:
-            return self.fresh
-        if isinstance(self.fresh, slice):  # the rows that wait are the last ones
-            first = self.fresh.start or 0
-            return slice(first, max(first, int(waiting[0])))
-        return np.setdiff1d(self.fresh, waiting, assume_unique=True)
-
-    def ready(self, waiting: Positions, whole_keys: bool) -> Chosen:
-        """The fresh positions that wait for no row to come.
-
-        `waiting` has the first position that does for each stretch that is not over; `whole_keys`:
-        as long as one stretch of its key is not.
-        """
-        if self.over is None:
-            return self.fresh
-        over = self.over
-        if whole_keys and self.places > 1:
-            over = np.repeat(over.reshape(-1, self.places).all(axis=1), self.places)
-        first = np.where(over, self.starts[1:], waiting)
-        if isinstance(self.fresh, slice):  # the rows that wait are the last ones
-            begin = self.fresh.start or 0
-            stop = first[first < self.starts[1:]].min(initial=self.size)
-            return slice(begin, max(begin, int(stop)))
-        stretch = np.searchsorted(self.starts, self.fresh, side="right") - 1
-        return self.fresh[self.fresh < first[stretch]]
-
-    def begins(self, positions: Positions) -> Positions:
-        """Where the stretches of some positions begin."""
-        return self.starts[np.searchsorted(self.starts, positions, side="right") - 1]
-
-    def last_rows(self, positions: Positions, count: int | None) -> Positions:
-        """Where the last `count` rows up to each position begin; None: with the stretch."""
-        begin = self.begins(positions)
-        if count is None:
-            return begin
-        if self.weights is None:
-            return np.maximum(begin, positions + 1 - count)
-        total = np.concatenate([[0], np.cumsum(self.weights)])
-        found = np.searchsorted(total, total[positions + 1] - count, side="left")
-        return np.maximum(begin, found)
-
-    def numbers(self) -> Positions:
-        """The number of each row in its stretch, from 1, with those before it counted."""
-        lengths = np.diff(self.starts)
-        count = np.arange(self.size + 1)
-        if self.weights is not None:
-            count = np.concatenate([[0], np.cumsum(self.weights)])
-        number = count[1:] - np.repeat(count[self.starts[:-1]], lengths)
-        before = 0 if self.before is None else np.repeat(self.before, lengths)
-        numbers: Positions = number + before
-        return numbers
-
-    def count(self, lo: Positions, hi: Positions) -> Positions:
-        """How many rows lie at the positions [lo, hi)."""
-        if self.weights is None:
-            return np.asarray(hi - lo)
-        total = np.concatenate([[0], np.cumsum(self.weights)])
-        return np.asarray(total[hi] - total[lo])
-
-    def without(self, left: Positions) -> Positions:
-        """For each stretch, where the rows begin that are left in the window of its last row."""
-        first: Positions = self.starts[1:].copy()
-        filled = np.diff(self.starts) > 0
-        first[filled] -= left[first[filled] - 1]
-        return first
-
-    def completing(self, slide: int) -> Positions:
-        """The fresh positions behind which a stretch has a multiple of `slide` rows."""
-        last = self.positions(self.fresh)
-        return np.asarray(last[self.numbers()[last] % slide == 0])
-
-    def since(self, order: Any, behind: bool = False) -> Positions:
-        """For each stretch, the first position that is not before `order`, or is `behind` it.
-
-        The start of the stretch if the order is None.
-        """
-        if order is None or self.at is None:
-            return self.starts[:-1]
-        within = np.concatenate([[0], np.cumsum(self.at > order if behind else self.at >= order)])
-        first: Positions = self.starts[1:] - np.diff(within[self.starts])
-        return first
-
-    def first(self, chosen: NDArray[np.bool_]) -> Positions:
-        """For each stretch, the first position that is chosen; its end if none is."""
-        places = np.append(np.flatnonzero(chosen), self.size)
-        found: Positions = places[np.searchsorted(places, self.starts[:-1])]
-        return np.minimum(found, self.starts[1:])
-
-    def windows(
-        self,
-        lo: Positions,
-        hi: Positions,
-        beside: Chosen,
-        left: Positions | None = None,
-        go_back: bool = False,
-    ) -> Bounds:
-        """The windows [lo, hi), with a result beside each of these rows."""
-        windows = Windows(self.starts, lo=lo, hi=hi, go_back=go_back)
-        return Bounds(windows, beside, left=left)
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Windows over sorted rows, and what each result belongs to.
-
-    A result stands beside the row at a position of `beside`. Where results are rows of their own,
-    `ends` says where each window starts and ends, and `key` of which key it is. `left` is how many
-    rows a policy left in the window of each row, whether or not that has a result. Where something
-    is left out of windows, each is its `parts` one behind the other.
-    """
-
-    windows: Windows
-    beside: Chosen = field(default_factory=lambda: EVERY)
-    ends: tuple[NDArray[Any], NDArray[Any]] | None = None
-    key: Positions | None = None
-    left: Positions | None = None
-    parts: tuple[Windows, ...] = ()
-
-    @property
-    def every(self) -> bool:
-        """Whether there is a result beside every row."""
-        return self.key is None and isinstance(self.beside, slice) and self.beside == EVERY
-
-    def put_together(self, parts: Sequence[Windows]) -> Bounds:
-        """The same results over windows that have such parts; a single one is the window itself."""
-        if len(parts) == 1:
-            return replace(self, windows=parts[0], parts=())
-        return replace(self, parts=tuple(parts))
-
-    def places(self, rows: SortedRows) -> Positions:
-        """The position of each result's row; of a window with its own row, the first of its key."""
-        return rows.positions(self.beside) if self.key is None else rows.keys[self.key]
-
-    def keys(self, rows: SortedRows) -> Positions:
-        """The key of each result."""
-        if self.key is not None:
-            return self.key
-        return np.searchsorted(rows.keys, self.places(rows), side="right") - 1
-
-    def chosen(self, some: Chosen) -> Bounds:
-        """Some of the windows, by their number."""
-        windows = self.windows.chosen(some)
-        if self.key is None or self.ends is None:
-            beside = _positions(self.beside, self.windows.n)[some]
-            parts = tuple(part.chosen(some) for part in self.parts)
-            return replace(self, windows=windows, beside=beside, parts=parts)
-        opens, closes = self.ends
-        return Bounds(windows, ends=(opens[some], closes[some]), key=self.key[some])
-
-
-def _positions(chosen: Chosen, n: int) -> Positions:
-    return np.arange(*chosen.indices(n)) if isinstance(chosen, slice) else chosen
-
-
-def no_windows(rows: SortedRows) -> Bounds:
-    """No window at all over some rows."""
-    nothing = np.empty(0, np.int64)
-    return rows.windows(nothing, nothing, nothing)

@@ -13,7 +13,7 @@ from windrow.windows.slicing import Slicing, slices
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.positions import Bounds, SortedRows
+    from windrow.windows.sorted_rows import Bounds, SortedRows
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Rows(Window):
     def bounds(self, rows: SortedRows) -> Bounds:
         """The last rows up to each row, or up to each that completes a slide."""
         if self.slide is None and isinstance(rows.fresh, slice) and rows.weights is None:
-            from windrow.windows.positions import Bounds, Windows
+            from windrow.windows.positions import Windows
+            from windrow.windows.sorted_rows import Bounds
 
             size = self.rows or max(1, rows.size)
             windows = Windows(rows.starts, rows=size, first=rows.fresh.start or 0)

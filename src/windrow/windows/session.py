@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.windows.arrays import Positions
-    from windrow.windows.positions import Bounds, SortedRows
+    from windrow.windows.sorted_rows import Bounds, SortedRows
 
 # A gap that is an expression is told in microseconds at least, as Spark's are.
 _FINE = NANOSECONDS["us"]
@@ -71,7 +71,8 @@ class Session(Window):
         import numpy as np
 
         from windrow.windows.islands import islands
-        from windrow.windows.positions import PLACED, Bounds, Windows
+        from windrow.windows.positions import Windows
+        from windrow.windows.sorted_rows import PLACED, Bounds
 
         assert rows.at is not None and rows.axis is not None
         placed = PLACED if rows.places > 1 else 0  # some rows have no order
@@ -87,7 +88,7 @@ class Session(Window):
         """The rows behind the last session that is over; none of those without an order."""
         import numpy as np
 
-        from windrow.windows.positions import PLACED
+        from windrow.windows.sorted_rows import PLACED
 
         keep = rows.starts[:-1].copy()
         lo, hi = bounds.windows.bounds()

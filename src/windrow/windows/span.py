@@ -24,7 +24,7 @@ from windrow.windows.sketch import Place, Sketch, Unit, measured
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.positions import Bounds, SortedRows
+    from windrow.windows.sorted_rows import Bounds, SortedRows
 
 CLOSED = ("both", "right", "left", "neither")
 _CLOSED_AT_START = {"right": "both", "neither": "left"}

@@ -53,7 +53,7 @@ from windrow.windows.sketch import Sketch, counted
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.positions import Bounds, SortedRows
+    from windrow.windows.sorted_rows import Bounds, SortedRows
 
 Policy = Callable[..., object]
 KNOWN = "__known"  # behind the name of a result, for compiled code: whether it is not null

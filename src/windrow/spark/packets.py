@@ -1,0 +1,118 @@
+"""Rows of a stream as packets: those of a bucket as one value, and results as rows again.
+
+Spark moves the rows of a stateful operator one by one, so many of them travel as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+
+from windrow.spark.stream_processor import BEAT, BUCKET, PLACE, RESULT, TIMELESS
+from windrow.spark.workers import Batches, spare_garbage_collection
+from windrow.stores.encoding.tables import decode, encode
+from windrow.streams.plan import Plan
+from windrow.tables.columns import nulls_of, whole
+
+# The columns of packets, as Spark's DDL has them.
+PACKETS = (
+    f"{BUCKET} int not null, {PLACE} bigint not null, {RESULT} binary not null, "
+    f"{TIMELESS} bigint not null"
+)
+# Rows are packed so many at a time: a task's packets are few, and none is very large.
+_PACKED = 1 << 18
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What a worker runs over rows: those of a bucket as one value, or slices of them."""
+
+    plan: Plan
+
+    def __call__(self, batches: Batches) -> Batches:
+        """A row for each bucket and some hundred thousand rows, and its place among all."""
+        spare_garbage_collection()
+        task = TaskContext.get()
+        place = (0 if task is None else task.partitionId()) << 32
+        held: list[pa.RecordBatch] = []
+        for batch in batches:
+            held.append(batch)
+            if sum(b.num_rows for b in held) >= _PACKED:
+                yield self._packets(held, place)
+                held = []
+                place += 1
+        if held:
+            yield self._packets(held, place)
+
+    def _packets(self, batches: list[pa.RecordBatch], place: int) -> pa.RecordBatch:
+        rows = pa.Table.from_batches(batches)
+        bucket = rows.column(BUCKET).to_numpy()
+        rows = rows.drop_columns([BUCKET]).cast(self.plan.rows)
+        labels, timeless = bucket[:1], 0
+        if self.plan.presliced is not None:
+            nulls = nulls_of(whole(rows.column(self.plan.time)))
+            if nulls is not None:  # such rows lie in no slice: they are late
+                rows, bucket = rows.filter(pa.array(~nulls)), bucket[~nulls]
+                timeless = int(nulls.sum())
+            slices, first = self.plan.presliced.slices(rows)
+            rows, bucket = slices.select(self.plan.arrives.names), bucket[first]
+        order = np.argsort(bucket, kind="stable")
+        rows, bucket = rows.take(pa.array(order)), bucket[order]
+        begins = np.flatnonzero(np.append(True, np.diff(bucket) != 0)[: bucket.size])
+        ends = np.append(begins, bucket.size)
+        packets = [encode(rows.slice(a, b - a)) for a, b in pairwise(ends.tolist())]
+        if packets or not timeless:
+            labels = bucket[begins]
+        else:
+            packets = [encode(rows)]  # empty: it brings the count
+        late = np.zeros(labels.size, np.int64)
+        late[:1] = timeless
+        return pa.RecordBatch.from_pydict(
+            {
+                BUCKET: pa.array(labels, pa.int32()),
+                PLACE: pa.array(np.full(labels.size, place, np.int64)),
+                RESULT: pa.array(packets, pa.binary()),
+                TIMELESS: pa.array(late),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Beats:
+    """What a worker runs over rows of the clock: a packet without rows for each bucket."""
+
+    labels: Sequence[int]
+
+    def __call__(self, batches: Batches) -> Batches:
+        """The packets, which have no place among those of rows."""
+        for batch in batches:
+            labels = list(self.labels) if batch.num_rows else []
+            n = len(labels)
+            yield pa.RecordBatch.from_pydict(
+                {
+                    BUCKET: pa.array(labels, pa.int32()),
+                    PLACE: pa.array(np.full(n, BEAT)),
+                    RESULT: pa.array([b""] * n, pa.binary()),
+                    TIMELESS: pa.array(np.zeros(n, np.int64)),
+                }
+            )
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """What a worker runs over packed results: rows again."""
+
+    plan: Plan
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        """The rows, packet by packet."""
+        for batch in batches:
+            for packet in batch.column(RESULT):
+                (table,) = decode(packet.as_py(), [self.plan.result], "a packet of results")
+                yield from table.cast(self.schema).to_batches()
