@@ -112,7 +112,7 @@ def _entries(there: set[str]) -> str:
         for node in ast.parse(source.read_text("utf-8")).body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "MODULES"
     )
-    names = sorted(f"windrow.{name}" for module in modules.values() for name in module)
+    names = sorted(f"windrow.aggregations.{name}" for module in modules.values() for name in module)
     entry = "::: {}\n    options: {{members: false}}\n"
     return "\n".join(entry.format(name) for name in names if name not in there)
 
