@@ -173,13 +173,9 @@ def _shifted(
     apart = _results(aggregation, given, windows.chosen(alone), threads, by_bounds)
     parts = [(made.values, apart.values)]
     if made.missing is not None or apart.missing is not None:
-        parts.append((_mask(made), _mask(apart)))
+        parts.append((made.mask, apart.mask))
     by, own = first + ahead - begin, common is None
     return ResultArray(*(_moved(*part, alone, by, count, own) for part in parts))
-
-
-def _mask(results: ResultArray) -> NDArray[np.bool_]:
-    return np.zeros(results.values.size, np.bool_) if results.missing is None else results.missing
 
 
 def _moved(

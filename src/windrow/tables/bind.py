@@ -178,9 +178,12 @@ def bind(query: Query, schema: pa.Schema, order: str | None = None) -> Bound:
                 raise InvalidValue(
                     f"{name}={part!r}: a condition is true or false; this one is of type {found}"
                 )
-        part = _of_doubles(name, part, frame)
-        parts.append((name, part))
         columns = [frame.read(name, text) for text in part.columns]
+        cast = [takes_as_double(part, i, plain(kind)) for i, (kind, _) in enumerate(columns)]
+        if any(cast):  # decimals, which it does not take
+            part = part.reading(tuple(map(_as_double, part.columns, cast)))
+            columns = [frame.read(name, text) for text in part.columns]
+        parts.append((name, part))
         needed += [read for _, reads in columns for read in reads]
         kinds = [kind for kind, _ in columns]
         for text, kind in zip(part.columns, kinds, strict=True):
@@ -250,15 +253,9 @@ def _with_order(query: Query, schema: pa.Schema, order: str | None) -> Query:
     return query.replace(order_by=(times[0],))
 
 
-def _of_doubles(name: str, part: Aggregation, frame: _Columns) -> Aggregation:
-    """The aggregation with decimals cast to doubles, if it takes numbers but no decimals."""
-    columns = tuple(
-        f"CAST({as_column(text)} AS DOUBLE)"
-        if takes_as_double(part, i, plain(frame.read(name, text)[0]))
-        else text
-        for i, text in enumerate(part.columns)
-    )
-    return part if columns == part.columns else part.reading(columns)
+def _as_double(text: str, cast: bool) -> str:
+    """A column or an expression, as a double if it is to be cast."""
+    return f"CAST({as_column(text)} AS DOUBLE)" if cast else text
 
 
 class SchemaColumns:
