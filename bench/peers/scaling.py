@@ -195,9 +195,9 @@ def _by_cores(settings: Settings, clock: Clock) -> Iterator[Point]:
 
 def on_cores(series: str, cores: int, rows: int) -> None:
     """Tell the seconds of the job on so many cores, after one to warm up."""
+    os.sched_setaffinity(0, range(cores))  # one core is one for Java and Python together
     job = Job(rows)
     if series == TABLE:
-        os.sched_setaffinity(0, range(cores))
         call = partial(job.query, job.table())
         call()
         tell(timed(call)[0])

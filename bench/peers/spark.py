@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -388,6 +389,7 @@ def _by_cores(rows: int, settings: Settings, clock: Clock) -> Iterator[Point]:
 
 def no_key(cores: int, rows: int) -> None:
     """Tell the seconds of a query without a key over cached rows, after one to warm up."""
+    os.sched_setaffinity(0, range(cores))  # one core is one for Java and Python together
     query = sliding(order_by="ts", range="1 hour", m=Max("v"))
     with session(cores, "4g") as spark:
         frame = spark_rows(spark, rows, 1).cache()

@@ -10,6 +10,7 @@ from windrow.windows.slicing import choose_slicing
 
 _SPARK = {
     "slices": "Spark aggregates the slices, and only they are sorted and merged",
+    "partitions": "no key: partitions follow each other along the order, and rows stay in them",
     "frames": "Spark's own window functions: for so few rows they are faster, with equal results",
     "tables": "shuffled by key; partitions are small, so each is held and sorted by a worker",
     "keys": "shuffled by key, sorted, and one pass over each partition",

@@ -34,7 +34,7 @@ Kind = str
 # for lists; as whole numbers of the last digit, for decimals and an exact mean of durations; or as
 # objects of Python, for the interpreter.
 Form = Literal["numbers", "ranks", "positions", "list", "decimals", "objects"]
-SparkPlan = Literal["slices", "ranges", "frames", "tables", "keys", "one task"]
+SparkPlan = Literal["slices", "partitions", "ranges", "frames", "tables", "keys", "one task"]
 
 _NUMBERS = ("float64", "int64")
 _AS_NUMBERS = (*_NUMBERS, "time", "decimal")
@@ -99,7 +99,8 @@ class Plan:
     """What will run for a query: on a table, on Spark, and on a stream.
 
     On Spark, "slices": Spark aggregates slices, which are merged into windows. "ranges": rows are
-    cut along the order into ranges that run in parallel. "frames": Spark's own window functions,
+    cut along the order into ranges that run in parallel; "partitions": they lie in such ranges
+    already. "frames": Spark's own window functions,
     for a few rows. "tables": workers hold small partitions and sort them. "keys": a pass over the
     sorted rows of each key. "one task": one pass over all rows.
     """

@@ -18,6 +18,7 @@ from windrow.spark.columns import along_decimals, unused
 from windrow.spark.expressions import spark_column
 from windrow.spark.frames import framed, in_frames
 from windrow.spark.groups import Ranges
+from windrow.spark.in_place import Stretch, in_place, stretches_of
 from windrow.spark.interpreter import check_workers
 from windrow.spark.keys import held, is_held, keyed
 from windrow.spark.ranges import is_uneven, ranged, ranges_of
@@ -44,13 +45,15 @@ def run(asked: Query | Shared, frame: Any) -> Any:
         for bound in bounds:
             bound.query.window.check_room()
         schema = result_schema(bounds, frame, columns)
-        way, ranges = _chosen(bounds, frame)
+        way, cut = _chosen(bounds, frame)
         for bound in bounds:
             trace(bound.query.window, way)
         if way == "slices":
             return hopping(bounds, frame, schema)
-        if ranges is not None:
-            return ranged(bounds, frame, schema, ranges)
+        if isinstance(cut, Ranges):
+            return ranged(bounds, frame, schema, cut)
+        if cut is not None:
+            return in_place(bounds, frame, schema, cut)
         if way == "frames":
             return framed(bounds, frame, schema)
         if way == "tables":
@@ -85,8 +88,10 @@ def plan(query: Query, frame: Any) -> Plan:
         return replace(bound.plan, spark=_chosen([bound], frame)[0])
 
 
-def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Ranges | None]:
-    """How queries over the same rows run together, and where rows are cut.
+def _chosen(
+    bounds: Sequence[Bound], frame: Any
+) -> tuple[SparkPlan, Ranges | Sequence[Stretch] | None]:
+    """How queries over the same rows run together, and where rows are cut or lie already.
 
     A small frame is not cut, nor one without a hot key.
     """
@@ -97,6 +102,8 @@ def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Ranges | No
         if bounds[0].query.window.kept == "sessions":  # which Spark's own ranges do for
             if is_uneven(frame, bounds[0].query.partition_by, _tasks(frame)):
                 return "ranges", None
+        elif stretches := stretches_of(bounds, frame, _tasks(frame)):
+            return "partitions", stretches
         elif (ranges := ranges_of(bounds, frame, _tasks(frame))) is not None:
             return "ranges", ranges
     if in_frames(bounds, frame):

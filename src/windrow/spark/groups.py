@@ -2,7 +2,8 @@
 
 Where to cut, and what lies between, is found by jobs that run when the query meets the frame:
 
-    rows, quantiles of the order     one pass, for all groups
+    rows, last value of the order    one pass, for all groups
+    quantiles of the order           one pass over a sample, for all groups
     rows of each bin                 one pass, for windows that count rows
     aggregates of whole bins         one pass, if windows are longer than a range
 
@@ -79,22 +80,32 @@ class Ranges:
         return _bin_of(self.at, self.which, placed)
 
 
+@dataclass(frozen=True)
+class Seen:
+    """Of a group its rows, the last value of the order, and quantiles of a sample of it."""
+
+    group: int | None
+    rows: int
+    top: Any
+    grid: list[Any] | None
+
+
 def cut(bounds: Sequence[Bound], frame: Any, at: Any, which: Any, tasks: int) -> Ranges | None:
     """How the rows that `which` numbers are cut; None if no group is worth it.
 
     Rows that it has null for are counted, so that a group gets its share of the tasks.
     """
     seen = _seen(bounds[0], frame, at, which)
-    total = sum(row["rows"] for row in seen)
+    total = sum(row.rows for row in seen)
     edges, ranges, tops = {}, {}, {}
     for row in seen:
-        if row["group"] is None or row["top"] is None:
+        if row.group is None or row.top is None:
             continue
         parts = max(_ranges(bound, row, total, tasks) for bound in bounds)
-        found = _edges(row["grid"], parts)
+        found = _edges(row.grid, parts)
         if parts > 1 and found:
-            i = row["group"]
-            edges[i], ranges[i], tops[i] = found, parts, row["top"]
+            i = row.group
+            edges[i], ranges[i], tops[i] = found, parts, row.top
     counts: dict[int, list[int]] = {i: [] for i in edges}
     if any(bound.query.window.reach_rows is not None for bound in bounds):
         counts = _counts(frame, at, which, edges)
@@ -125,31 +136,31 @@ def _cut(bound: Bound, edges: Any, counts: list[int], ranges: int, top: Any) -> 
     return cut_by_size(edges, counts, ranges, _reach(bound), top, _sure_reach(bound))
 
 
-def _seen(bound: Bound, frame: Any, at: Any, which: Any) -> list[Any]:
-    """Of each group its rows, the last value of the order, and quantiles of a sample of it."""
+def _seen(bound: Bound, frame: Any, at: Any, which: Any) -> list[Seen]:
+    """What there is to know of each group. Few rows are sampled: quantiles are slow to compute."""
     place = at if not pt.is_floating(bound.order_type) else sf.when(~sf.isnan(at), at)
     shares = [(b + 1) / _GRID for b in range(_GRID - 1)]
-    some = sf.when(sf.rand(7) < SAMPLE, place)
-    found: list[Any] = (
-        frame.select(which.alias("group"), place.alias("at"), some.alias("some"))
-        .groupBy("group")
-        .agg(
-            sf.count(sf.lit(1)).alias("rows"),
-            sf.max("at").alias("top"),
-            sf.percentile_approx("some", shares, 10 * _GRID).alias("grid"),
-        )
-        .collect()
+    placed = frame.select(which.alias("group"), place.alias("at"))
+    counted = placed.groupBy("group").agg(
+        sf.count(sf.lit(1)).alias("rows"), sf.max("at").alias("top")
     )
-    return found
+    sampled = (
+        placed.sample(False, SAMPLE, seed=7)
+        .groupBy("group")
+        .agg(sf.percentile_approx("at", shares, 10 * _GRID).alias("grid"))
+    )
+    grids = {row["group"]: row["grid"] for row in sampled.collect()}
+    found = counted.collect()
+    return [Seen(r["group"], r["rows"], r["top"], grids.get(r["group"])) for r in found]
 
 
-def _ranges(bound: Bound, seen: Any, total: int, tasks: int) -> int:
+def _ranges(bound: Bound, seen: Seen, total: int, tasks: int) -> int:
     """Into how many ranges a group is cut: for its share of the tasks, or more to fit in memory.
 
     A range whose windows are shorter than itself is walked through, whatever its length; one with
     longer windows lies in memory as a whole.
     """
-    rows, window = int(seen["rows"]), bound.query.window
+    rows, window = seen.rows, bound.query.window
     share = math.ceil(tasks * rows / total)
     if share < 2 and rows < total:  # a key that is not hot after all
         return 1
@@ -160,9 +171,9 @@ def _ranges(bound: Bound, seen: Any, total: int, tasks: int) -> int:
     if window.counts_rows:
         long = window.reach_rows is None or window.reach_rows * parts > rows
     else:
-        edges = _edges(seen["grid"], parts)
+        edges = _edges(seen.grid, parts)
         sure = _sure_reach(bound)
-        long = reach is None or cut_by_size(edges, [], parts, reach, seen["top"], sure).merges
+        long = reach is None or cut_by_size(edges, [], parts, reach, seen.top, sure).merges
     if long:  # tasks that run at once end at once
         parts *= math.ceil(rows / MOST / parts)
     return min(_MOST_RANGES, parts)

@@ -1,0 +1,234 @@
+"""No key, and partitions that follow each other along the order: rows stay where they are.
+
+Files of days that follow each other, a frame that was sorted, or one that was made in order need no
+shuffle. A partition is a range by itself, and its windows begin among rows before it, its halo:
+
+    partition 0  ────────────── sort ──▶ a pass
+    partition 1  ── its halo ── sort ──▶ a pass that begins with the halo
+                      └ comes by way of the driver, so it may not be large
+
+One job asks each partition for its first and last value of the order. Only frames are taken whose
+partitions are the same whenever they are computed: nothing is shuffled or run by Python below them.
+A worker counts its rows nonetheless, and fails if they are not those that the job saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.sql import functions as sf
+
+from windrow.spark.columns import column, ticks, ticks_axis, unused
+from windrow.spark.groups import FEWEST
+from windrow.spark.keys import Answered, read
+from windrow.spark.workers import Tables, beside
+from windrow.tables.bind import Bound
+
+# Bytes of all halos together: the driver holds them, and so does each worker. They are counted
+# first where they may be twice as many.
+MOST_BYTES = 1 << 26
+_MOST_PARTITIONS = 1024
+# No partition may have more than this many times its share of the rows.
+_UNEVEN = 1.5
+# What Spark may do with the rows of a leaf, and how the names of leaves begin.
+_NARROW = ("Project", "Filter", "ColumnarToRow")
+_LEAVES = ("Scan", "BatchScan", "InMemoryTableScan", "LocalTableScan", "Range")
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A partition with rows: its number, how many there are, their first and last place."""
+
+    partition: int
+    rows: int
+    first: Any
+    last: Any
+
+
+@dataclass(frozen=True)
+class Halos:
+    """The rows of all halos, sorted, and which of them are before each partition."""
+
+    rows: pa.Table
+    places: Mapping[int, slice]
+
+    def of(self, partition: int) -> pa.Table:
+        """The rows before a partition that its windows reach; none before the first one."""
+        place = self.places.get(partition, slice(0, 0))
+        return self.rows.slice(place.start, place.stop - place.start)
+
+
+def stretches_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> tuple[Stretch, ...]:
+    """The partitions along the order, if rows can stay in them; else nothing.
+
+    This runs a job, and one more that counts the rows of the halos where they may be many.
+    """
+    if bounds[0].query.partition_by or tasks < 2 or not _steady(frame):
+        return ()
+    if _reach(bounds) is None:
+        return ()
+    at = ticks(bounds[0], frame)
+    found = _looked_at(bounds[0], frame, at)
+    total = sum(each.rows for each in found)
+    if not 1 < len(found) <= _MOST_PARTITIONS or total < tasks * FEWEST:
+        return ()
+    if max(each.rows for each in found) * tasks > _UNEVEN * total:
+        return ()
+    if any(before.last >= behind.first for before, behind in pairwise(found)):
+        return ()
+    most = MOST_BYTES // (8 * (len(read(bounds)) + 1))
+    if _most_in_halos(bounds, found) <= 2 * most:
+        return found
+    return found if frame.where(_in_halos(bounds, frame, found)).count() <= most else ()
+
+
+def in_place(bounds: Sequence[Bound], frame: Any, schema: Any, found: Sequence[Stretch]) -> Any:
+    """The results of queries over a frame whose partitions follow each other."""
+    number = unused("windrow_partition", frame.columns)
+    order = [column(name) for name in bounds[0].query.order_by]
+    ready = frame.withColumn(number, sf.spark_partition_id()).sortWithinPartitions(*order)
+    rows = {each.partition: each.rows for each in found}
+    halos = _halos(bounds, frame, found)
+    work = InPlace(tuple(bounds), number, rows, halos)
+    filtered = bounds[0].query.having is not None
+    return beside(ready, [*read(bounds), number], work, schema, filtered=filtered)
+
+
+def _steady(frame: Any) -> bool:
+    """Whether the same rows are in the same partitions whenever the frame is computed."""
+    java = getattr(frame, "_jdf", None)  # Connect has none
+    return java is not None and all(map(_is_narrow, _nodes(java.queryExecution().sparkPlan())))
+
+
+def _nodes(plan: Any) -> Iterator[tuple[str, bool]]:
+    """The name of each node of a plan, and whether it is a leaf."""
+    children = plan.children()
+    yield str(plan.nodeName()), children.isEmpty()
+    for i in range(children.size()):
+        yield from _nodes(children.apply(i))
+
+
+def _is_narrow(node: tuple[str, bool]) -> bool:
+    name, leaf = node
+    return name.startswith(_LEAVES) if leaf else name in _NARROW
+
+
+def _reach(bounds: Sequence[Bound]) -> Any:
+    """How far all windows reach back, in the unit of `ticks`; None if that is not bounded."""
+    windows = [bound.query.window for bound in bounds]
+    if not all(window.measured and window.ends_now for window in windows):
+        return None
+    reaches: list[Any] = [bound.query.window.reach(ticks_axis(bound)) for bound in bounds]
+    return None if None in reaches else max(reaches)
+
+
+def _looked_at(bound: Bound, frame: Any, at: Any) -> tuple[Stretch, ...]:
+    """The partitions that have rows, by their first places; none if a row has no place."""
+    placed = at.isNotNull()
+    if pt.is_floating(bound.order_type):
+        placed = placed & ~sf.isnan(at)
+    seen = (
+        frame.select(sf.spark_partition_id().alias("partition"), sf.when(placed, at).alias("at"))
+        .groupBy("partition")
+        .agg(
+            sf.count(sf.lit(1)).alias("rows"),
+            sf.count("at").alias("placed"),
+            sf.min("at").alias("first"),
+            sf.max("at").alias("last"),
+        )
+        .collect()
+    )
+    if any(row["rows"] != row["placed"] for row in seen):
+        return ()
+    found = [Stretch(r["partition"], r["rows"], r["first"], r["last"]) for r in seen]
+    return tuple(sorted(found, key=lambda each: each.first))
+
+
+def _most_in_halos(bounds: Sequence[Bound], found: Sequence[Stretch]) -> int:
+    """At most so many rows lie in halos: all of the partitions that these touch."""
+    spans = _spans(bounds, found).values()
+    touched = (e for e in found if any(low <= e.last and e.first < high for low, high in spans))
+    return sum(each.rows for each in touched)
+
+
+def _in_halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> Any:
+    """Whether a row lies in a halo, as an expression that Spark can skip blocks of rows by."""
+    at, order = ticks(bounds[0], frame), column(str(bounds[0].order))
+    timed = frame.schema[str(bounds[0].order)].dataType.typeName() == "timestamp"
+    inside = sf.lit(False)
+    for low, high in _spans(bounds, found).values():
+        here = (at >= sf.lit(low)) & (at < sf.lit(high))
+        if timed:  # compared as it is stored, with what Spark knows of each block
+            first, behind = sf.timestamp_micros(sf.lit(low)), sf.timestamp_micros(sf.lit(high))
+            here = here & (order >= first) & (order < behind)
+        inside = inside | here
+    return inside
+
+
+def _spans(bounds: Sequence[Bound], found: Sequence[Stretch]) -> dict[int, tuple[Any, Any]]:
+    """Where the halo of each partition but the first one begins, and where it ends."""
+    reach, lowest = _reach(bounds), found[0].first
+    return {each.partition: (max(lowest, each.first - reach), each.first) for each in found[1:]}
+
+
+def _halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> Halos:
+    """The rows of halos, with what workers read."""
+    place = unused("windrow_place", frame.columns)
+    order = [column(name) for name in bounds[0].query.order_by]
+    rows = (
+        frame.where(_in_halos(bounds, frame, found))
+        .sortWithinPartitions(*order)
+        .select(*[column(name) for name in read(bounds)], ticks(bounds[0], frame).alias(place))
+        .toArrow()
+    )
+    rows, at = rows.drop_columns([place]), rows.column(place).to_numpy()
+    if (at[1:] < at[:-1]).any():  # partitions are not numbered along the order
+        along = np.argsort(at, kind="stable")
+        rows, at = rows.take(pa.array(along)), at[along]
+    spans = _spans(bounds, found).items()
+    return Halos(rows, {each: slice(*np.searchsorted(at, span).tolist()) for each, span in spans})
+
+
+# -- in the workers -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class InPlace(Answered):
+    """What a worker runs over the sorted rows of a partition, after those of its halo."""
+
+    number: str  # the column with the number of the partition
+    rows: Mapping[int, int]  # of each partition
+    halos: Halos
+
+    def walk(self, tables: Tables) -> Tables:
+        """The rows with all of their results beside them."""
+        first = next(tables, None)
+        if first is None:
+            return
+        partition = first.column(self.number)[0].as_py()
+        own = self._counted(partition, chain([first], tables))
+        halo = self.halos.of(partition)
+        left = halo.num_rows
+        schema = pa.schema([field for field in first.schema if field.name != self.number])
+        for results in super().walk(chain([halo.cast(schema)], own)):
+            yield results.slice(left)
+            left = max(0, left - results.num_rows)
+
+    def _counted(self, partition: int, tables: Tables) -> Tables:
+        """The rows without the number; an error if they are not as many as there were."""
+        rows = 0
+        for table in tables:
+            rows += table.num_rows
+            yield table.drop_columns([self.number])
+        if rows != self.rows.get(partition):
+            raise RuntimeError(
+                f"partition {partition} of the frame has {rows:,} rows, and had "
+                f"{self.rows.get(partition, 0):,} when the query was made: its rows change from "
+                "one run to the next; cache the frame, and make the query again"
+            )
