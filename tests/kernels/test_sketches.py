@@ -304,7 +304,7 @@ def test_numbers_are_compiled(integers: Array) -> None:
             rolling(integers, sketch, rows=3)
     assert [way for _, way in ran] == [
         "two_stacks",
-        "two_stacks",
+        "estimates",
         "subtract_on_evict",
         "two_stacks",
     ]

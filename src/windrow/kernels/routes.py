@@ -158,7 +158,8 @@ def shares(aggregation: Aggregation) -> bool:
     kernel = kernel_of(aggregation)
     if kernel is None:
         return aggregation.bulk() is None
-    return not kernel.positional and aggregation.algebra("float64") is not None
+    states = aggregation.rows("float64") or aggregation.algebra("float64")
+    return not kernel.positional and states is not None
 
 
 def route_over(
@@ -213,7 +214,7 @@ def numbers_of(aggregation: Aggregation, columns: Sequence[Column | None]) -> li
                 f"{aggregation!r} takes {wanted}, not {each.dtype}"
                 + (hint if each.dtype.kind == "m" else "")
             )
-    hashed = aggregation.takes == "hashable" and not aggregation.kernel
+    hashed = aggregation.takes == "hashable" and aggregation.listing is None
     return None if hashed and known[0].dtype.kind in "mM" else known
 
 

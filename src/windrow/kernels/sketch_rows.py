@@ -153,14 +153,20 @@ def register_of(s):
 
 
 @small
-def hll_unit(hashed, null, into, precision):
-    """One value, or a null."""
-    into[KIND] = NOTHING if null else SINGLE
+def placed(hashed, precision):
+    """The register of a value and its rank there."""
     width = 64 - precision
     rank = 1
     while rank <= width and (hashed >> np.uint64(width - rank)) & np.uint64(1) == 0:
         rank += 1
-    register = np.int64(hashed >> np.uint64(width))
+    return np.int64(hashed >> np.uint64(width)), rank
+
+
+@small
+def hll_unit(hashed, null, into, precision):
+    """One value, or a null."""
+    into[KIND] = NOTHING if null else SINGLE
+    register, rank = placed(hashed, precision)
     into[RANK] = rank
     into[REGISTER] = register & 255
     into[REGISTER + 1] = register >> 8 & 255
