@@ -55,6 +55,8 @@ DURATIONS = {
     "commitOffsets": "writing the offsets",
     "addBatch": "running",
 }
+# As the documents say; it makes no difference to what Spark does without Python.
+SOCKETS = {"spark.python.unix.domain.socket.enabled": "true"}
 WARM_UP = 3  # batches, which start workers and compile
 
 
@@ -150,6 +152,7 @@ def batches(settings: Settings, clock: Clock) -> Iterator[Point]:
             "spark.python.authenticate.socketTimeout": "120s",  # a busy machine starts slowly
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+            **SOCKETS,
         }
         with session(2, settings=more) as spark:
             for share, size in clock.shares([FEW, MANY]):
@@ -164,6 +167,7 @@ def _three_streams(folder: Path, settings: Settings) -> Point:
         "spark.python.daemon.module": "windrow.spark.daemon",
         "spark.python.authenticate.socketTimeout": "120s",
         "spark.sql.shuffle.partitions": "2",
+        **SOCKETS,
     }
     with session(2, settings=more) as spark:
         feed = Feed(spark, folder, keys=1_000, per_second=10_000)

@@ -53,6 +53,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     builder = sql.SparkSession.builder.master("local[2]").appName("windrow-tests")
     builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
     builder.config("spark.python.daemon.module", "windrow.spark.daemon")
+    builder.config("spark.python.unix.domain.socket.enabled", "true")
     for name, value in SETTINGS.items():
         builder.config(name, value)
     session = builder.getOrCreate()

@@ -144,6 +144,8 @@ def _defaults(master: str, place: str, verbose: bool) -> dict[str, str]:
         }
         if sys.platform == "linux":  # elsewhere a fork of what has loaded much may fail
             settings["spark.python.daemon.module"] = "windrow.spark.daemon"
+            # short messages over TCP wait for each other, 40 ms at a time
+            settings["spark.python.unix.domain.socket.enabled"] = "true"
     return settings
 
 
