@@ -28,8 +28,9 @@ from windrow.tables.columns import whole
 
 Tables = Iterator[pa.Table]
 Batches = Iterator[pa.RecordBatch]
-# Rows of results that go back at a time.
-_ROWS = 1 << 16
+# Bytes of results that go back at a time, about: Spark reads them row by row, across all columns,
+# so those of many columns should not fill the processor's cache.
+_BYTES = 1 << 20
 KEPT = "windrow_kept"  # whether a result comes out
 
 
@@ -105,6 +106,7 @@ def _packing(
 ) -> Any:
     """What a worker runs: arrays in, structs of results out."""
     fields = list(to_arrow_type(packed, timezone="UTC"))
+    rows = _BYTES // (8 * len(fields))
 
     def pack(made: pa.Table) -> pa.StructArray:
         arrays = [whole(made.column(name)) for name in answers]
@@ -121,8 +123,8 @@ def _packing(
         )
         # No name holds on to a result, or to the rows it was made of, while the next one is made.
         for structs in map(pack, work(tables)):
-            for begin in range(0, len(structs), _ROWS):
-                yield structs.slice(begin, _ROWS)
+            for begin in range(0, len(structs), rows):
+                yield structs.slice(begin, rows)
             del structs
 
     run.__annotations__ = {  # Spark reads them, and would not find the names of a string
