@@ -25,7 +25,8 @@ ROWS = 1200
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few hundred rows are enough."""
-    monkeypatch.setattr(import_module("windrow.spark.in_place"), "FEWEST", 100)
+    for name in ("in_place", "groups"):
+        monkeypatch.setattr(import_module(f"windrow.spark.{name}"), "FEWEST", 100)
     monkeypatch.setattr(import_module("windrow.spark.dataframe"), "_tasks", lambda frame: 4)
 
 
@@ -147,7 +148,7 @@ def test_long_halos_are_not_collected(spark: SparkSession, monkeypatch: pytest.M
     monkeypatch.setattr(in_place, "MOST_BYTES", 1 << 12)
     frame = frame_of(spark)
     run(frame, sliding(order_by="t", range="1 minute", n=Count()))
-    run(frame, sliding(order_by="t", range="2 hours", n=Count()), "one task")
+    run(frame, sliding(order_by="t", range="2 hours", n=Count()), "ranges")
 
 
 def test_rows_that_change_are_noticed(spark: SparkSession) -> None:
@@ -161,3 +162,16 @@ def test_rows_that_change_are_noticed(spark: SparkSession) -> None:
     fewer = frame.where("id != 700")
     with pytest.raises(Exception, match="its rows change from one run to the next"):
         in_place.in_place(bounds, fewer, schema, found).toArrow()
+
+
+def test_a_small_frame_runs_no_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("windrow.spark.groups"), "FEWEST", 1 << 16)
+    frame = frame_of(spark).cache()
+    frame.count()
+    tracker = spark.sparkContext.statusTracker()
+    before = set(tracker.getJobIdsForGroup())
+    with traced() as chosen:
+        frame.transform(sliding(order_by="t", range="3 minutes", n=Count()))
+    assert {way for _, way in chosen} == {"one task"}
+    assert set(tracker.getJobIdsForGroup()) == before
+    frame.unpersist()

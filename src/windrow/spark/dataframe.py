@@ -17,7 +17,7 @@ from windrow.queries.streaming import Streaming
 from windrow.spark.columns import along_decimals, unused
 from windrow.spark.expressions import spark_column
 from windrow.spark.frames import framed, in_frames
-from windrow.spark.groups import Ranges
+from windrow.spark.groups import Ranges, may_be_cut
 from windrow.spark.in_place import Stretch, in_place, stretches_of
 from windrow.spark.interpreter import check_workers
 from windrow.spark.keys import held, is_held, keyed
@@ -88,29 +88,36 @@ def plan(query: Query, frame: Any) -> Plan:
         return replace(bound.plan, spark=_chosen([bound], frame)[0])
 
 
-def _chosen(
-    bounds: Sequence[Bound], frame: Any
-) -> tuple[SparkPlan, Ranges | Sequence[Stretch] | None]:
-    """How queries over the same rows run together, and where rows are cut or lie already.
+Cut = Ranges | Sequence[Stretch] | None
 
-    A small frame is not cut, nor one without a hot key.
-    """
+
+def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Cut]:
+    """How queries over the same rows run together, and where rows are cut or lie already."""
     ways = {bound.plan.spark for bound in bounds}
     if ways == {"slices"}:
         return "slices", None
     if ways == {"ranges"} and not frame.isStreaming and not told_apart(bounds):
-        if bounds[0].query.window.kept == "sessions":  # which Spark's own ranges do for
-            if is_uneven(frame, bounds[0].query.partition_by, _tasks(frame)):
-                return "ranges", None
-        elif stretches := stretches_of(bounds, frame, _tasks(frame)):
-            return "partitions", stretches
-        elif (ranges := ranges_of(bounds, frame, _tasks(frame))) is not None:
-            return "ranges", ranges
+        way, where = _along_the_order(bounds, frame)
+        if way is not None:
+            return way, where
     if in_frames(bounds, frame):
         return "frames", None
     if is_held(bounds, frame):
         return "tables", None
     return "keys" if bounds[0].query.partition_by else "one task", None
+
+
+def _along_the_order(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan | None, Cut]:
+    """How rows run in parallel without a key, or with a hot one; None if they are too few."""
+    query, tasks = bounds[0].query, _tasks(frame)
+    if query.window.kept == "sessions":  # which Spark's own ranges do for
+        return "ranges" if is_uneven(frame, query.partition_by, tasks) else None, None
+    if not query.partition_by and not may_be_cut(frame):
+        return None, None
+    if stretches := stretches_of(bounds, frame, tasks):
+        return "partitions", stretches
+    ranges = ranges_of(bounds, frame, tasks)
+    return "ranges" if ranges is not None else None, ranges
 
 
 def _prepared_all(asked: Query | Shared, frame: Any) -> tuple[list[Bound], list[str], Any]:

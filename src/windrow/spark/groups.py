@@ -33,6 +33,7 @@ from windrow.spark.cuts import (
     cut_frame_by_size,
     joined_cuts,
 )
+from windrow.spark.keys import plan_bytes
 from windrow.spark.slices import native_states
 from windrow.spark.workers import Batches, arrow_result, in_arrow
 from windrow.streams.step import states_by_key
@@ -88,6 +89,16 @@ class Seen:
     rows: int
     top: Any
     grid: list[Any] | None
+
+
+def may_be_cut(frame: Any) -> bool:
+    """Whether a frame may have the rows of a range, as far as Spark's plan knows; it runs no job.
+
+    A row has 16 bytes at least. Of files Spark knows the size on disk: such a frame may have more
+    rows, which one task goes through in a second.
+    """
+    known = plan_bytes(frame)
+    return known is None or known >= 16 * FEWEST
 
 
 def cut(bounds: Sequence[Bound], frame: Any, at: Any, which: Any, tasks: int) -> Ranges | None:
