@@ -23,37 +23,13 @@ import numpy as np
 
 from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
-from windrow.kernels.special.minmax import LOWEST, Order, key_of, value_of
-from windrow.kernels.special.scans import BLOCK, running_sums
+from windrow.kernels.special.minmax import Order, value_of
+from windrow.kernels.special.running_maxima import prefix_maxima, suffix_maxima
+from windrow.kernels.special.scans import BLOCK, prefix_sums, running_sums, suffix_sums
 from windrow.kernels.special.sums import plus
 from windrow.windows.bounds import phase_end
 
 # --- extrema -------------------------------------------------------------------------------
-
-# Indices are unsigned where they count down, and so never negative for the compiler to ask.
-
-
-@inner
-def suffix_maxima(bits: Array, order: Order, into: Array) -> None:
-    """into[j] is the highest key from j on; the lowest of all behind the end."""
-    n = np.uint64(bits.size)
-    highest = LOWEST
-    into[bits.size] = highest
-    for k in range(n):
-        j = n - np.uint64(1) - k
-        highest = max(highest, key_of(bits[j], order))
-        into[j] = highest
-
-
-@inner
-def prefix_maxima(bits: Array, order: Order, into: Array) -> None:
-    """into[j] is the highest key before j; the lowest of all for none."""
-    highest = LOWEST
-    into[0] = highest
-    rest = into[1:]
-    for j in range(bits.size):
-        highest = max(highest, key_of(bits[j], order))
-        rest[j] = highest
 
 
 @compiled
@@ -98,8 +74,16 @@ def growing_sums(values: Array, into: Array) -> None:
     high = 0.0
     low = 0.0
     for block in range(0, values.size, BLOCK):
-        base = 0.0
         end = min(block + BLOCK, values.size)
+        if end - block == BLOCK:
+            y = into[block + 1 : end + 1]
+            prefix_sums(values[block:end], y)
+            base = y[BLOCK - 1]
+            for k in range(BLOCK):
+                y[k] = high + (low + y[k])
+            high, low = plus(high, low, base)
+            continue
+        base = 0.0
         whole = end - (end - block) % 8
         for r in range(block, whole, 8):
             x = values[r : r + 8]
@@ -130,8 +114,16 @@ def shrinking_sums(values: Array, into: Array) -> None:
     high = 0.0
     low = 0.0
     for block in range(values.size, 0, -BLOCK):
-        base = 0.0
         begin = max(block - BLOCK, 0)
+        if block - begin == BLOCK:
+            y = into[begin:block]
+            suffix_sums(values[begin:block], y)
+            base = y[0]
+            for k in range(BLOCK):
+                y[k] = high + (low + y[k])
+            high, low = plus(high, low, base)
+            continue
+        base = 0.0
         whole = begin + (block - begin) % 8
         for r in range(block - 8, whole - 1, -8):
             x = values[r : r + 8]
