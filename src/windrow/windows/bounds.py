@@ -20,6 +20,8 @@ _LAST = 2**63 - 1
 _TOGETHER = 16
 # From here on it is faster to walk.
 _FAR = 64
+# So many rows are done at a time.
+_AT_ONCE = 1 << 11
 
 
 @inner
@@ -195,6 +197,17 @@ def _fill_edges(
         i = j
 
 
+@inner
+def widths(lo: Array, hi: Array) -> tuple[int, int]:
+    """The lengths of the shortest and of the longest window; (`_LAST`, 0) for none."""
+    least = _LAST
+    most = 0
+    for i in range(lo.size):
+        least = min(least, hi[i] - lo[i])
+        most = max(most, hi[i] - lo[i])
+    return least, most
+
+
 @compiled
 def _fill_last(
     at: Array,
@@ -207,16 +220,24 @@ def _fill_last(
     to_end: bool,
     lo: Array,
     hi: Array,
-) -> None:
-    """Write the bounds of the rows `begin` … `stop` − 1, whose windows end with them."""
+) -> tuple[int, int]:
+    """Write the bounds of the rows `begin` … `stop` − 1, whose windows end with them.
+
+    Some rows at a time, while they are in the cache. How long the shortest of these windows and
+    the longest are is returned.
+    """
+    least, most = _LAST, 0
     s = last_at(starts, begin)
     while begin < stop:
         while starts[s + 1] <= begin:
             s += 1
-        last = min(stop, starts[s + 1])
+        last = min(min(stop, starts[s + 1]), begin + _AT_ONCE)
         _fill_ends(at, begin, last, starts[s], starts[s + 1], to_end, hi)
         _fill_edges(at, begin, last, starts[s], starts[s + 1], shift, ends, keep, lo)
+        short, long = widths(lo[begin:last], hi[begin:last])
+        least, most = min(least, short), max(most, long)
         begin = last
+    return least, most
 
 
 @compiled
@@ -244,20 +265,33 @@ def segment_bounds(
     >>> segment_bounds(np.array([1, 2, 4, 1, 2]), np.array([0, 3, 5]), 1, "both")
     (array([0, 0, 2, 3, 3]), array([1, 2, 3, 4, 5]))
     """
+    return measured_bounds(at, starts, size, closed, threads=threads)[:2]
+
+
+def measured_bounds(
+    at: NDArray[Any], starts: Positions, size: Any, closed: str, *, threads: int = 1
+) -> tuple[Positions, Positions, tuple[int, int] | None]:
+    """The same, and how long the shortest and the longest window are; None if that is not known."""
     at, starts = ordinary(at), ordinary(starts)
     lo, hi = empty(at.size, np.int64), empty(at.size, np.int64)
     from_start, to_end = closed in ("both", "left"), closed in ("both", "right")
     numbers = _ends_of(at, -size, from_start)
+    found: list[tuple[int, int]] = []
 
     def fill(rows: tuple[int, int]) -> None:
-        _fill_last(at, starts, *rows, *numbers, to_end, lo, hi)
+        found.append(_fill_last(at, starts, *rows, *numbers, to_end, lo, hi))
 
     in_threads(fill, stretches(at.size, threads))
     if size == 0 and not from_start:  # open at its only time, which might have none behind it
         lo[:] = hi
-    elif at.dtype != np.int64 and not from_start:  # a size that is lost in a large time is none
+        return lo, hi, None
+    if at.dtype != np.int64 and not from_start:  # a size that is lost in a large time is none
         np.minimum(lo, hi, out=lo)
-    return lo, hi
+        return lo, hi, None
+    least, most = (
+        pick(ends) for pick, ends in zip((min, max), zip(*found, strict=True), strict=True)
+    )
+    return lo, hi, (least, most) if at.size else None
 
 
 # -- frames: ends before the current row, or behind it -------------------------------------------

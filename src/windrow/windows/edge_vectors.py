@@ -61,6 +61,7 @@ def fill_eight_edges(
     It returns the last of them, found by itself so that the next eight rows need not wait for the
     others. Nothing checks that the arrays are as long.
     """
+    assert out.dtype == types.int64
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code = _Times(context, builder, signature, arguments)
@@ -83,5 +84,6 @@ def fill_eight_edges(
         return last
 
     kind = at.dtype
-    taken = (at, types.int64, types.int64, kind, types.UniTuple(kind, 4), types.boolean, out)
+    four = types.UniTuple(kind, 4)  # type: ignore[no-untyped-call]
+    taken = (at, types.int64, types.int64, kind, four, types.boolean, out)
     return types.int64(*taken), generate

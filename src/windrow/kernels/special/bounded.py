@@ -25,9 +25,18 @@ from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.minmax import Order, value_of
 from windrow.kernels.special.running_maxima import prefix_maxima, suffix_maxima
-from windrow.kernels.special.scans import BLOCK, prefix_sums, running_sums, suffix_sums
+from windrow.kernels.special.scans import (
+    BLOCK,
+    ask_for_block,
+    prefix_sums,
+    running_sums,
+    suffix_sums,
+)
 from windrow.kernels.special.sums import plus
 from windrow.windows.bounds import phase_end
+
+# Bounds of windows so far ahead are brought into the cache, of which each phase reads a part.
+AHEAD = 1024
 
 # --- extrema -------------------------------------------------------------------------------
 
@@ -51,14 +60,18 @@ def bounded_extremes(
         last = phase_end(lo, i, split)
         end = max(hi[last - 1], split)
         prefix_maxima(bits[split:end], order, prefix)
-        los = lo[i:last]
-        his = hi[i:last]
-        rows = out[i:last]
-        for k in range(rows.size):
-            a = np.uint64(los[k] - first)
-            b = np.uint64(max(his[k] - split, 0))
-            rows[k] = value_of(max(suffix[a], prefix[b]), order)
-        i = last
+        while i < last:
+            ask_for_block(lo, i + AHEAD)
+            ask_for_block(hi, i + AHEAD)
+            stop = min(i + BLOCK, last)
+            los = lo[i:stop]
+            his = hi[i:stop]
+            rows = out[i:stop]
+            for k in range(rows.size):
+                a = np.uint64(los[k] - first)
+                b = np.uint64(max(his[k] - split, 0))
+                rows[k] = value_of(max(suffix[a], prefix[b]), order)
+            i = stop
 
 
 # --- sums ----------------------------------------------------------------------------------
@@ -157,14 +170,18 @@ def bounded_sums(
         last = phase_end(lo, i, split)
         end = max(hi[last - 1], split)
         growing_sums(values[split:end], prefix)
-        los = lo[i:last]
-        his = hi[i:last]
-        rows = out[i:last]
-        for k in range(rows.size):
-            a = np.uint64(los[k] - first)
-            b = np.uint64(max(his[k] - split, 0))
-            rows[k] = suffix[a] + prefix[b]
-        if mean:
+        while i < last:
+            ask_for_block(lo, i + AHEAD)
+            ask_for_block(hi, i + AHEAD)
+            stop = min(i + BLOCK, last)
+            los = lo[i:stop]
+            his = hi[i:stop]
+            rows = out[i:stop]
             for k in range(rows.size):
-                rows[k] /= his[k] - los[k]
-        i = last
+                a = np.uint64(los[k] - first)
+                b = np.uint64(max(his[k] - split, 0))
+                rows[k] = suffix[a] + prefix[b]
+            if mean:
+                for k in range(rows.size):
+                    rows[k] /= his[k] - los[k]
+            i = stop
