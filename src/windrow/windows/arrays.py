@@ -125,11 +125,16 @@ def stretches(n: int, threads: int) -> list[tuple[int, int]]:
 
 
 def in_threads(work: Callable[[T], None], pieces: Sequence[T]) -> None:
-    """Do the work of all pieces, each in a thread of its own; what one raises is raised."""
+    """Do the work of all pieces, each in a thread of its own; what one raises is raised.
+
+    The first is done by the thread that calls.
+    """
     if len(pieces) < 2:
         for piece in pieces:
             work(piece)
         return
-    with ThreadPoolExecutor(len(pieces)) as pool:
-        for done in [pool.submit(work, piece) for piece in pieces]:
+    with ThreadPoolExecutor(len(pieces) - 1) as pool:
+        others = [pool.submit(work, piece) for piece in pieces[1:]]
+        work(pieces[0])
+        for done in others:
             done.result()

@@ -18,7 +18,10 @@ import numpy as np
 
 from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
+from windrow.kernels.special.bounded import AHEAD
 from windrow.kernels.special.minmax import LOWEST, Order, rank_of
+from windrow.kernels.special.running_maxima import maxima_backwards, maxima_forwards
+from windrow.kernels.special.scans import BLOCK, ask_for_block
 from windrow.windows.bounds import last_at, phase_end
 
 # The rows of the scratch: keys and places of the suffixes, keys and places of the prefixes.
@@ -38,14 +41,22 @@ def _suffixes(
     place = -1
     keys[part.size] = highest
     at[part.size] = place
+    if not masked:
+        for j in range(part.size):
+            keys[j] = rank_of(part[j], order)
+        maxima_backwards(keys, part.size)
+        for j in range(part.size):  # a key that is the highest from it on is the first such
+            at[j] = -(first + j) if rank_of(part[j], order) == keys[j] else LOWEST
+        maxima_backwards(at, part.size)
+        for j in range(part.size):
+            at[j] = -at[j]
+        return
     position = end
     for k in range(n):
         position -= 1
         j = n - np.uint64(1) - k
         key = rank_of(part[j], order)
-        better = key >= highest
-        if masked:
-            better &= part_nulls[j] == 0
+        better = (key >= highest) & (part_nulls[j] == 0)
         highest = key if better else highest
         place = position if better else place
         keys[j] = highest
@@ -66,11 +77,19 @@ def _prefixes(
     at[0] = place
     later_keys = keys[1:]
     later_at = at[1:]
+    if not masked:
+        for j in range(part.size):
+            later_keys[j] = rank_of(part[j], order)
+        maxima_forwards(later_keys, part.size)
+        for j in range(part.size):  # a key above all before it is the first such
+            later_at[j] = first + j if rank_of(part[j], order) > keys[j] else -1
+        if part.size:
+            later_at[0] = first
+        maxima_forwards(later_at, part.size)
+        return
     for j in range(part.size):
         key = rank_of(part[j], order)
-        better = (key > highest) | (place < 0)
-        if masked:
-            better &= part_nulls[j] == 0
+        better = ((key > highest) | (place < 0)) & (part_nulls[j] == 0)
         highest = key if better else highest
         place = first + j if better else place
         later_keys[j] = highest
@@ -101,15 +120,19 @@ def bounded_places(
         last = phase_end(lo, i, split)
         end = max(hi[last - 1], split)
         _prefixes(bits, nulls, split, end, order, later_keys, later_at)
-        los = lo[i:last]
-        his = hi[i:last]
-        rows = out[i:last]
-        for k in range(rows.size):
-            a = np.uint64(los[k] - first)
-            b = np.uint64(max(his[k] - split, 0))
-            early = (keys[a] >= later_keys[b]) & (at[a] >= 0)
-            rows[k] = at[a] if early else later_at[b]
-        i = last
+        while i < last:
+            ask_for_block(lo, i + AHEAD)
+            ask_for_block(hi, i + AHEAD)
+            stop = min(i + BLOCK, last)
+            los = lo[i:stop]
+            his = hi[i:stop]
+            rows = out[i:stop]
+            for k in range(rows.size):
+                a = np.uint64(los[k] - first)
+                b = np.uint64(max(his[k] - split, 0))
+                early = (keys[a] >= later_keys[b]) & (at[a] >= 0)
+                rows[k] = at[a] if early else later_at[b]
+            i = stop
 
 
 @compiled
