@@ -54,13 +54,13 @@ def _suffixes(
     position = end
     for k in range(n):
         position -= 1
-        j = n - np.uint64(1) - k
-        key = rank_of(part[j], order)
-        better = (key >= highest) & (part_nulls[j] == 0)
+        i = n - np.uint64(1) - k
+        key = rank_of(part[i], order)
+        better = (key >= highest) & (part_nulls[i] == 0)
         highest = key if better else highest
         place = position if better else place
-        keys[j] = highest
-        at[j] = place
+        keys[i] = highest
+        at[i] = place
 
 
 @inner
