@@ -8,7 +8,7 @@ decimals as counts of their last digit. Only what is left goes to the interprete
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,7 @@ class SortedColumns:
             found = numbered(self.array(text), takes)
             if found is not None:
                 key = key if takes == "instant" or found.back is not None else (text, "number")
-                found = replace(found, data=self.laid.sorted(found.data), nulls=self.nulls(text))
+                found = Values(self.laid.sorted(found.data), self.nulls(text), found.back)
             self._values[key] = found
         return self._values[key]
 

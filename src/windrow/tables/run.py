@@ -188,8 +188,10 @@ def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableR
     windows = [_windows(bound, each, column, table) for bound, each in zip(bounds, of, strict=True)]
     many = len(bounds) > 1
     plans = share([bound.plan for bound in bounds]) if many else [bounds[0].alone]
-    pool = _Pool([(plan, w.windows) for plan, w in zip(plans, windows, strict=True)])
-    call = pool.aggregate if pool.shares else aggregate
+    call: Aggregate = aggregate
+    if any(plan.slicing is not None for plan in plans):
+        asked = [(plan, each.windows) for plan, each in zip(plans, windows, strict=True)]
+        call = _Pool(asked).aggregate
     outcomes = []
     for bound, plan, each, own in zip(bounds, plans, windows, of, strict=True):
         place = partial(_back, rows=own) if _beside_all(bound, each) else _as_made
@@ -216,11 +218,6 @@ class _Pool:
                 if not any(each is windows for each in others):
                     others.append(windows)
                 self._sources[id(windows), result.aggregation] = source, others
-
-    @property
-    def shares(self) -> bool:
-        """Whether some windows are put together from slices."""
-        return bool(self._sources)
 
     def aggregate(
         self,
@@ -275,7 +272,7 @@ def new_columns(
 
     Or in that to which `place` brings each of them, before the next one is made.
     """
-    made = window_columns(bound, windows)
+    made = window_columns(bound, windows) if bound.own_rows else {}
     over = WindowResults(columns, windows.windows, call, windows.parts)
     by_rows = windows.windows.rows is not None
     least = bound.query.min_rows

@@ -288,10 +288,9 @@ def measured_bounds(
     if at.dtype != np.int64 and not from_start:  # a size that is lost in a large time is none
         np.minimum(lo, hi, out=lo)
         return lo, hi, None
-    least, most = (
-        pick(ends) for pick, ends in zip((min, max), zip(*found, strict=True), strict=True)
-    )
-    return lo, hi, (least, most) if at.size else None
+    if not at.size:
+        return lo, hi, None
+    return lo, hi, (min(least for least, _ in found), max(most for _, most in found))
 
 
 # -- frames: ends before the current row, or behind it -------------------------------------------

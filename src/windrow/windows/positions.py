@@ -30,6 +30,12 @@ Chosen = slice | Positions
 EVERY = slice(None)
 
 
+def _fits(array: NDArray[Any]) -> bool:
+    """Whether kernels take an array as it is."""
+    flags = array.flags
+    return bool(array.dtype == np.int64 and flags.c_contiguous and flags.writeable)
+
+
 @dataclass(frozen=True)
 class Piece:
     """Windows `begin` … `stop` − 1, for one thread.
@@ -73,7 +79,7 @@ class Windows:
             raise InvalidArgument("Windows: give rows=, or lo= and hi=")
         for name in ("starts", "lo", "hi"):
             given = getattr(self, name)
-            if given is not None:  # as the kernels take it
+            if given is not None and not _fits(given):  # as the kernels take it
                 object.__setattr__(self, name, ordinary(given.astype(np.int64, copy=False)))
 
     @property
