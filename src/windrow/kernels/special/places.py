@@ -28,7 +28,37 @@ from windrow.windows.bounds import last_at, phase_end
 SCRATCH = 4
 
 
-@inner
+@inner(apart=True)
+def _long_suffixes(part: Array, first: int, order: Order, keys: Array, at: Array) -> None:
+    """As `_suffixes`, of many values of which none is null, by running maxima in vectors.
+
+    A key that is the highest from it on is where the first such is.
+    """
+    for j in range(part.size):
+        keys[j] = rank_of(part[j], order)
+    maxima_backwards(keys, part.size)
+    for j in range(part.size):
+        at[j] = -(first + j) if rank_of(part[j], order) == keys[j] else LOWEST
+    maxima_backwards(at, part.size)
+    for j in range(part.size):
+        at[j] = -at[j]
+
+
+@inner(apart=True)
+def _long_prefixes(part: Array, first: int, order: Order, keys: Array, at: Array) -> None:
+    """As `_prefixes`, likewise: a key above all before it is where the first such is."""
+    later_keys = keys[1:]
+    later_at = at[1:]
+    for j in range(part.size):
+        later_keys[j] = rank_of(part[j], order)
+    maxima_forwards(later_keys, part.size)
+    for j in range(part.size):
+        later_at[j] = first + j if rank_of(part[j], order) > keys[j] else -1
+    later_at[0] = first
+    maxima_forwards(later_at, part.size)
+
+
+@inner(forceinline=True)
 def _suffixes(
     bits: Array, nulls: Array, first: int, end: int, order: Order, keys: Array, at: Array
 ) -> None:
@@ -41,29 +71,24 @@ def _suffixes(
     place = -1
     keys[part.size] = highest
     at[part.size] = place
-    if not masked:
-        for j in range(part.size):
-            keys[j] = rank_of(part[j], order)
-        maxima_backwards(keys, part.size)
-        for j in range(part.size):  # a key that is the highest from it on is the first such
-            at[j] = -(first + j) if rank_of(part[j], order) == keys[j] else LOWEST
-        maxima_backwards(at, part.size)
-        for j in range(part.size):
-            at[j] = -at[j]
+    if part.size >= BLOCK and not masked:
+        _long_suffixes(part, first, order, keys, at)
         return
     position = end
     for k in range(n):
         position -= 1
         i = n - np.uint64(1) - k
         key = rank_of(part[i], order)
-        better = (key >= highest) & (part_nulls[i] == 0)
+        better = key >= highest
+        if masked:
+            better &= part_nulls[i] == 0
         highest = key if better else highest
         place = position if better else place
         keys[i] = highest
         at[i] = place
 
 
-@inner
+@inner(forceinline=True)
 def _prefixes(
     bits: Array, nulls: Array, first: int, end: int, order: Order, keys: Array, at: Array
 ) -> None:
@@ -77,19 +102,14 @@ def _prefixes(
     at[0] = place
     later_keys = keys[1:]
     later_at = at[1:]
-    if not masked:
-        for j in range(part.size):
-            later_keys[j] = rank_of(part[j], order)
-        maxima_forwards(later_keys, part.size)
-        for j in range(part.size):  # a key above all before it is the first such
-            later_at[j] = first + j if rank_of(part[j], order) > keys[j] else -1
-        if part.size:
-            later_at[0] = first
-        maxima_forwards(later_at, part.size)
+    if part.size >= BLOCK and not masked:
+        _long_prefixes(part, first, order, keys, at)
         return
     for j in range(part.size):
         key = rank_of(part[j], order)
-        better = ((key > highest) | (place < 0)) & (part_nulls[j] == 0)
+        better = (key > highest) | (place < 0)
+        if masked:
+            better &= part_nulls[j] == 0
         highest = key if better else highest
         place = first + j if better else place
         later_keys[j] = highest
