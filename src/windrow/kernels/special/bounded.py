@@ -13,8 +13,10 @@ before begins a phase as if there were nothing before, so segments do not touch 
 phase depends on where the last one ended alone, so pieces of the output can be computed apart: from
 any window on where the result does not depend on the grouping, else from one that begins a phase.
 
-Measured on 5·10⁶ rows at random times, windows of 1000, with all that a call does, in ns a row:
-maxima 5.9, sums 5.4, means 5.8, where the same scheme with one value at a time took 8.8, 12 and 12.
+Measured on 5·10⁶ rows at random times, windows of 1000, in ns a row of one thread: maxima 2.9,
+sums 2.7, means 2.8. Half of it is memory: windows of the last 1000 rows have no bounds to be read,
+and take 2.5 and 1.4. With one value at a time in the running maxima and sums, and bounds read when
+they are wanted, it was 4.1, 3.5 and 3.8. Bounds of half the size (int32) save less than 0.4.
 """
 
 from __future__ import annotations

@@ -54,36 +54,18 @@ _maxima_from = _maxima_of_eight(backwards=True)
 
 
 @inner
-def maxima_backwards(keys: Array, size: int) -> None:
-    """Make each of the first so many keys the highest from it on."""
-    highest = LOWEST
-    left = size % _LANES
-    for j in range(size - _LANES, left - 1, -_LANES):
-        highest = _maxima_from(keys, j, highest)
-    for j in range(left - 1, -1, -1):
-        highest = max(highest, keys[j])
-        keys[j] = highest
-
-
-@inner
-def maxima_forwards(keys: Array, size: int) -> None:
-    """Make each of the first so many keys the highest up to it."""
-    highest = LOWEST
-    whole = size - size % _LANES
-    for j in range(0, whole, _LANES):
-        highest = _maxima_up_to(keys, j, highest)
-    for j in range(whole, size):
-        highest = max(highest, keys[j])
-        keys[j] = highest
-
-
-@inner
 def suffix_maxima(bits: Array, order: Order, into: Array) -> None:
     """into[j] is the highest key from j on; the lowest of all behind the end."""
     for j in range(bits.size):
         into[j] = key_of(bits[j], order)
-    into[bits.size] = LOWEST
-    maxima_backwards(into, bits.size)
+    highest = LOWEST
+    into[bits.size] = highest
+    left = bits.size % _LANES
+    for j in range(bits.size - _LANES, left - 1, -_LANES):
+        highest = _maxima_from(into, j, highest)
+    for j in range(left - 1, -1, -1):
+        highest = max(highest, into[j])
+        into[j] = highest
 
 
 @inner
@@ -93,4 +75,10 @@ def prefix_maxima(bits: Array, order: Order, into: Array) -> None:
     rest = into[1:]
     for j in range(bits.size):
         rest[j] = key_of(bits[j], order)
-    maxima_forwards(rest, bits.size)
+    highest = LOWEST
+    whole = bits.size - bits.size % _LANES
+    for j in range(0, whole, _LANES):
+        highest = _maxima_up_to(rest, j, highest)
+    for j in range(whole, bits.size):
+        highest = max(highest, rest[j])
+        rest[j] = highest
