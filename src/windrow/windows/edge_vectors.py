@@ -56,7 +56,7 @@ class _Times(Vectors):
 def fill_eight_edges(
     typing_context: Any, at: Any, row: Any, first: Any, shift: Any, ends: Any, keep: Any, out: Any
 ) -> Any:
-    """Write how far the edges of eight rows are, the first time being none of theirs before.
+    """Write the edges of the rows `row` … `row` + 7: positions, none of which is before `first`.
 
     It returns the last of them, found by itself so that the next eight rows need not wait for the
     others. Nothing checks that the arrays are as long.
