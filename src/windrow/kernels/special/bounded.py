@@ -16,8 +16,8 @@ any window on where the result does not depend on the grouping, else from one th
 Measured on 5·10⁶ rows at random times, windows of 1000, in ns a row of one thread: maxima 2.9,
 sums 2.7, means 2.8. About a third of it is memory; windows of the last 1000 rows, which have no
 bounds to be read, take 2.5 (maxima) and 1.4 (means). With one value at a time in the running maxima
-and sums, and bounds read when they are wanted, it was 4.1, 3.5 and 3.8. Before bounds were asked for
-ahead, those of half the size (int32) saved 0.3 with one thread, and nothing for means with two.
+and sums, and bounds read when they are wanted, it was 4.1, 3.5 and 3.8. Before bounds were asked
+for ahead, those of half the size (int32) saved 0.3 with one thread, and nothing for means with two.
 """
 
 from __future__ import annotations
