@@ -16,6 +16,7 @@ LAYERS = [
     "errors",
     "identity",
     "compiled",
+    "vectors",
     "aggregations",
     "stores",
     "algorithms",

@@ -1,4 +1,4 @@
-"""Running sums in vectors have the bits of the same additions, one number at a time."""
+"""Running sums and maxima in vectors have the bits of the same steps, one number at a time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from hypothesis.extra.numpy import arrays
 from windrow.compiled import compiled
 from windrow.identity import digest_of
 from windrow.kernels.special import Array, scans
+from windrow.kernels.special.minmax import LOWEST, Order, key_of
+from windrow.kernels.special.running_maxima import prefix_maxima, suffix_maxima
 from windrow.kernels.special.scans import (
     BLOCK,
     ask_for_block,
@@ -43,6 +45,12 @@ def asked(values: Array, first: int) -> int:
     return values.size
 
 
+@compiled(cached=False)
+def maxima(bits: Array, order: Order, before: Array, since: Array) -> None:
+    prefix_maxima(bits, order, before)
+    suffix_maxima(bits, order, since)
+
+
 def sums_of_a_block(block: Array) -> Array:
     """The sums of the first values of a block, eight at a time, each eight as a tree."""
     made: list[float] = []
@@ -69,6 +77,19 @@ def test_the_total_of_a_block_is_exact_where_values_are_much_alike(block: Array)
     upper, lower = total_of(block)
     exact = sum(map(Fraction, block))
     assert abs(Fraction(upper) + Fraction(lower) - exact) <= Fraction(2.0**-60 * abs(block).sum())
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 63, 64, 65, 1000])
+@pytest.mark.parametrize("flip", [0, -1])
+def test_running_maxima_are_those_of_the_keys_one_by_one(size: int, flip: int) -> None:
+    source = np.random.default_rng(size)
+    values = source.choice([0.0, -0.0, np.nan, np.inf, -np.inf, 1.5, -1.5, 7.0], size)
+    bits = values.view(np.int64)
+    found = np.full((2, size + 1), 7)
+    maxima(bits, (flip, True), found[0], found[1])
+    keys = [key_of.py_func(int(each), (flip, True)) for each in bits]
+    assert found[0].tolist() == [max(keys[:i], default=LOWEST) for i in range(size + 1)]
+    assert found[1].tolist() == [max(keys[i:], default=LOWEST) for i in range(size + 1)]
 
 
 def test_a_block_may_be_asked_for_beyond_both_ends() -> None:

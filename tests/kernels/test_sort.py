@@ -149,3 +149,17 @@ def test_moving_there_and_back(dtype: str, seed: int, n: int, threads: int) -> N
         for positions in (order[::2].copy(), order.astype(np.int64)[::3]):
             part = gather(values, positions, threads=threads)
             np.testing.assert_array_equal(part, values[positions])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", [np.float64, np.int64, "M8[us]", np.int32])
+def test_values_may_be_written_where_their_positions_are(kind: Any, threads: int) -> None:
+    source = np.random.default_rng(threads)
+    n = 3 * arrays.PIECE
+    values = source.integers(0, 10**6, n).astype(kind)
+    positions = source.integers(0, n, n)
+    expected = values[positions]
+    at = positions.copy()
+    made = gather(values, at, threads=threads, instead=True)
+    np.testing.assert_array_equal(made, expected)
+    assert np.shares_memory(made, at) == (values.itemsize == at.itemsize)

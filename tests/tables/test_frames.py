@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import itertools
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -323,4 +326,43 @@ def test_schemas_that_are_kept_are_few() -> None:
     query = sliding(rows=2, n=Count())
     for i in range(200):
         query(pa.table({f"c{i}": [1]}))
-    assert bind._bind_known.cache_info().currsize <= 64
+        sliding(rows=2, n=Count())(pa.table({"c": [1]}))
+    assert len(bind._bound) <= bind._QUERIES
+    assert all(len(known) <= bind._SCHEMAS for _, known in bind._bound.values())
+
+
+def test_one_query_over_frames_of_other_types_in_turns() -> None:
+    """What is kept for one schema is not what another one gets, in several threads either."""
+    query = sliding(order_by="t", range="2 s", peak=Max("v"), when=ArgMax("v", "t"))
+    zones, units = (None, "UTC", "Asia/Tokyo"), ("s", "ms", "us", "ns")
+    values = ([3, 1, 2], [3.5, None, 2.5], ["c", "a", "b"])
+    tables = []
+    for zone, unit, column in itertools.product(zones, units, values):
+        times = pa.array([1, 2, 5], pa.timestamp("s")).cast(pa.timestamp(unit, zone))
+        tables.append(pa.table({"t": times, "v": column}))
+        categories = pa.array(column).dictionary_encode()
+        tables.append(pa.table({"t": times, "v": categories, "more": [1, 2, 3]}))
+
+    def run(table: pa.Table) -> None:
+        made = query(table)
+        assert made.column("when").type == table.schema.field("t").type
+        assert made.column_names == [*table.column_names, "peak", "when"]
+        seconds = made.column("when").cast(pa.timestamp("s")).cast(pa.int64()).to_pylist()
+        first, _, last = table.column("v").to_pylist()
+        assert made.column("peak").to_pylist() == [first, first, last]
+        assert seconds == [1, 1, 5]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(run, tables * 5))
+
+
+def test_a_query_is_pickled_after_it_has_run() -> None:
+    from windrow.tables import bind
+
+    query = sliding(order_by="ts", rows=3, peak=Max("load"))
+    frame = readings()
+    before = query(frame)
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(query))(frame), before)
+    bound = bind._bound[id(query)][1][0][2]
+    (plan,) = pickle.loads(pickle.dumps(bound.plan.results))
+    assert plan == bound.plan.results[0] and plan.route() == bound.plan.results[0].route()

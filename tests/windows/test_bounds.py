@@ -16,7 +16,7 @@ from tests.examples import examples
 from tests.kernels.test_aggregate import segments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows import arrays
-from windrow.windows.bounds import segment_bounds
+from windrow.windows.bounds import measured_bounds, segment_bounds
 from windrow.windows.hop_bounds import Asked, hop_bounds
 
 NAN = math.nan
@@ -42,6 +42,35 @@ def test_segment_bounds(closed: str, starts: Any, seed: int, size: int) -> None:
             inside = a + np.flatnonzero(after & before)
             assert list(range(lo[i], hi[i])) == inside.tolist()
     assert (np.diff(lo) >= 0).all() and (np.diff(hi) >= 0).all()
+
+
+@pytest.mark.parametrize("closed", ["both", "right", "left", "neither"])
+@pytest.mark.parametrize("real", [False, True])
+@pytest.mark.parametrize("gaps", ["even", "random", "ties", "bursts", "far apart"])
+def test_bounds_of_many_rows(gaps: str, real: bool, closed: str) -> None:
+    """Rows whose edges are found eight at a time, and such as are not, by bisection."""
+    source = np.random.default_rng(len(gaps))
+    n = 6000
+    drawn = {
+        "even": np.full(n, 4),
+        "random": source.integers(1, 8, n),
+        "ties": source.integers(0, 2, n),
+        "bursts": np.where(source.random(n) < 0.02, 300, source.integers(0, 3, n)),
+        "far apart": 1 + source.integers(0, 2, n) * source.integers(0, 200, n),
+    }[gaps]
+    at, size = np.cumsum(drawn), 120
+    at, size = (at * 0.25, size * 0.25) if real else (at, size)
+    for threads in (1, 2):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(arrays, "PIECE", 1000)
+            lo, hi, extent = measured_bounds(at, np.array([0, n]), size, closed, threads=threads)
+        from_start, to_end = closed in ("both", "left"), closed in ("both", "right")
+        first = np.searchsorted(at, at - size, side="left" if from_start else "right")
+        past = np.searchsorted(at, at, side="right" if to_end else "left")
+        np.testing.assert_array_equal(hi, past)
+        np.testing.assert_array_equal(lo, np.minimum(first, past))
+        if extent is not None:
+            assert extent == ((past - first).min(), (past - first).max())
 
 
 def test_bounds_at_the_ends_of_time() -> None:

@@ -76,6 +76,8 @@ def aggregate(
         return results
     run = _shifted if windows.ahead else _traced
     made = run(aggregation, given, windows, threads, way, common)
+    if aggregation.least < 2:
+        return made
     return with_least(aggregation, made, given.absent(), windows, threads)
 
 
@@ -266,8 +268,8 @@ class Inputs:
             raise InvalidArgument(f"{aggregation!r} takes {wanted} array(s), got {len(arrays)}")
         if len(masks) != len(arrays):
             raise InvalidArgument(f"nulls has {len(masks)} entries for {len(arrays)} columns")
-        for i, pair in enumerate(zip(arrays, masks, strict=True)):
-            for what, given in zip(("columns", "nulls"), pair, strict=True):
+        for what, several in (("columns", arrays), ("nulls", masks)):
+            for i, given in enumerate(several):
                 if given is not None and given.shape != (n,):
                     raise InvalidArgument(
                         f"{what}[{i}] has shape {given.shape}; the windows are over {n} rows"

@@ -164,6 +164,9 @@ def _or_none(array: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
 
 def column(values: Any, nulls: Any, nan: str, name: str = "values") -> Column | None:
     """`values` for the kernels; None if they are of no type that can be compiled for."""
+    plain = nulls is None and type(values) is np.ndarray and values.ndim == 1
+    if plain and (values.dtype == np.int64 or (values.dtype == np.float64 and nan == "value")):
+        return Column(ordinary(values), None, values.dtype)
     array, mask = _with_mask(values, nulls, name)
     kind = array.dtype.kind
     if kind == "f":

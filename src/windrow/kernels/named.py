@@ -229,9 +229,7 @@ def _extreme(question: Question, flip: int) -> NDArray[Any]:
 
 
 def _found_extreme(question: Question, flip: int) -> NDArray[Any]:
-    data = question.filled(
-        np.nan if flip else -np.inf, np.iinfo(np.int64).max if flip else np.iinfo(np.int64).min
-    )
+    data = question.filled(np.nan if flip else -np.inf, 2**63 - 1 if flip else -(2**63))
     bits, order = data.view(np.int64), (flip, question.floating)
 
     def find(part: Question) -> NDArray[np.int64]:

@@ -110,6 +110,8 @@ def finished(
     if aggregation.empty is not None:
         missing = None
     result = aggregation.result
+    if len(out) == 1 and isinstance(result, str) and result != "span":
+        return ResultArray(_restored(aggregation, column, out[0], result), missing)
     kinds = (None,) * len(out) if result is None else output_kinds(result)
     if len(kinds) != len(out):  # numbers that only together are a result
         kinds = (None,) * len(out)

@@ -243,7 +243,8 @@ def warn_user(text: str, category: type[Warning]) -> None:
 
 # -- what ran ------------------------------------------------------------------------------------
 
-TRACE = "WINDROW_TRACE"  # names a file to which every process writes what runs
+TRACE = "WINDROW_TRACE"  # names a file to which every process that has it writes what runs
+_path = os.environ.get(TRACE)
 _traced: ContextVar[list[tuple[str, str]] | None] = ContextVar("traced", default=None)
 
 
@@ -271,7 +272,6 @@ def trace(what: object, way: str) -> None:
     ran = _traced.get()
     if ran is not None:
         ran.append((repr(what), way))
-    path = os.environ.get(TRACE)
-    if path:
-        with open(path, "a", encoding="utf-8") as file:
+    if _path:
+        with open(_path, "a", encoding="utf-8") as file:
             file.write(f"{what!r}\t{way}\n")

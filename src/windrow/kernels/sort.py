@@ -15,6 +15,7 @@ from windrow.windows.arrays import empty, in_threads, ordinary, stretches
 
 # Fewer rows are sorted by NumPy, within a millisecond: a first query compiles no sort for them.
 FEW = 4096
+_DIGIT = 1 << 16  # numbers below it are sorted in linear time
 # Positions below it fit into int32, which halves the traffic of a permutation.
 _SMALL = 1 << 31
 
@@ -122,7 +123,8 @@ def _order_of_few(
     codes: NDArray[Any] | None, n_codes: int, at: Sequence[NDArray[Any]], n: int
 ) -> tuple[Order | None, NDArray[np.int64]]:
     """The same by NumPy: O(n log n)."""
-    if codes is None and len(at) == 1 and (at[0][1:] >= at[0][:-1]).all():
+    in_order = len(at) == 1 and bool((at[0][1:] >= at[0][:-1]).all())
+    if codes is None and in_order:
         return None, np.array([0, n])
     codes = np.zeros(n, np.int64) if codes is None else codes
     wrong = np.flatnonzero((codes < 0) | (codes >= n_codes))
@@ -130,7 +132,10 @@ def _order_of_few(
         raise _no_code(codes, int(wrong[0]), n_codes)
     starts = np.zeros(n_codes + 1, np.int64)
     np.cumsum(np.bincount(codes, minlength=n_codes), out=starts[1:])
-    rows = np.lexsort([*reversed(at), codes])
+    if in_order and n_codes <= _DIGIT:  # by one digit
+        rows = codes.astype(np.uint16).argsort(kind="stable")
+    else:
+        rows = np.lexsort([*reversed(at), codes])
     kept = bool((rows[1:] > rows[:-1]).all())
     return None if kept else Order(rows=rows), starts
 
@@ -204,15 +209,24 @@ def _sorted(
     return Order(rows=rows, places=None if order is None else _inverse(rows))
 
 
-def gather(values: NDArray[Any], positions: NDArray[Any], *, threads: int = 1) -> NDArray[Any]:
+def gather(
+    values: NDArray[Any], positions: NDArray[Any], *, threads: int = 1, instead: bool = False
+) -> NDArray[Any]:
     """The values at some positions, none of them negative: ``values[positions]``.
+
+    They may be written where the positions are, `instead` of these, if they are as long: fresh
+    memory costs as much as the move.
 
     >>> gather(np.array([3.5, 1.5]), np.array([1, 0], np.int32))
     array([1.5, 3.5])
     """
     if not _moves(values, positions):
         return values[positions]
-    return _moved(kernels.gather, values, positions, threads)
+    fits = positions.flags.writeable and positions.flags.c_contiguous
+    out = None
+    if instead and fits and positions.itemsize == values.itemsize:
+        out = positions.view(values.dtype)
+    return _moved(kernels.gather, values, positions, threads, out)
 
 
 def scatter(values: NDArray[Any], positions: NDArray[Any], *, threads: int = 1) -> NDArray[Any]:
@@ -236,9 +250,13 @@ def _moves(values: NDArray[Any], positions: NDArray[Any]) -> bool:
 
 
 def _moved(
-    kernel: Move, values: NDArray[Any], positions: NDArray[Any], threads: int
+    kernel: Move,
+    values: NDArray[Any],
+    positions: NDArray[Any],
+    threads: int,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    out = empty(positions.size, values.dtype)
+    out = empty(positions.size, values.dtype) if out is None else out
     like = _MOVED[values.dtype.itemsize]
     given, positions = ordinary(values).view(like), ordinary(positions)
 

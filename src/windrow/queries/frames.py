@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +47,8 @@ _CONVERSIONS = {
 
 def engine_of(frame: Any) -> Any:
     """The module that runs queries over a frame: `run`, `run_shared`, `run_together` and `plan`."""
-    homes = map(_home, type(frame).__mro__)
-    home = next((name for name in homes if name in _ENGINES), None)
+    cls: Any = type(frame)
+    home = _library(cls)
     if home is None and (_conversion(frame) or not hasattr(frame, "__arrow_c_stream__")):
         raise unknown_frame(frame)
     extra, module = _ENGINES[home or "pyarrow"]
@@ -58,6 +59,13 @@ def engine_of(frame: Any) -> Any:
         raise Unsupported(
             f"{of} frames need {missing.name} as well: pip install 'windrow[{extra}]'"
         ) from missing
+
+
+@lru_cache(maxsize=64)
+def _library(cls: type) -> str | None:
+    """The library of those that have an engine that a class is of, or one that it inherits from."""
+    homes = map(_home, cls.__mro__)
+    return next((name for name in homes if name in _ENGINES), None)
 
 
 def plotted(queries: Sequence[Any], frame: Any, key: Any) -> Figure:

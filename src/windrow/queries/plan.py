@@ -69,6 +69,23 @@ class ResultPlan:
 
     def route(self, nulls: bool = False) -> Any:
         """The kernel or loop, a `Route` of `windrow.kernels`; nulls may need another."""
+        found = self._kernels.get(nulls)
+        if found is None:
+            found = self._route(nulls)
+            if found.kernel is not None:  # a loop would be kept in memory
+                self._kernels[nulls] = found
+        return found
+
+    @cached_property
+    def _kernels(self) -> dict[bool, Any]:
+        """The kernels that were found, by whether there are nulls."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the kernels, which each process finds for itself."""
+        return {name: value for name, value in vars(self).items() if name != "_kernels"}
+
+    def _route(self, nulls: bool) -> Any:
         from windrow.kernels.routes import LISTED, route, route_of_objects, shares
 
         if self.form == "list":

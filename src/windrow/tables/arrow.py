@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.queries.frames import unknown_frame
+from windrow.queries.query import Query
 from windrow.tables.bind import Bound
 from windrow.tables.run import TableEngine, TableResult
 from windrow.tables.sources import Source, SourceEngine
@@ -20,8 +21,8 @@ def _joined(bound: Bound, outcome: TableResult, table: pa.Table) -> pa.Table:
     base = table.select(bound.query.partition_by) if bound.own_rows else table
     if outcome.rows is not None:
         base = base.take(pa.array(outcome.rows))
-    columns = dict(zip(base.column_names, base.columns, strict=True))
-    return pa.table({**columns, **outcome.columns})
+    columns = [*base.columns, *outcome.columns.values()]
+    return pa.Table.from_arrays(columns, names=[*base.column_names, *outcome.columns])
 
 
 def _selected(table: pa.Table, rows: Any, columns: dict[str, Any]) -> pa.Table:
@@ -54,6 +55,13 @@ def _batch(table: pa.Table) -> pa.RecordBatch:
 
 
 _engine = SourceEngine(tables, _source)
-run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan
+
+
+def run(query: Query, frame: Any) -> Any:
+    """The results of a query; of a table of Arrow at once, as all its columns are there."""
+    return (tables if isinstance(frame, pa.Table) else _engine).run(query, frame)
+
+
+run_shared, plan = _engine.run_shared, _engine.plan
 run_together, run_select = _engine.run_together, _engine.run_select
 columns_of_frame, read = _engine.columns_of_frame, _engine.read

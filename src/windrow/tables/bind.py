@@ -7,7 +7,7 @@ import typing
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 from types import NoneType
 from typing import Any
@@ -21,7 +21,7 @@ from windrow.kernels.compiled_states import compiled_state
 from windrow.kernels.functions import NotCompilable
 from windrow.kernels.routes import compiled_or_warned
 from windrow.queries.expressions import as_column
-from windrow.queries.plan import Plan, plan_of, share
+from windrow.queries.plan import Plan, ResultPlan, plan_of, share
 from windrow.queries.query import Query
 from windrow.tables.types import (
     COMPILED,
@@ -65,6 +65,17 @@ class Bound:
     def plan(self) -> Plan:
         """What will run."""
         return plan_of(self.query, self.kinds, self.native)
+
+    @cached_property
+    def interpreted(self) -> list[ResultPlan]:
+        """The results of functions of the user's own over numbers that run in the interpreter."""
+        return [
+            result
+            for result in self.plan.results
+            if result.aggregation.functions is not None
+            and result.form == "objects"
+            and all(kind in COMPILED for kind in result.kinds)
+        ]
 
     @property
     def order(self) -> str | None:
@@ -131,26 +142,24 @@ class Bound:
 
 
 def bind_once(query: Query, schema: pa.Schema, order: str | None = None) -> Bound:
-    """What `bind` gives; what it gave for the last of such queries and schemas is kept."""
-    return _bind_known(_Same(query), schema, order)
+    """What `bind` gives; what it gave for the last schemas of the last queries is kept.
+
+    A query is known by being this one, as another that is equal may print itself otherwise.
+    """
+    its, known = _bound.get(id(query), (query, ()))
+    for given, its_order, bound in known if its is query else ():
+        if its_order == order and (given is schema or given.equals(schema, check_metadata=True)):
+            return bound
+    bound = bind(query, schema, order)
+    if len(_bound) >= _QUERIES:
+        _bound.clear()
+    _bound[id(query)] = query, ((schema, order, bound), *(known if its is query else ()))[:_SCHEMAS]
+    return bound
 
 
-@dataclass(frozen=True, eq=False)
-class _Same:
-    """A query that is known by being this one: another that is equal may print itself otherwise."""
-
-    query: Query
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.query is self.query
-
-    def __hash__(self) -> int:
-        return id(self.query)
-
-
-@lru_cache(maxsize=64)
-def _bind_known(same: _Same, schema: pa.Schema, order: str | None) -> Bound:
-    return bind(same.query, schema, order)
+_QUERIES, _SCHEMAS = 64, 4  # so many are kept
+# Queries by their ids, with the schemas and orders that they were bound to, the last one first.
+_bound: dict[int, tuple[Query, tuple[tuple[pa.Schema, str | None, Bound], ...]]] = {}
 
 
 def bind(query: Query, schema: pa.Schema, order: str | None = None) -> Bound:
@@ -213,10 +222,8 @@ def bind(query: Query, schema: pa.Schema, order: str | None = None) -> Bound:
 def warn_of_interpreted(bounds: Iterable[Bound]) -> None:
     """Warn of functions of the user's own over numbers that will run in the interpreter."""
     for bound in bounds:
-        for result in bound.plan.results:
-            numbers = all(kind in COMPILED for kind in result.kinds)
-            if result.aggregation.functions is not None and result.form == "objects" and numbers:
-                compiled_or_warned(result.aggregation, result.dtypes)
+        for result in bound.interpreted:
+            compiled_or_warned(result.aggregation, result.dtypes)
 
 
 def _conditions(query: Query) -> Iterator[tuple[str, str]]:

@@ -50,6 +50,10 @@ def numbers(array: pa.Array) -> NDArray[Any] | None:
     digit. None for a type that is no number.
     """
     kind = array.type
+    stored = _stored(kind)
+    if stored is not None and len(array):
+        begin = array.offset * stored.itemsize
+        return ordinary(np.frombuffer(array.buffers()[1], stored, len(array), begin))
     if len(array) == 0:
         return None if _dtype(kind) is None else np.empty(0, _dtype(kind))
     if pt.is_boolean(kind):
@@ -61,11 +65,14 @@ def numbers(array: pa.Array) -> NDArray[Any] | None:
     if pt.is_decimal128(kind) and kind.precision <= SHORT_DECIMAL:
         halves = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)
         return np.ascontiguousarray(halves[array.offset : array.offset + len(array), 0])
-    dtype = _dtype(kind)
-    if dtype is None:
-        return None
-    begin = array.offset * dtype.itemsize
-    return ordinary(np.frombuffer(array.buffers()[1], dtype, len(array), begin))
+    return None
+
+
+@lru_cache(maxsize=256)
+def _stored(kind: pa.DataType) -> np.dtype[Any] | None:
+    """The type of the numbers that an array's buffer holds as they are; None if it holds others."""
+    other = pt.is_boolean(kind) or pt.is_null(kind) or pt.is_decimal(kind)
+    return None if other else _dtype(kind)
 
 
 @lru_cache(maxsize=256)
@@ -138,15 +145,15 @@ def from_numbers(
     values: NDArray[Any], missing: NDArray[np.bool_] | None, kind: pa.DataType
 ) -> pa.Array:
     """Numbers, null where `missing`, as an array of type `kind`: the way back from `numbers`."""
-    if pt.is_decimal(kind):
-        return _decimals(values, missing, kind)
-    dtype = _dtype(kind)
-    assert dtype is not None, kind
-    if pt.is_boolean(kind):
-        return pa.array(values.astype(np.bool_), mask=missing)
-    if pt.is_null(kind):
+    stored = _stored(kind)
+    if stored is None:
+        if pt.is_decimal(kind):
+            return _decimals(values, missing, kind)
+        if pt.is_boolean(kind):
+            return pa.array(values.astype(np.bool_), mask=missing)
+        assert pt.is_null(kind), kind
         return pa.nulls(values.size)
-    data = np.ascontiguousarray(values, dtype)
+    data = np.ascontiguousarray(values, stored)
     there = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
     return pa.Array.from_buffers(kind, data.size, [there, pa.py_buffer(data)])
 

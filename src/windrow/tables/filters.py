@@ -19,11 +19,12 @@ Columns = dict[str, pa.Array]
 
 def columns_of(table: pa.Table) -> Callable[[str], Any]:
     """A column of a table by its name, or an expression's values."""
-    names = frozenset(table.column_names)
+    place = table.schema.get_field_index
 
     def column(text: str) -> Any:
-        if text in names:
-            return table.column(text)
+        found = place(text)  # −1 for none, or for several
+        if found >= 0:
+            return table.column(found)
         from windrow.tables.arithmetic import evaluate
 
         return evaluate(text, table)

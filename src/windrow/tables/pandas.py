@@ -203,12 +203,9 @@ def _arrow(series: Any, name: Any) -> pa.Array:
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in _PLAIN:
         values = series.values
-        if values.size < _FEW_ROWS and dtype.kind in "fMm":
-            return pa.array(values, from_pandas=True)
-        if not _has_nulls(values):
-            if dtype.kind in "Mm":  # of which Arrow makes a copy
-                return pa.array(values.view(np.int64)).view(_type_of(dtype))
-            return pa.array(values)
+        if values.flags.c_contiguous and not _has_nulls(values):
+            memory = pa.py_buffer(values.view(np.int64) if dtype.kind in "Mm" else values)
+            return pa.Array.from_buffers(_type_of(dtype), values.size, [None, memory])
     try:
         made = pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
@@ -271,7 +268,7 @@ def _values(array: pa.Array, index: Any) -> Any:
     return made
 
 
-_FEW_COLUMNS, _FEW_ROWS = 12, 1 << 14  # so many, and what is done for each call weighs most
+_FEW_COLUMNS = 12  # so many, and what is done for each call weighs most
 _PLAIN = "iufMm"  # the kinds of NumPy's types whose values lie in memory as Arrow has them
 _NAT = np.iinfo(np.int64).min  # a time that is none
 _MANY = 8  # nulls among so many values are found one by one

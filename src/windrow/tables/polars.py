@@ -31,12 +31,12 @@ def _schema_of(frame: Any) -> pa.Schema:
         raise Unsupported("several queries give several frames; give them frame.collect()")
     if not isinstance(frame, pl.DataFrame):
         raise unknown_frame(frame)
-    return _arrow_schema(tuple(frame.schema.items()))
+    return _arrow_schema(tuple(frame.columns), tuple(frame.dtypes))
 
 
 @lru_cache(maxsize=64)
-def _arrow_schema(columns: tuple[tuple[str, pl.DataType], ...]) -> pa.Schema:
-    return pl.DataFrame(schema=columns).to_arrow().schema
+def _arrow_schema(names: tuple[str, ...], types: tuple[pl.DataType, ...]) -> pa.Schema:
+    return pl.DataFrame(schema=list(zip(names, types, strict=True))).to_arrow().schema
 
 
 def _table_of(frame: pl.DataFrame, names: list[str]) -> pa.Table:
@@ -53,14 +53,14 @@ def _joined(bound: Bound, outcome: TableResult, frame: pl.DataFrame) -> pl.DataF
 
 
 def _series(columns: dict[str, pa.Array]) -> list[pl.Series]:
-    return [pl.Series(name, pl.from_arrow(array)) for name, array in columns.items()]
+    return [pl.Series(name, array) for name, array in columns.items()]
 
 
 def _selected(frame: pl.DataFrame, rows: Any, columns: dict[str, Any]) -> pl.DataFrame:
     base = frame if rows is None else frame[rows]
     return pl.DataFrame(
         [
-            base[c].alias(name) if isinstance(c, str) else pl.Series(name, pl.from_arrow(c))
+            base[c].alias(name) if isinstance(c, str) else pl.Series(name, c)
             for name, c in columns.items()
         ]
     )

@@ -8,7 +8,7 @@ decimals as counts of their last digit. Only what is left goes to the interprete
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,7 @@ class SortedColumns:
             found = numbered(self.array(text), takes)
             if found is not None:
                 key = key if takes == "instant" or found.back is not None else (text, "number")
-                found = replace(found, data=self.laid.sorted(found.data), nulls=self.nulls(text))
+                found = Values(self.laid.sorted(found.data), self.nulls(text), found.back)
             self._values[key] = found
         return self._values[key]
 
@@ -183,7 +183,7 @@ class WindowResults:
         argument = aggregation.columns[-1]
         return restored(
             aggregation, made, kind, self._type(aggregation), values[0].back,
-            lambda at, gone: self.picked(argument, at, gone),
+            lambda at, gone: self.picked(argument, at, gone, instead=True),
         )  # fmt: skip
 
     def values_for(self, aggregation: Aggregation) -> list[Values]:
@@ -200,8 +200,17 @@ class WindowResults:
         )
         return known
 
-    def picked(self, text: str, at: NDArray[np.int64], gone: NDArray[np.bool_] | None) -> pa.Array:
-        """The values of a column at sorted positions, null where `gone`."""
+    def picked(
+        self,
+        text: str,
+        at: NDArray[np.int64],
+        gone: NDArray[np.bool_] | None,
+        instead: bool = False,
+    ) -> pa.Array:
+        """The values of a column at sorted positions, null where `gone`.
+
+        They may be written where the positions were, `instead` of these.
+        """
         array = self.array(text)
         if 0 < self.laid.size <= 2 * at.size and numbers(array) is not None:  # worth sorting all
             values = self.values(text)
@@ -209,7 +218,7 @@ class WindowResults:
             if values.nulls is not None:
                 null = gather(values.nulls, at, threads=self.laid.threads)
                 gone = null if gone is None else gone | null
-            data = gather(values.data, at, threads=self.laid.threads)
+            data = gather(values.data, at, threads=self.laid.threads, instead=instead)
             return from_numbers(data, gone, array.type)
         return array.take(pa.array(self.laid.rows(at), mask=gone))
 

@@ -72,16 +72,19 @@ class TableEngine:
 
     def run(self, query: Query, frame: Any) -> Any:
         """The results of a query as a frame of the same kind."""
-        return self.run_shared(Shared((query,)), frame)[0]
+        (bound,), (outcome,) = self.results((query,), frame)
+        return self.joined(bound, outcome, frame)
 
     def run_shared(self, shared: Shared, frame: Any) -> list[Any]:
         """The results of each query."""
         bounds, outcomes = self.results(shared, frame)
         return [self.joined(b, o, frame) for b, o in zip(bounds, outcomes, strict=True)]
 
-    def results(self, shared: Shared, frame: Any) -> tuple[list[Bound], list[TableResult]]:
+    def results(
+        self, queries: Iterable[Query], frame: Any
+    ) -> tuple[list[Bound], list[TableResult]]:
         """The queries as they fit the frame, and the results of each."""
-        bounds = self._bound(shared, frame)
+        bounds = self._bound(queries, frame)
         warn_of_interpreted(bounds)
         return bounds, run_queries(bounds, self.table_of(frame, needed(bounds)))
 
@@ -182,15 +185,17 @@ def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableR
     ]
     query = bounds[0].query
     columns = SortedColumns(column, rows, (*query.partition_by, *query.order_by))
-    names = table.column_names
-    windows = [_windows(bound, each, column, names) for bound, each in zip(bounds, of, strict=True)]
+    windows = [_windows(bound, each, column, table) for bound, each in zip(bounds, of, strict=True)]
     many = len(bounds) > 1
     plans = share([bound.plan for bound in bounds]) if many else [bounds[0].alone]
-    pool = _Pool([(plan, w.windows) for plan, w in zip(plans, windows, strict=True)])
+    call: Aggregate = aggregate
+    if any(plan.slicing is not None for plan in plans):
+        asked = [(plan, each.windows) for plan, each in zip(plans, windows, strict=True)]
+        call = _Pool(asked).aggregate
     outcomes = []
     for bound, plan, each, own in zip(bounds, plans, windows, of, strict=True):
         place = partial(_back, rows=own) if _beside_all(bound, each) else _as_made
-        made = new_columns(bound, columns, each, plan, pool.aggregate, place)
+        made = new_columns(bound, columns, each, plan, call, place)
         places, made = _arranged(bound, table, own, each, made)
         if kept is not None:
             places = kept if places is None else kept[places]
@@ -243,10 +248,12 @@ class _Pool:
 
 
 def _windows(
-    bound: Bound, rows: TableRows, column: Callable[[str], Any], names: Sequence[str]
+    bound: Bound, rows: TableRows, column: Callable[[str], Any], table: pa.Table
 ) -> Bounds:
-    values = RowValues(bound.query, rows, column, names)
-    return bound.query.window.bounds(replace(rows, values=values))
+    window = bound.query.window
+    if window.asks_values:
+        rows = replace(rows, values=RowValues(bound.query, rows, column, table.column_names))
+    return window.bounds(rows)
 
 
 def _as_made(array: pa.Array) -> pa.Array:
@@ -265,7 +272,7 @@ def new_columns(
 
     Or in that to which `place` brings each of them, before the next one is made.
     """
-    made = window_columns(bound, windows)
+    made = window_columns(bound, windows) if bound.own_rows else {}
     over = WindowResults(columns, windows.windows, call, windows.parts)
     by_rows = windows.windows.rows is not None
     least = bound.query.min_rows

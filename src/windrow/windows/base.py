@@ -49,6 +49,7 @@ class Window:
     # are: it may then be several columns, of any type
     by_peers: ClassVar[bool] = False
     reads_rows: ClassVar[bool] = False  # whether a function of the user's looks at whole rows
+    asks_values: ClassVar[bool] = False  # whether values of rows say where windows begin and end
     per_row: ClassVar[bool] = True  # whether every row has a result
     by_rows: ClassVar[bool] = False  # whether windows are so many rows, one for each row
     # (rows, ahead) where a window is the last `rows` rows of a row that is so many ahead

@@ -7,21 +7,15 @@ from typing import Any
 import numpy as np
 
 from windrow.compiled import compiled
-from windrow.windows.bounds import frame_at, last_at
+from windrow.windows.bounds import frame_at, last_at, widths
 
 Array = np.ndarray[Any, Any]
-_LAST = 2**63 - 1
 
 
 @compiled
 def extent(lo: Array, hi: Array) -> tuple[int, int]:
     """The lengths of the shortest and of the longest window; both 0 for none."""
-    least = _LAST if lo.size else 0
-    most = 0
-    for i in range(lo.size):
-        least = min(least, hi[i] - lo[i])
-        most = max(most, hi[i] - lo[i])
-    return least, most
+    return widths(lo, hi) if lo.size else (0, 0)
 
 
 @compiled

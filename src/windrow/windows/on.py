@@ -30,6 +30,7 @@ class On(Window):
     slide: int | None = None
 
     takes: ClassVar[tuple[str, ...]] = ("on", "slide")
+    asks_values: ClassVar[bool] = True
     per_row: ClassVar[bool] = False
     kept: ClassVar[Kept] = "aggregate"
     slices_in_words: ClassVar[str] = "1 a window: a window begins where the one before ends"

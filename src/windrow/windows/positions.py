@@ -30,6 +30,12 @@ Chosen = slice | Positions
 EVERY = slice(None)
 
 
+def _fits(array: NDArray[Any]) -> bool:
+    """Whether kernels take an array as it is."""
+    flags = array.flags
+    return bool(array.dtype == np.int64 and flags.c_contiguous and flags.writeable)
+
+
 @dataclass(frozen=True)
 class Piece:
     """Windows `begin` … `stop` − 1, for one thread.
@@ -52,6 +58,7 @@ class Windows:
     over); or those of the positions [lo, hi), any number of them, both bounds never falling. The
     last rows may be those of the row that is so many `ahead`, as far as the own segment has them,
     and may be asked for rows before `past` only. Of windows that may `go_back` the bounds may fall.
+    `extent` is how long the shortest and the longest are by their bounds, where that is known.
 
     >>> Windows(np.array([0, 2, 3]), rows=2).bounds()
     (array([0, 0, 2]), array([1, 2, 3]))
@@ -65,13 +72,14 @@ class Windows:
     ahead: int = 0
     past: int | None = None
     go_back: bool = False
+    extent: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if (self.rows is None) == (self.lo is None) or (self.lo is None) != (self.hi is None):
             raise InvalidArgument("Windows: give rows=, or lo= and hi=")
         for name in ("starts", "lo", "hi"):
             given = getattr(self, name)
-            if given is not None:  # as the kernels take it
+            if given is not None and not _fits(given):  # as the kernels take it
                 object.__setattr__(self, name, ordinary(given.astype(np.int64, copy=False)))
 
     @property
@@ -95,6 +103,8 @@ class Windows:
     @cached_property
     def _extent(self) -> tuple[int, int]:
         """How long the shortest and the longest window are, by their bounds."""
+        if self.extent is not None:
+            return self.extent
         assert self.lo is not None and self.hi is not None
         least, most = lengths.extent(self.lo, self.hi)
         return int(least), int(most)
@@ -204,8 +214,10 @@ class Windows:
         A part begins with a segment, or else, within a long segment, `anywhere` or at a window
         at which Two-Stacks flips. O(log n) for a part, and O(flips) in a long segment.
         """
-        parts = self._work(len(self)) // (2 * arrays.PIECE)
-        parts = max(1, min(threads, parts))
+        count = len(self)
+        parts = min(threads, self._work(count) // (2 * arrays.PIECE))
+        if parts < 2:
+            return [Piece(0, count)]
         begins = [Piece(0, 0)]
         for k in range(1, parts):
             wanted = self._work(len(self)) * k // parts

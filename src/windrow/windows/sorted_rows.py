@@ -219,9 +219,10 @@ class SortedRows:
         beside: Chosen,
         left: Positions | None = None,
         go_back: bool = False,
+        extent: tuple[int, int] | None = None,
     ) -> Bounds:
         """The windows [lo, hi), with a result beside each of these rows."""
-        windows = Windows(self.starts, lo=lo, hi=hi, go_back=go_back)
+        windows = Windows(self.starts, lo=lo, hi=hi, go_back=go_back, extent=extent)
         return Bounds(windows, beside, left=left)
 
 

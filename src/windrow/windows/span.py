@@ -205,7 +205,8 @@ class Span(Measured):
         """The rows within the size before each row; those of equal order see each other."""
         import numpy as np
 
-        from windrow.windows.bounds import segment_bounds
+        from windrow.windows.bounds import measured_bounds
+        from windrow.windows.positions import EVERY
 
         assert rows.at is not None and rows.axis is not None
         if self.go_back:
@@ -213,10 +214,12 @@ class Span(Measured):
         size, rest = self._units(rows.axis)
         # between two ticks there is nothing: a size of one and a half is one, its end included
         closed = _CLOSED_AT_START.get(self.closed, self.closed) if rest else self.closed
-        lo, hi = segment_bounds(rows.at, rows.starts, size, closed, threads=rows.threads)
+        lo, hi, extent = measured_bounds(rows.at, rows.starts, size, closed, threads=rows.threads)
         if self.range == UNBOUNDED:
-            lo = np.repeat(rows.keys[:-1], np.diff(rows.keys))
+            lo, extent = np.repeat(rows.keys[:-1], np.diff(rows.keys)), None
         beside = rows.settled() if self.includes_now else rows.fresh
+        if isinstance(beside, slice) and beside == EVERY:
+            return rows.windows(lo, hi, beside, extent=extent)
         return rows.windows(lo[beside], hi[beside], beside)
 
     def _calendar_bounds(self, rows: SortedRows) -> Bounds:

@@ -68,6 +68,7 @@ class Until(Window):
     slide: int | None = None
 
     takes: ClassVar[tuple[str, ...]] = ("until", "slide")
+    asks_values: ClassVar[bool] = True
     kept: ClassVar[Kept] = "window"
 
     def __post_init__(self) -> None:

@@ -8,8 +8,9 @@ them: split at every w-th row, as in van Herk's and Gil and Werman's scheme,
                 ╞suffix═╪prefix═╡         prefixes of the one behind it
 
 Whatever the grouping, the result is the same, so any rows can be computed apart from the others.
-Measured on 5·10⁶ rows and windows of 1000: 5.4 ns a row, where Two-Stacks with one value at a time
-takes 7.9; by bounds 7.4 against 10.
+Measured on 5·10⁶ rows and windows of 1000, in ns a row of one thread: 4.1, and 4.9 by bounds. By
+running maxima in vectors, of keys and then of places, it is 3.7 and 4.7 with vectors of 512 bits,
+and 5.2 and 6.4 with those of 256.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import numpy as np
 
 from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
+from windrow.kernels.special.bounded import AHEAD
 from windrow.kernels.special.minmax import LOWEST, Order, rank_of
+from windrow.kernels.special.scans import BLOCK, ask_for_block
 from windrow.windows.bounds import last_at, phase_end
 
 # The rows of the scratch: keys and places of the suffixes, keys and places of the prefixes.
@@ -101,15 +104,19 @@ def bounded_places(
         last = phase_end(lo, i, split)
         end = max(hi[last - 1], split)
         _prefixes(bits, nulls, split, end, order, later_keys, later_at)
-        los = lo[i:last]
-        his = hi[i:last]
-        rows = out[i:last]
-        for k in range(rows.size):
-            a = np.uint64(los[k] - first)
-            b = np.uint64(max(his[k] - split, 0))
-            early = (keys[a] >= later_keys[b]) & (at[a] >= 0)
-            rows[k] = at[a] if early else later_at[b]
-        i = last
+        while i < last:
+            ask_for_block(lo, i + AHEAD)
+            ask_for_block(hi, i + AHEAD)
+            stop = min(i + BLOCK, last)
+            los = lo[i:stop]
+            his = hi[i:stop]
+            rows = out[i:stop]
+            for k in range(rows.size):
+                a = np.uint64(los[k] - first)
+                b = np.uint64(max(his[k] - split, 0))
+                early = (keys[a] >= later_keys[b]) & (at[a] >= 0)
+                rows[k] = at[a] if early else later_at[b]
+            i = stop
 
 
 @compiled

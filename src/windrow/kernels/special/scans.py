@@ -24,14 +24,14 @@ from numba.extending import intrinsic
 
 from windrow.compiled import inner
 from windrow.kernels.special import Array
+from windrow.vectors import DOUBLE, INT32, INT64, Vectors
 
 BLOCK = 64
 _ROW = 8  # values that `running_sums` takes at a time
 
 _LANES = 4
-_DOUBLES = ir.VectorType(ir.DoubleType(), _LANES)
-_LONGS = ir.VectorType(ir.IntType(64), _LANES)
-_BYTES, _INT32, _INT64 = ir.IntType(8).as_pointer(), ir.IntType(32), ir.IntType(64)
+_LONGS = ir.VectorType(INT64, _LANES)
+_BYTES = ir.IntType(8).as_pointer()
 
 
 @inner
@@ -52,45 +52,14 @@ def running_sums(x: tuple[Any, ...]) -> tuple[Any, ...]:
 # -- code that is being written ------------------------------------------------------------------
 
 
-class _Code:
+class _Code(Vectors):
     """Instructions on vectors of four numbers, and what they are given: numbers or arrays."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
-        self.builder, self.zero = builder, ir.Constant(_DOUBLES, [0.0] * _LANES)
-        self.given = [
-            context.make_array(kind)(context, builder, value).data
-            if hasattr(kind, "ndim")
-            else value
-            for kind, value in zip(signature.args, arguments, strict=True)
-        ]
-
-    def load(self, data: ir.Value, index: int) -> ir.Value:
-        return self.builder.load(self._at(data, index), align=8)
-
-    def store(self, vector: ir.Value, data: ir.Value, index: int) -> None:
-        self.builder.store(vector, self._at(data, index), align=8)
-
-    def _at(self, data: ir.Value, index: int) -> ir.Value:
-        place = self.builder.gep(data, [ir.Constant(_INT64, index)])
-        return self.builder.bitcast(place, _DOUBLES.as_pointer())
+        super().__init__(context, builder, signature, arguments, _LANES, DOUBLE)
 
     def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
         return self.builder.fadd(a, b)
-
-    def moved(self, vector: ir.Value, lanes: tuple[int, ...]) -> ir.Value:
-        """The vector's numbers at these places; 0 for place 4."""
-        mask = ir.Constant(ir.VectorType(_INT32, _LANES), list(lanes))
-        return self.builder.shuffle_vector(vector, self.zero, mask)
-
-    def spread(self, number: ir.Value) -> ir.Value:
-        """A vector of one number."""
-        vector = ir.Constant(ir.VectorType(number.type, _LANES), ir.Undefined)
-        vector = self.builder.insert_element(vector, number, ir.Constant(_INT32, 0))
-        first = ir.Constant(ir.VectorType(_INT32, _LANES), [0] * _LANES)
-        return self.builder.shuffle_vector(vector, vector, first)
-
-    def number(self, vector: ir.Value, lane: int) -> ir.Value:
-        return self.builder.extract_element(vector, ir.Constant(_INT32, lane))
 
     def sums(self, block: ir.Value, backwards: bool) -> Iterator[tuple[int, Any, Any]]:
         """Of four values at a time: where they are, the sums up to them, and that of the eight."""
@@ -100,7 +69,7 @@ class _Code:
         else:
             pairs, halves, last = (4, 0, 4, 2), (4, 4, 1, 1), _LANES - 1
         order = slice(None, None, -1 if backwards else 1)
-        base = ir.Constant(ir.DoubleType(), 0.0)
+        base = ir.Constant(DOUBLE, 0.0)
         for row in range(0, BLOCK, _ROW)[order]:
             places = [row, row + _LANES][order]
             values = [self.load(block, place) for place in places]
@@ -223,9 +192,9 @@ def _ask_for(typing_context: Any, array: Any, index: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         index = context.cast(builder, arguments[1], signature.args[1], types.intp)
         place = builder.bitcast(builder.gep(array.data, [index]), _BYTES)
-        kind = ir.FunctionType(ir.VoidType(), [_BYTES, _INT32, _INT32, _INT32])
+        kind = ir.FunctionType(ir.VoidType(), [_BYTES, INT32, INT32, INT32])
         function = builder.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)
-        to_read, to_stay, data = (ir.Constant(_INT32, flag) for flag in (0, 3, 1))
+        to_read, to_stay, data = (ir.Constant(INT32, flag) for flag in (0, 3, 1))
         builder.call(function, [place, to_read, to_stay, data])
         return context.get_dummy_value()
 
