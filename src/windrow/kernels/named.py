@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import NO_NULLS, Column
-from windrow.kernels.results import ResultArray, finished
+from windrow.kernels.results import ResultArray, finished, restored
 from windrow.kernels.special import bounded, integer_sums, joined, places, segmented
 from windrow.kernels.special.distinct import number_values, window_distinct
 from windrow.kernels.special.places import bounded_first, bounded_last
@@ -168,11 +168,11 @@ class Question:
     def answers(self, values: NDArray[Any], present: NDArray[np.int64] | None) -> ResultArray:
         """Values in the types that they mean; null where nothing is `present`."""
         if present is None:
-            empty = self.shorter_than(1)
-            valid = None if empty is None else (~empty).view(np.uint8)
+            missing = self.shorter_than(1)
         else:
-            valid = (present > 0).view(np.uint8)
-        return finished(self.aggregation, self.column, (values,), valid)
+            missing = present == 0
+            missing = missing if missing.any() else None
+        return restored(self.aggregation, self.column, (values,), missing)
 
     def shorter_than(self, length: int) -> NDArray[np.bool_] | None:
         """Which windows have fewer rows; None if none has."""

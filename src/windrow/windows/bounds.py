@@ -19,6 +19,8 @@ _LAST = 2**63 - 1
 _TOGETHER = 16
 # From here on it is faster to walk.
 _FAR = 64
+# So many rows are worth it to walk through four stretches of them.
+_SIDE_BY_SIDE = 256
 
 
 @inner
@@ -116,6 +118,18 @@ def _fill_ends(
 
 
 @inner
+def _edge_at(at: Array, first: int, end: int, edge: Any, keep: bool) -> int:
+    """The first position of [first, end) whose time is not before `edge`, or `end`. O(log n)."""
+    while first < end:
+        middle = (first + end) // 2
+        if _older(at[middle], edge, keep):
+            first = middle + 1
+        else:
+            end = middle
+    return first
+
+
+@inner
 def _fill_edges(
     at: Array,
     begin: int,
@@ -127,20 +141,96 @@ def _fill_edges(
     keep: bool,
     out: Array,
 ) -> None:
-    """Write the first position of [first, end) whose time is not before each row's time + shift.
+    """Write the first position of [first, end) whose time is not before each row's time + shift."""
+    if stop - begin < _SIDE_BY_SIDE or at[begin] < ends[2] or at[stop - 1] > ends[3]:
+        _compare_edges(at, begin, stop, first, end, shift, ends, keep, out)
+        return
+    past = begin
+    above = stop
+    while past < above:  # no time is late enough for the rows from here on
+        middle = (past + above) // 2
+        if _older(at[end - 1], at[middle] + shift, keep):
+            above = middle
+        else:
+            past = middle + 1
+    for i in range(past, stop):
+        out[i] = end
+    if past - begin < _SIDE_BY_SIDE:
+        if past > begin:
+            _compare_edges(at, begin, past, first, end, shift, ends, keep, out)
+        return
+    rows, edges = _walk_edges(at, begin, past, first, end, shift, keep, out)
+    for c in range(4):
+        if rows[c] < rows[c + 4]:
+            _compare_edges(at, rows[c], rows[c + 4], edges[c], end, shift, ends, keep, out)
+
+
+@inner
+def _walk_edges(
+    at: Array, begin: int, stop: int, first: int, end: int, shift: Any, keep: bool, out: Array
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Write edges in four stretches of the rows, side by side, until one of them is done.
+
+    A step of a stretch is to the next time or to the next row, as a comparison says: no branch is
+    guessed wrong, and while one stretch waits for its times the others go on. (1.8 ns a row at
+    random times; sixteen rows together are 4.7.) Returns the first row of each that is left, and
+    the rows that the stretches end before; and the positions reached. No edge is `end`.
+    """
+    # indices are unsigned, and so never negative for the compiler to ask
+    rows = (stop - begin) // 4
+    b1, b2, b3 = begin + rows, begin + 2 * rows, begin + 3 * rows
+    p0 = np.uint64(_edge_at(at, first, end, at[begin] + shift, keep))
+    p1 = np.uint64(_edge_at(at, first, end, at[b1] + shift, keep))
+    p2 = np.uint64(_edge_at(at, first, end, at[b2] + shift, keep))
+    p3 = np.uint64(_edge_at(at, first, end, at[b3] + shift, keep))
+    k0, k1, k2, k3 = np.uint64(begin), np.uint64(b1), np.uint64(b2), np.uint64(b3)
+    steps = min(
+        _edge_at(at, first, end, at[b1 - 1] + shift, keep) - np.int64(p0),
+        _edge_at(at, first, end, at[b2 - 1] + shift, keep) - np.int64(p1),
+        _edge_at(at, first, end, at[b3 - 1] + shift, keep) - np.int64(p2),
+        _edge_at(at, first, end, at[stop - 1] + shift, keep) - np.int64(p3),
+    )
+    one = np.uint64(1)
+    for _ in range(rows + steps):
+        to_0 = np.uint64(_older(at[p0], at[k0] + shift, keep))
+        to_1 = np.uint64(_older(at[p1], at[k1] + shift, keep))
+        to_2 = np.uint64(_older(at[p2], at[k2] + shift, keep))
+        to_3 = np.uint64(_older(at[p3], at[k3] + shift, keep))
+        out[k0] = p0
+        out[k1] = p1
+        out[k2] = p2
+        out[k3] = p3
+        p0 += to_0
+        p1 += to_1
+        p2 += to_2
+        p3 += to_3
+        k0 += one - to_0
+        k1 += one - to_1
+        k2 += one - to_2
+        k3 += one - to_3
+    left = np.int64(k0), np.int64(k1), np.int64(k2), np.int64(k3), b1, b2, b3, stop
+    return left, (np.int64(p0), np.int64(p1), np.int64(p2), np.int64(p3))
+
+
+@inner
+def _compare_edges(
+    at: Array,
+    begin: int,
+    stop: int,
+    first: int,
+    end: int,
+    shift: Any,
+    ends: Any,
+    keep: bool,
+    out: Array,
+) -> None:
+    """Write the same edges for a few rows.
 
     The edges of 16 rows are found together. How far the last of them is from the first bounds the
     others, and counting the times in between that are too old is a vector operation, where walking
-    would ask for each of them whether it is (15 ns a row at random times, not 8).
+    would ask for each of them whether it is (15 ns a row at random times, not 5).
     """
-    above = end
-    edge = _moved(at[begin], shift, ends)
-    while first < above:  # in the midst of a segment
-        middle = (first + above) // 2
-        if _older(at[middle], edge, keep):
-            first = middle + 1
-        else:
-            above = middle
+    first = _edge_at(at, first, end, _moved(at[begin], shift, ends), keep)
     i = begin
     while i < stop:
         j = min(i + _TOGETHER, stop)
