@@ -125,13 +125,17 @@ def null_places(array: pa.Array) -> NDArray[np.int64]:
 
 
 def with_nulls_at(array: pa.Array, places: NDArray[Any]) -> pa.Array:
-    """An array of fixed width without nulls, null at some places."""
-    missing = np.zeros(len(array), np.bool_)
-    missing[places] = True
-    (_, data), begin = array.buffers(), array.offset
+    """An array of fixed width, null at a few places more."""
+    (valid, data), begin = array.buffers(), array.offset
     assert begin == 0, "it was made just now"
-    there = pa.py_buffer(_valid_bits(missing))
-    return pa.Array.from_buffers(array.type, len(array), [there, data])
+    if not places.size:
+        return array
+    size = -(-len(array) // 8)
+    bits = np.full(size, 255, np.uint8)
+    if valid is not None:
+        bits[:] = np.frombuffer(valid, np.uint8)[:size]
+    np.bitwise_and.at(bits, places >> 3, ~(1 << (places & 7)).astype(np.uint8))
+    return pa.Array.from_buffers(array.type, len(array), [pa.py_buffer(bits), data])
 
 
 def from_numbers(
