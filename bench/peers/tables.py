@@ -18,6 +18,7 @@ from bench.measure import Calls, Timing, checked, failure, rounds, timed
 from bench.peers.contenders import OURS, PEERS, Frames, Window, answers_of, given, query, readings
 from bench.points import Figure, Point
 from bench.rules import at_most, spread
+from windrow import Aggregation, Max, Mean, Query, sliding
 
 # -- against other libraries -----------------------------------------------------------------------
 
@@ -168,8 +169,8 @@ def small(settings: Settings, clock: Clock) -> Iterator[Point]:
                     yield timing.point(figure, name, case(keys, window))
 
 
-def _repeated(call: Any) -> None:
-    for _ in range(CALLS):
+def _repeated(call: Any, calls: int = CALLS) -> None:
+    for _ in range(calls):
         call()
 
 
@@ -225,6 +226,73 @@ GROWTH = Experiment(
     (ROWS, WIDTHS),
     growth,
     rules=(spread(ROWS, 1.125, ends=True), spread(WIDTHS, 1.5)),
+)
+
+
+# -- frames ----------------------------------------------------------------------------------------
+
+FRAME = Figure(
+    "frames", "time of a frame", "question", "times the trailing frame", (True, False), False
+)
+TRAILING, WITHOUT, LEAST = "trailing", "without the current row", "min_rows"
+# The same number of rows, or the same time, in other places about the current row.
+ENDS: dict[str, dict[str, Any]] = {
+    "rows": {TRAILING: (-1000, 0), "centred": (-500, 500), "unequal ends": (-750, 250)},
+    "range": {
+        TRAILING: ("-1 hour", 0),
+        "centred": ("-30 minutes", "30 minutes"),
+        "unequal ends": ("-45 minutes", "15 minutes"),
+    },
+}
+QUESTIONS: dict[str, Aggregation] = {"max": Max("load"), "mean": Mean("load")}
+FRAME_CALLS = 5  # in a row
+# Of which frames how many times the time of the trailing one is allowed.
+ALLOWED = {
+    "centred": 1.2,
+    "unequal ends": 1.2,
+    f"{TRAILING}, {WITHOUT}": 1.2,
+    f"centred, {WITHOUT}": 1.2,
+    f"{TRAILING}, {LEAST}": 1.05,
+}
+
+
+def frame_queries(kind: str, question: str) -> dict[str, Query]:
+    """Return a question about the frames of a kind, and about those that leave something out."""
+    made = {}
+    for name, ends in ENDS[kind].items():
+        frame = {"order_by": "ts", kind: ends, "result": QUESTIONS[question]}
+        made[name] = sliding(**frame)
+        made[f"{name}, {WITHOUT}"] = sliding(**frame, exclude="current row")
+        made[f"{name}, {LEAST}"] = sliding(**frame, min_rows=500)
+    return {name: query for name, query in made.items() if name == TRAILING or name in ALLOWED}
+
+
+def frames_of(settings: Settings, clock: Clock) -> Iterator[Point]:
+    """Each frame by rows and by time, in turns with the one that ends with the current row."""
+    table = readings(settings.size(2_000_000, 200_000), 1)
+    for kind in ENDS:
+        for question in QUESTIONS:
+            x = f"{question}, {kind}"
+            if clock.over:
+                yield from (FRAME.missing(name, x) for name in ALLOWED)
+                continue
+            calls = {n: partial(q, table) for n, q in frame_queries(kind, question).items()}
+            again = {n: partial(_repeated, call, FRAME_CALLS) for n, call in calls.items()}
+            runs = _timed(again, settings, clock)
+            for name in ALLOWED:
+                ratios = (a / b for a, b in zip(runs[name], runs[TRAILING], strict=True))
+                yield FRAME.point(name, x, *ratios, rows=len(table))
+
+
+FRAMES = Experiment(
+    "tables frames",
+    "frames against the trailing one",
+    "An Arrow table of 2,000,000 rows (200,000 in a quick run) and one key; frames of about 1,000 "
+    f"rows, counted or an hour: {FRAME_CALLS} calls in a row by those of the frame that ends with "
+    "the current row, in the same round.",
+    (FRAME,),
+    frames_of,
+    rules=tuple(at_most(FRAME, bound, name) for name, bound in ALLOWED.items()),
 )
 
 
@@ -289,4 +357,4 @@ MEMORY = Experiment(
 )
 
 
-EXPERIMENTS = (LIBRARIES, SMALL, GROWTH, MEMORY)
+EXPERIMENTS = (LIBRARIES, SMALL, GROWTH, FRAMES, MEMORY)

@@ -33,7 +33,7 @@ SLOW = ("000 break-even", "003 latency", "004 latency", "arrays latency",
 def test_every_paper_and_every_kind_has_its_experiments() -> None:
     assert {e.name.split()[0] for e in EXPERIMENTS} == {*PAPERS, *PEERS}
     names = [e.name for e in EXPERIMENTS]
-    assert len(names) == len(set(names)) == 24 + 20
+    assert len(names) == len(set(names)) == 24 + 21
     assert sum(name[0].isdigit() for name in names) == 24
 
 

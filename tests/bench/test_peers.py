@@ -21,7 +21,7 @@ from bench.peers.contenders import Frames, Window, answers_of, readings
 from bench.peers.libraries import COMPARISONS, PEERS, Data
 from bench.results import OURS
 from bench.windows import Compiled
-from windrow import Max
+from windrow import Count, Max, sliding
 
 VALUES = Settings().values
 
@@ -85,6 +85,20 @@ def test_each_peer_is_asked_the_same_of_tables(peer: str, keys: int, window: Win
     assert table_peers.same(found, expected)
     assert not table_peers.same({**found, "mean": found["mean"] + 1}, expected)
     assert not table_peers.same({**found, "worst": found["worst"][::-1]}, expected)
+
+
+@pytest.mark.parametrize("kind", table_peers.ENDS)
+def test_frames_are_as_long_as_the_trailing_one(kind: str) -> None:
+    """All but at the ends of the table, and without the current row one less."""
+    table = readings(20_000, 1)
+    counts = {}
+    for name, query in table_peers.frame_queries(kind, "max").items():
+        counted = sliding({"n": Count()}, **query.window.arguments(), order_by="ts")
+        counts[name] = np.mean(counted(table)["n"].to_numpy()[5000:15000])
+    assert set(counts) == {table_peers.TRAILING, *table_peers.ALLOWED}
+    for name, count in counts.items():
+        wanted = counts[table_peers.TRAILING] - (table_peers.WITHOUT in name)
+        assert count == pytest.approx(wanted, abs=0 if kind == "rows" else 2), name
 
 
 def test_what_is_long_is_measured_on_a_part(monkeypatch: pytest.MonkeyPatch) -> None:

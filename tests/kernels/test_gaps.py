@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import warnings
 from typing import Any
 
@@ -13,13 +15,29 @@ from hypothesis import strategies as st
 from tests.catalogue import arrays_for, identified, rows_of
 from tests.examples import examples
 from tests.kernels.test_aggregate import NUMBERS, agree
-from windrow import ArgMax, Count, Max, Mean, Median, Min, StdDev, Sum, Variance, aggregator
+from windrow import (
+    ArgMax,
+    Count,
+    First,
+    Max,
+    Mean,
+    Median,
+    Min,
+    StdDev,
+    Sum,
+    Variance,
+    aggregator,
+)
 from windrow.aggregations.base import Aggregation
+from windrow.kernels import current_row
 from windrow.kernels.columns import column
-from windrow.kernels.gaps import aggregate_parts, few_in_parts, knows_gaps
+from windrow.kernels.gaps import aggregate_parts, few_in_parts, few_rows_in_parts, knows_gaps
 from windrow.kernels.routes import NotCompiledWarning, Route, route_over, traced
 from windrow.windows import arrays as threading
+from windrow.windows.bounds import frame_edges
+from windrow.windows.gaps import parts_without
 from windrow.windows.positions import Windows
+from windrow.windows.sorted_rows import SortedRows
 
 
 def way_of(agg: Aggregation, arrays: list[Any], nulls: Any, by_rows: bool) -> Route:
@@ -150,6 +168,109 @@ def test_whole_sums_that_are_too_large(agg: Aggregation) -> None:
         aggregate_parts(agg, [large], around(np.array([0, 44]), 2, 2), way=way)
 
 
+# -- along the order -----------------------------------------------------------------------------
+
+
+def along(at: Any, starts: Any, before: int, behind: int, fresh: slice = slice(None)) -> Any:
+    """The parts of windows from so far before each row to so far behind it, without the row."""
+    rows = SortedRows(starts, starts, at)
+    lo, hi = frame_edges(at, starts, -before, True), frame_edges(at, starts, behind, False)
+    return parts_without(rows, rows.windows(lo[fresh], hi[fresh], fresh), "current row")
+
+
+@pytest.mark.parametrize(
+    "agg", [Max(), Min(), Sum(), Mean(), Count(), StdDev(), First(), Median()], ids=identified
+)
+@examples(40)
+@given(
+    sizes=st.lists(st.sampled_from([0, 1, 3, 60, 400]), min_size=1, max_size=3),
+    spread=st.sampled_from([1, 9, 100, 5000]),
+    ends=st.tuples(*[st.sampled_from([0, 1, 7, 50, 300, 9000])] * 2),
+    kind=st.sampled_from(["floats", "whole", "rising", "zigzag", "alike"]),
+    nulls=st.booleans(),
+    first=st.integers(0, 30),
+    seed=st.integers(0, 99),
+)
+def test_windows_along_the_order(
+    agg: Aggregation,
+    sizes: Any,
+    spread: int,
+    ends: Any,
+    kind: str,
+    nulls: bool,
+    first: int,
+    seed: int,
+) -> None:
+    """Ties, nulls, NaN, empty windows, rows that most values lie before, and any cut of them."""
+    random = np.random.default_rng(seed)
+    starts = np.cumsum([0, *sizes])
+    n = int(starts[-1])
+    at = random.integers(0, spread, n)
+    at = np.concatenate([at[:0], *(np.sort(at[a:b]) for a, b in itertools.pairwise(starts))])
+    values: Any = random.integers(-20, 20, n) + random.choice([0.25, 1e8])
+    if kind == "floats":
+        values[random.random(n) < 0.03] = random.choice([np.nan, np.inf, -np.inf, -0.0])
+    elif kind in ("rising", "zigzag"):  # of half of the windows the row has the maximum alone
+        values = np.arange(n) * 1.0 - (5 * (np.arange(n) % 2) if kind == "zigzag" else 0)
+    elif kind == "alike":
+        values = np.ones(n)
+    else:
+        values = values.astype(np.int64)
+    gone = random.random(n) < 0.3 if nulls else None
+    parts = along(at, starts, *ends, slice(min(first, n), None))
+    if len(parts) < 2:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading, "PIECE", 64)
+        patch.setattr(current_row, "_CUT", 100)
+        patch.setattr(current_row, "_LOOKED", seed % 3)
+        check(agg, values, gone, parts)
+        arrays, masks = arrays_for(agg, values), [gone]
+        way = way_of(agg, arrays, gone, by_rows=False)
+        one, three = (
+            aggregate_parts(agg, arrays, parts, nulls=masks, threads=threads, way=way)
+            for threads in (1, 3)
+        )
+    assert np.array_equal(one.mask, three.mask)
+    assert one.values[~one.mask].tobytes() == three.values[~one.mask].tobytes()
+
+
+@pytest.mark.parametrize("ends", [(400, 400), (900, 90), (40, 700), (300, 0)], ids=str)
+def test_what_is_left_out_leaves_no_trace(ends: tuple[int, int]) -> None:
+    """Not in the last digit: an outlier is in no sum but those of windows that have it."""
+    random = np.random.default_rng(5)
+    at, starts = np.sort(random.integers(0, 20_000, 4000)), np.array([0, 4000])
+    values = random.normal(size=4000)
+    values[2000] = 1e20
+    parts = along(at, starts, *ends)
+    way = way_of(Sum(), [values], None, by_rows=False)
+    made = aggregate_parts(Sum(), [values], parts, way=way).values
+    bounds = [part.bounds() for part in parts]
+    for i in [*range(1500, 2500), 0, 3999]:
+        own = [float(v) for lo, hi in bounds for v in values[lo[i] : hi[i]]]
+        exact = math.fsum(own)
+        assert abs(made[i] - exact) <= 1e-15 * math.fsum(map(abs, own)), i
+
+
+def test_many_rows_of_equal_order() -> None:
+    at = np.repeat(np.arange(40), 50)  # more than are gone through one by one
+    parts = along(at, np.array([0, 2000]), 3, 0)
+    values = np.random.default_rng(1).integers(-99, 99, 2000) + 0.5
+    for agg in (Sum(), Mean(), Max(), Min(), StdDev()):
+        check(agg, values, None, parts)
+
+
+@pytest.mark.parametrize("agg", [Sum(), Mean()], ids=identified)
+def test_whole_sums_along_the_order_that_are_too_large(agg: Aggregation) -> None:
+    large = np.array([2**62, 2**62, 5, 1, 0, 0])
+    way = way_of(agg, [large], None, by_rows=False)
+    parts = along(np.arange(6), np.array([0, 6]), 1, 1)
+    one = aggregate_parts(agg, [large], parts, way=way)
+    assert one.values[1] == (2**62 + 5) / (2 if isinstance(agg, Mean) else 1)
+    with pytest.raises(OverflowError, match="the sum of window 2 exceeds int64"):
+        aggregate_parts(agg, [large], along(np.arange(6), np.array([0, 6]), 2, 2), way=way)
+
+
 @examples(30)
 @given(
     sizes=st.lists(st.sampled_from([0, 1, 2, 7, 40]), min_size=1, max_size=5),
@@ -170,3 +291,6 @@ def test_windows_of_few_values(sizes: Any, rows: Any, least: int, seed: int) -> 
         assert np.array_equal(
             np.zeros(len(parts[0]), bool) if made is None else made, counts < least
         )
+        few = few_rows_in_parts(parts, least)
+        if nulls is None and few is not None:
+            assert sorted(few) == np.flatnonzero(counts < least).tolist()

@@ -53,6 +53,49 @@ def test_null_below(size: dict[str, Any], rows: Any, least: int) -> None:
             assert same(got, want if n >= least else None), (name, got, want, n)
 
 
+@pytest.mark.parametrize(
+    "size",
+    [
+        {"rows": 40},
+        {"rows": (-20, 20)},
+        {"rows": (-39, 0), "exclude": "current row"},
+        {"rows": (-20, 20), "exclude": "current row"},
+        {"range": 90},
+        {"range": (-40, 40), "exclude": "current row"},
+    ],
+    ids=str,
+)
+def test_few_windows_of_many(size: dict[str, Any]) -> None:
+    """The bits of a few nulls are cleared one by one, besides those of windows without a row."""
+    random = np.random.default_rng(3)
+    n = 3000
+    table = pa.table(
+        {
+            "key": random.integers(0, 2, n),
+            "t": np.cumsum(random.integers(0, 5, n)),
+            "v": random.normal(size=n),
+            "on": random.random(n) < 0.9,
+            "name": random.choice(["a", "b"], n),
+        }
+    )
+    parts = {
+        "high": Max("v"), "mean": Mean("v"), "n": Count("v"), "deviation": StdDev("v"),
+        "every": All("on"), "word": Max("name"), "at": ArgMax("v", "t"),
+    }  # fmt: skip
+    asked = {"partition_by": "key", "order_by": "t", **size}
+    counts = sliding(n=Count(), **asked)(table)["n"].to_numpy()
+    least = int(np.quantile(counts, 0.005)) + 1
+    made, plain = sliding(parts, **asked, min_rows=least)(table), sliding(parts, **asked)(table)
+    assert 0 < (counts < least).sum() < n // 16
+    for name in parts:
+        assert made[name].null_count >= (counts < least).sum()
+        made[name].validate(full=True)
+        for got, want, count in zip(
+            made[name].to_pylist(), plain[name].to_pylist(), counts, strict=True
+        ):
+            assert same(got, want if count >= least else None), (name, got, want, count)
+
+
 @pytest.mark.parametrize("name", ["max", "sum", "mean", "std", "count"])
 def test_as_pandas(name: str) -> None:
     random = np.random.default_rng(7)

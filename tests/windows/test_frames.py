@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import pickle
 from typing import Any
 
@@ -206,6 +207,33 @@ def test_edges(sizes: list[int], seed: int, ends: Any, closed: str, real: bool) 
             before = own <= end if closed in ("both", "right") else own < end
             inside = a + np.flatnonzero(after & before)
             assert list(range(lo[i], hi[i])) == inside.tolist()
+
+
+@examples(40)
+@given(
+    sizes=st.lists(st.sampled_from([1, 255, 256, 300, 2000]), min_size=1, max_size=3),
+    spread=st.sampled_from([2, 300, 5000, 10**9]),
+    steps=st.booleans(),
+    real=st.booleans(),
+    shift=st.sampled_from([0, 1, -1, 40, -40, 900, -900, 10**9]),
+    keep=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_edges_of_long_segments(
+    sizes: Any, spread: int, steps: bool, real: bool, shift: int, keep: bool, seed: int
+) -> None:
+    """Where rows are walked through side by side, as NumPy finds them."""
+    random = np.random.default_rng(seed)
+    starts = np.cumsum([0, *sizes])
+    at = random.integers(-spread, spread, starts[-1])
+    if steps:  # of a few places, far from each other
+        at = at // 250 * 250
+    at = np.concatenate([np.sort(at[a:b]) for a, b in itertools.pairwise(starts)])
+    at = at * 0.25 if real else at
+    made = frame_edges(at, starts, shift, keep)
+    for a, b in itertools.pairwise(starts):
+        own, side = at[a:b], "left" if keep else "right"
+        assert (made[a:b] == a + np.searchsorted(own, own + shift, side=side)).all()
 
 
 def test_edges_at_the_ends_of_time() -> None:

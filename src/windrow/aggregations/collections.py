@@ -115,7 +115,7 @@ class CountDistinct(CollectDistinct):
     empty = 0
     sql_names = {}
     listing = Listing(distinct=True, counted=True)
-    kernel = "windrow.kernels.named:distinct_counts"
+    kernel = "windrow.kernels.distinct:distinct_counts"
 
     def lower(self, state: Any) -> Any:
         return len(state)

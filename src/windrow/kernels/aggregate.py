@@ -173,11 +173,14 @@ def _shifted(
     others = Windows(starts, windows.rows, begin)
     made = _traced(aggregation, given, others, threads, way, common)
     apart = _results(aggregation, given, windows.chosen(alone), threads, by_bounds)
-    parts = [(made.values, apart.values)]
-    if made.missing is not None or apart.missing is not None:
-        parts.append((made.mask, apart.mask))
     by, own = first + ahead - begin, common is None
-    return ResultArray(*(_moved(*part, alone, by, count, own) for part in parts))
+    values, missing = _moved(made.values, apart.values, alone, by, count, own), None
+    if made.missing is not None:
+        missing = _moved(made.missing, apart.mask, alone, by, count, own)
+    elif apart.missing is not None:
+        missing = np.zeros(count, np.bool_)
+        missing[alone] = apart.missing
+    return ResultArray(values, missing)
 
 
 def _moved(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.columns import NO_NULLS, any_null
 from windrow.kernels.compiled_states import state_of
-from windrow.kernels.gaps import Gapped, looped
+from windrow.kernels.gapped import Gapped
 from windrow.kernels.named import Kernel, Question
 from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.special.comoments import SCRATCH, results_of
@@ -49,9 +49,7 @@ def _of_parts(question: Gapped) -> tuple[NDArray[Any], NDArray[Any]]:
     aggregation = question.aggregation
     y, x, nulls = _pairs(question)
     compiled, gone = state_of(aggregation, ["float64", "float64"]), nulls if nulls.size else None
-    (out,), valid = looped(
-        aggregation, compiled, (y, x), gone, question.by_bounds(), question.threads
-    )
+    (out,), valid = question.by_states(compiled, (y, x), gone)
     return out, valid
 
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import NO_NULLS, Column
-from windrow.kernels.results import ResultArray, finished
+from windrow.kernels.results import ResultArray, finished, restored
 from windrow.kernels.special import bounded, integer_sums, joined, places, segmented
-from windrow.kernels.special.distinct import number_values, window_distinct
+from windrow.kernels.special.minmax import Order
 from windrow.kernels.special.places import bounded_first, bounded_last
 from windrow.kernels.special.scans import BLOCK
 from windrow.windows.arrays import empty, in_threads, ordinary, roomy
@@ -157,6 +157,14 @@ class Question:
         """What `find` finds for the windows; where they have parts, what `join` makes of theirs."""
         return find(self)
 
+    def extremes(self, find: Find, bits: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
+        """What `find` finds for the windows; where they have parts, for all of a window's."""
+        return find(self)
+
+    def sums(self, find: Find, values: NDArray[Any], mean: bool) -> NDArray[Any]:
+        """What `find` finds for the windows; where they have parts, sums (or means) from theirs."""
+        return find(self)
+
     def once(self, what: str, find: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """What `find` finds, unless another question found it."""
         if what not in self.common.what:
@@ -168,11 +176,11 @@ class Question:
     def answers(self, values: NDArray[Any], present: NDArray[np.int64] | None) -> ResultArray:
         """Values in the types that they mean; null where nothing is `present`."""
         if present is None:
-            empty = self.shorter_than(1)
-            valid = None if empty is None else (~empty).view(np.uint8)
+            missing = self.shorter_than(1)
         else:
-            valid = (present > 0).view(np.uint8)
-        return finished(self.aggregation, self.column, (values,), valid)
+            missing = present == 0
+            missing = missing if missing.any() else None
+        return restored(self.aggregation, self.column, (values,), missing)
 
     def shorter_than(self, length: int) -> NDArray[np.bool_] | None:
         """Which windows have fewer rows; None if none has."""
@@ -204,7 +212,7 @@ class Question:
                 np.int64,
             )
 
-        return self.joined(find, np.add)
+        return self.sums(find, values, mean=False)
 
     def filled(self, floating: float, whole: int) -> NDArray[Any]:
         """The values, with something that does not matter where they are null."""
@@ -214,10 +222,11 @@ class Question:
 
     def scratch(self, rows: int) -> NDArray[Any]:
         """What a kernel works in: rows that are longer than any window."""
-        return np.empty((rows, self._longest + 1), self.data.dtype)
+        return np.empty((rows, self.longest + 1), self.data.dtype)
 
     @functools.cached_property
-    def _longest(self) -> int:
+    def longest(self) -> int:
+        """A number of rows that no window exceeds."""
         return self.windows.longest
 
 
@@ -243,8 +252,7 @@ def _found_extreme(question: Question, flip: int) -> NDArray[Any]:
             np.int64,
         )
 
-    found = question.joined(find, lambda a, b, out: joined.join_extremes(a, b, order, out))
-    return found.view(data.dtype)
+    return question.extremes(find, bits, order).view(data.dtype)
 
 
 def _range(question: Question) -> ResultArray:
@@ -285,19 +293,21 @@ def _places(question: Question, flip: int) -> ResultArray:
 
 
 def _totals(question: Question, values: NDArray[np.float64], mean: bool) -> NDArray[np.float64]:
+    divided = mean and not question.parts
+
     def find(part: Question) -> NDArray[np.float64]:
         return part.fill(
             lambda a, b, out: segmented.segment_sums(
-                values, part.windows.starts, part.w, a, b, mean, out
+                values, part.windows.starts, part.w, a, b, divided, out
             ),
             lambda lo, hi, end, out: bounded.bounded_sums(
-                values, lo, hi, end, mean, part.scratch(2), out
+                values, lo, hi, end, divided, part.scratch(2), out
             ),
             np.float64,
             anywhere=False,
         )
 
-    return question.joined(find, np.add)
+    return question.sums(find, values, mean)
 
 
 def _summed(question: Question) -> NDArray[Any]:
@@ -337,8 +347,7 @@ def check_sums(
 def _check_sums(question: Question, values: NDArray[np.int64], of: str = "") -> None:
     if not values.size or not len(question.windows):
         return
-    most = sum(part.longest for part in question.parts or [question.windows])
-    if max(abs(int(values.max())), abs(int(values.min()))) * most < 2**63:
+    if max(abs(int(values.max())), abs(int(values.min()))) * question.longest < 2**63:
         return
     # Two halves of 32 bits cannot overflow, and tell whether the whole does.
     low = question.whole_sums(values & 0xFFFFFFFF)
@@ -369,7 +378,7 @@ def rounded_mean(sums: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[
 
 def _mean(question: Question) -> ResultArray:
     present = question.present()
-    alone = SUM not in question.common.what and not question.parts
+    alone = SUM not in question.common.what
     if present is None and question.floating and alone:
         return question.answers(_totals(question, question.data, mean=True), None)
     if question.column.dtype.kind == "m":
@@ -425,10 +434,12 @@ def _end(question: Question, last: bool) -> ResultArray:
     """First and Last of anything, by position."""
     values = question.column.restore(question.data)
 
-    def join(a: Any, b: Any, out: Any) -> None:  # the positions of an older and of a newer part
-        np.copyto(out, np.where(b < 0, a, b) if last else np.where(a < 0, b, a))
-
-    found = _placed(question.joined(lambda part: _ends(part.windows, question.nulls, last), join))
+    found = _placed(
+        question.joined(
+            lambda part: _ends(part.windows, question.nulls, last),
+            lambda a, b, out: joined.join_ends(a, b, last, out),
+        )
+    )
     if not question.windows.n:
         return ResultArray(np.zeros(len(question.windows), values.dtype), found.missing)
     results = values[found.values]
@@ -456,25 +467,9 @@ def _nth(question: Question) -> ResultArray:
     return ResultArray(results, missing if missing.any() else None)
 
 
-def _distinct(question: Question) -> ResultArray:
-    codes = np.empty(question.data.size, np.int64)
-    nulls = NO_NULLS if question.nulls is None else question.nulls
-    distinct = number_values(question.data.view(np.int64), nulls, question.floating, codes)
-    counts = np.empty(len(question.windows), np.int64)
-
-    def run(piece: Piece) -> None:
-        counters, cursors = np.zeros(distinct, np.int64), np.zeros(3, np.int64)
-        for here, lo, hi in question.windows.in_slices(piece):
-            window_distinct(codes, lo, hi, counters, cursors, counts[here])
-
-    in_threads(run, question.windows.pieces(question.threads, anywhere=True))
-    return ResultArray(counts)
-
-
 # -- which aggregations name ---------------------------------------------------------------------
 
 _COUNTED = ("the rows are counted by their positions", "none", "none")
-_COUNTERS = ("a counter for each distinct value", "1 and 1 inverse a row", "the counters")
 _AT_END = ("the value at the end of the window is looked up", "none", "none")
 
 _BY_PLACE: dict[str, Any] = {"positional": True, "in_blocks": False}
@@ -495,7 +490,6 @@ places_of_minima = Kernel(lambda question: _places(question, -1), parts=3)
 sums = Kernel(_sum, finds=(SUM, PRESENT), parts=3)
 means = Kernel(_mean, finds=(SUM, PRESENT, SIZES), parts=3)
 counts = Kernel(_count, *_COUNTED, finds=(PRESENT, SIZES), parts=3, **_BY_PLACE)
-distinct_counts = Kernel(_distinct, *_COUNTERS, in_blocks=False)
 firsts = Kernel(lambda question: _end(question, last=False), *_AT_END, parts=3, **_BY_PLACE)
 lasts = Kernel(lambda question: _end(question, last=True), *_AT_END, parts=3, **_BY_PLACE)
 nths = Kernel(_nth, *_AT_END, **_BY_PLACE)

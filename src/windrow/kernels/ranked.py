@@ -9,7 +9,7 @@ import numpy as np
 
 from windrow.aggregations.quantiles import CONTINUOUS
 from windrow.kernels.columns import NO_NULLS
-from windrow.kernels.gaps import Gapped
+from windrow.kernels.gapped import Gapped
 from windrow.kernels.named import Kernel, Question
 from windrow.kernels.results import ResultArray, finished, lists
 from windrow.kernels.special import ranked, stretches

@@ -103,10 +103,21 @@ def finished(
     Arguments are positions, as the kernels have them.
     """
     missing = None if valid is None or valid.all() else valid == 0
+    return restored(aggregation, column, out, missing)
+
+
+def restored(
+    aggregation: Aggregation,
+    column: Column,
+    out: tuple[NDArray[Any], ...],
+    missing: NDArray[np.bool_] | None,
+) -> ResultArray:
+    """The same for what is `missing` where a window had nothing; None if each had something."""
     if missing is not None:
         nothing = 0 if aggregation.empty is None else aggregation.empty
+        places = np.flatnonzero(missing)  # mostly few: faster than by the mask
         for o in out:
-            o[missing] = None if o.dtype == object else nothing
+            o[places] = None if o.dtype == object else nothing
     if aggregation.empty is not None:
         missing = None
     result = aggregation.result

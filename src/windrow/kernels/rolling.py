@@ -34,6 +34,7 @@ from windrow.windows.arrays import ordinary
 from windrow.windows.base import written
 from windrow.windows.durations import nanoseconds
 from windrow.windows.kinds import window_of
+from windrow.windows.lengths import shorter_than
 from windrow.windows.sizes import UNBOUNDED, Axis, is_number, measure
 from windrow.windows.sorted_rows import SortedRows
 from windrow.windows.span import CLOSED
@@ -406,7 +407,7 @@ class _Stream:
             return {k: self._counted(batch, k) < self.least for k in wanted}
         if batch.lo is None or batch.hi is None:
             return {}
-        return dict.fromkeys(wanted, batch.hi - batch.lo < self.least)
+        return dict.fromkeys(wanted, shorter_than(batch.lo, batch.hi, self.least))
 
     def _few_at_ends(self, n: int) -> tuple[int, int]:
         """Before and from which of n results on windows of so many rows are cut off too short."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.columns import NO_NULLS
 from windrow.kernels.compiled_states import state_of
-from windrow.kernels.gaps import Gapped, looped
+from windrow.kernels.gapped import Gapped, looped
 from windrow.kernels.generate import loop_of
 from windrow.kernels.named import Kernel, Question
 from windrow.kernels.results import ResultArray
@@ -61,15 +61,16 @@ def _around(
         for w in set(question.rows)
     }
     older, newer = ((*found[w], values[question.begin :]) for w in question.rows)
-    starts, odd = question.windows.starts, False
+    starts, odd = question.windows.starts, [False]
 
     def join(a: Any, b: Any, begin: int, out: NDArray[Any]) -> None:
-        nonlocal odd
-        odd |= join_variances(starts, begin, question.rows, tuple(a), tuple(b), ddof, root, out)
+        odd.append(
+            join_variances(starts, begin, question.rows, tuple(a), tuple(b), ddof, root, out)
+        )
 
     results = question.put_together(older, newer, join)
     results[question.alone] = _by_states(question, values, question.alone)
-    return results, odd
+    return results, any(odd)
 
 
 def _by_states(

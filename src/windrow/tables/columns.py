@@ -132,13 +132,17 @@ def null_places(array: pa.Array) -> NDArray[np.int64]:
 
 
 def with_nulls_at(array: pa.Array, places: NDArray[Any]) -> pa.Array:
-    """An array of fixed width without nulls, null at some places."""
-    there = np.ones(len(array), np.bool_)
-    there[places] = False
-    packed = np.packbits(there, bitorder="little")
-    (_, data), begin = array.buffers(), array.offset
+    """An array of fixed width, null at a few places more."""
+    (valid, data), begin = array.buffers(), array.offset
     assert begin == 0, "it was made just now"
-    return pa.Array.from_buffers(array.type, len(array), [pa.py_buffer(packed), data])
+    if not places.size:
+        return array
+    size = -(-len(array) // 8)
+    bits = np.full(size, 255, np.uint8)
+    if valid is not None:
+        bits[:] = np.frombuffer(valid, np.uint8)[:size]
+    np.bitwise_and.at(bits, places >> 3, ~(1 << (places & 7)).astype(np.uint8))
+    return pa.Array.from_buffers(array.type, len(array), [pa.py_buffer(bits), data])
 
 
 def from_numbers(
@@ -154,8 +158,18 @@ def from_numbers(
         assert pt.is_null(kind), kind
         return pa.nulls(values.size)
     data = np.ascontiguousarray(values, stored)
-    there = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    there = None if missing is None else pa.py_buffer(_valid_bits(missing))
     return pa.Array.from_buffers(kind, data.size, [there, pa.py_buffer(data)])
+
+
+def _valid_bits(missing: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """A bit for each value that is not missing.
+
+    Packed before they are inverted: an inverted mask is fresh memory, which costs ten times as much
+    as all the rest.
+    """
+    packed = np.packbits(missing, bitorder="little")
+    return np.invert(packed, out=packed)
 
 
 def _decimals(

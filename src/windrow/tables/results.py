@@ -23,7 +23,7 @@ from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
 from windrow.kernels.aggregate import aggregate, few_values
 from windrow.kernels.columns import nanoseconds_of
-from windrow.kernels.gaps import aggregate_parts, few_in_parts, knows_gaps
+from windrow.kernels.gaps import aggregate_parts, few_in_parts, few_rows_in_parts, knows_gaps
 from windrow.kernels.interpreted import failing_position
 from windrow.kernels.named import Common, rounded_mean
 from windrow.kernels.results import ResultArray, are_lists, with_nulls
@@ -37,6 +37,7 @@ from windrow.tables.columns import (
     numbers,
     objects,
     ranks,
+    with_nulls_at,
 )
 from windrow.tables.decimals import exact_mean, exact_sum
 from windrow.tables.lists import stretches
@@ -167,6 +168,12 @@ class WindowResults:
         They are null where a window has fewer values than `least` that are not null.
         """
         aggregation = plan.aggregation
+        places = None if least is None else self._few_places(aggregation, least)
+        if least is not None and places is not None:
+            made = self.run(plan, kind)
+            if pt.is_primitive(made.type) and made.offset == 0:
+                return with_nulls_at(made, places)
+            return null_where(made, self._few(aggregation, least))
         few = None if least is None else self._few(aggregation, least)
         if aggregation.functions is not None:
             return null_where(self._own(plan, kind), few)
@@ -179,10 +186,10 @@ class WindowResults:
         if not aggregation.columns:
             return array_of(with_nulls(self._call_on(plan, []), few), kind)
         values = self.values_for(aggregation)
-        made = with_nulls(self._call_on(plan, values), few)
+        results = with_nulls(self._call_on(plan, values), few)
         argument = aggregation.columns[-1]
         return restored(
-            aggregation, made, kind, self._type(aggregation), values[0].back,
+            aggregation, results, kind, self._type(aggregation), values[0].back,
             lambda at, gone: self.picked(argument, at, gone, instead=True),
         )  # fmt: skip
 
@@ -262,6 +269,17 @@ class WindowResults:
             counted = self.parts or self.windows
             self._counted[key] = count(counted, nulls, least, self.laid.threads)
         return self._counted[key]
+
+    def _few_places(self, aggregation: Aggregation, least: int) -> NDArray[np.int64] | None:
+        """The few windows that have fewer rows than `least`; None if many have, or values are null.
+
+        Their bits are cleared one by one, where a mask of all windows would be made, and packed.
+        """
+        if any(self.columns.nulls(text) is not None for text in aggregation.measures):
+            return None
+        if not self.parts:
+            return self.windows.few_shorter_than(least)
+        return few_rows_in_parts(self.parts, least)
 
     # -- kinds of results -------------------------------------------------------------------
 

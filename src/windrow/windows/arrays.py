@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 Positions = NDArray[np.int64]
 
-# So many items lie before and behind results, so that they can be moved without a copy.
-_ROOM = 256
+# So many items lie before and behind results, so that they can be moved without a copy: a few, and
+# more where they are nothing to the results.
+_ROOM, _SHARE, _MOST_ROOM = 256, 64, 1 << 14
 
 # Arrays of fewer bytes are NumPy's own.
 _LARGE = 1 << 20
@@ -80,7 +81,8 @@ def empty(n: int, dtype: Any) -> NDArray[Any]:
 
 def roomy(n: int, dtype: Any) -> NDArray[Any]:
     """An empty array in memory that has some room before it and behind it."""
-    return empty(n + 2 * _ROOM, dtype)[_ROOM : _ROOM + n]
+    room = max(_ROOM, min(n // _SHARE, _MOST_ROOM))
+    return empty(n + 2 * room, dtype)[room : room + n]
 
 
 def widened(values: NDArray[Any], before: int, behind: int) -> NDArray[Any] | None:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from windrow.compiled import compiled
+from windrow.windows.arrays import Positions, ordinary
 from windrow.windows.bounds import frame_at, last_at, widths
 
 Array = np.ndarray[Any, Any]
+_LAST = 2**63 - 1
+_TOGETHER = 64
+# Of so many windows one is few.
+FEW = 16
 
 
 @compiled
@@ -18,11 +24,56 @@ def extent(lo: Array, hi: Array) -> tuple[int, int]:
     return widths(lo, hi) if lo.size else (0, 0)
 
 
+def few_shorter_than(lo: Positions, hi: Positions, length: int) -> Positions | None:
+    """Which windows have fewer rows, by their numbers; None if they are many.
+
+    >>> few_shorter_than(np.zeros(32, np.int64), np.arange(1, 33), 3), few_shorter_than(
+    ...     np.zeros(32, np.int64), np.arange(1, 33), 4)
+    (array([0, 1]), None)
+    """
+    lo, hi, found = ordinary(lo), ordinary(hi), np.empty(lo.size // FEW, np.int64)
+    count = places_shorter_than(lo, hi, length, found)
+    return found[:count] if count <= found.size else None
+
+
+def shorter_than(lo: Positions, hi: Positions, length: int) -> NDArray[np.bool_]:
+    """Which windows have fewer rows, as a mask."""
+    few = few_shorter_than(lo, hi, length)
+    if few is None:
+        short = np.empty(lo.size, np.bool_)
+        _fill_shorter(ordinary(lo), ordinary(hi), length, short)
+    else:
+        short = np.zeros(lo.size, np.bool_)
+        short[few] = True
+    return short
+
+
 @compiled
-def shorter_than(lo: Array, hi: Array, length: int, out: Array) -> None:
-    """out[i] is whether window i has fewer rows."""
+def _fill_shorter(lo: Array, hi: Array, length: int, out: Array) -> None:
     for i in range(out.size):
         out[i] = hi[i] - lo[i] < length
+
+
+@compiled
+def places_shorter_than(lo: Array, hi: Array, length: int, out: Array) -> int:
+    """How many windows have fewer rows; `out` gets which, as far as it has room.
+
+    Mostly none of many has: they are asked together, by vector instructions.
+    """
+    count = 0
+    for k in range(0, lo.size, _TOGETHER):
+        a, b = lo[k : k + _TOGETHER], hi[k : k + _TOGETHER]
+        least = _LAST
+        for i in range(a.size):
+            least = min(least, b[i] - a[i])
+        if least >= length:
+            continue
+        for i in range(a.size):
+            if b[i] - a[i] < length:
+                if count < out.size:
+                    out[count] = k + i
+                count += 1
+    return count
 
 
 @compiled
@@ -37,3 +88,19 @@ def frame_lengths(starts: Array, start: int, end: int, begin: int, out: Array) -
             lo, hi = frame_at(i, start, end, first, past)
             out[i - begin] = hi - lo
         s += 1
+
+
+@compiled
+def add_lengths(lo: Array, hi: Array, out: Array) -> None:
+    """Add to out[i] how many rows window i has."""
+    for i in range(out.size):
+        out[i] += hi[i] - lo[i]
+
+
+@compiled
+def count_filled(lo: Array, hi: Array) -> int:
+    """How many windows have a row."""
+    count = 0
+    for i in range(lo.size):
+        count += hi[i] > lo[i]
+    return count

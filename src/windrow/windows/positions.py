@@ -126,12 +126,10 @@ class Windows:
 
     def shorter_than(self, length: int) -> NDArray[np.bool_] | None:
         """Which windows have fewer rows; None if none has. O(those) where they are rows."""
-        if self.lo is not None:
+        if self.lo is not None and self.hi is not None:
             if self._extent[0] >= length or not self.lo.size:
                 return None
-            short = np.empty(self.lo.size, np.bool_)
-            lengths.shorter_than(self.lo, self.hi, length, short)
-            return short
+            return lengths.shorter_than(self.lo, self.hi, length)
         if length <= 1 and not self.ahead:
             return None  # each has its own row
         places = self.places_shorter_than(length)
@@ -140,6 +138,13 @@ class Windows:
         short = np.zeros(len(self), np.bool_)
         short[places] = True
         return short
+
+    def few_shorter_than(self, length: int) -> Positions | None:
+        """Which windows have fewer rows, by their numbers, in no order; None if they are many."""
+        if self.lo is not None and self.hi is not None:
+            return lengths.few_shorter_than(self.lo, self.hi, length)
+        places = self.places_shorter_than(length)
+        return places if places.size * lengths.FEW <= len(self) else None
 
     def places_shorter_than(self, length: int) -> Positions:
         """Which windows of so many rows have fewer, by their numbers, in no order.
@@ -263,3 +268,9 @@ class Windows:
         flips = -(-(wanted + self.first - split) // self.rows)
         flip = split + max(1, flips) * self.rows
         return flip - self.first, flip - self.rows
+
+
+def with_extent(windows: Windows, least: int, most: int) -> Windows:
+    """Windows by their bounds of which is known how long the shortest and the longest one are."""
+    windows.__dict__["_extent"] = least, most
+    return windows

@@ -241,7 +241,7 @@ class Bounds:
     ends: tuple[NDArray[Any], NDArray[Any]] | None = None
     key: Positions | None = None
     left: Positions | None = None
-    parts: tuple[Windows, ...] = ()
+    parts: Sequence[Windows] = ()
 
     @property
     def every(self) -> bool:
@@ -252,7 +252,7 @@ class Bounds:
         """The same results over windows that have such parts; a single one is the window itself."""
         if len(parts) == 1:
             return replace(self, windows=parts[0], parts=())
-        return replace(self, parts=tuple(parts))
+        return replace(self, parts=parts)
 
     def places(self, rows: SortedRows) -> Positions:
         """The position of each result's row; of a window with its own row, the first of its key."""

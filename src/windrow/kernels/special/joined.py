@@ -1,4 +1,9 @@
-"""What was found for two parts of windows, put together: the older part and the newer one."""
+"""What was found for two parts of windows, put together: the older part and the newer one.
+
+Results may be written over what was found for older parts, as they are never asked for again: fresh
+memory costs as much as a kernel. Newer parts are then further on in the same array, so results are
+made a tile at a time, in memory of their own, where vector instructions do not ask what overlaps.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,12 @@ from windrow.kernels.special import Array
 from windrow.kernels.special.minmax import LOWEST, Order, key_of, value_of
 from windrow.windows.bounds import last_at
 
+_TILE = 512
+# Parts of so many rows are added up one by one.
+_FEW = 16
+# So many are compared before it is asked whether one was large enough.
+_STEP = 64
+
 
 @compiled
 def join_extremes(a: Array, b: Array, order: Order, out: Array) -> None:
@@ -19,10 +30,196 @@ def join_extremes(a: Array, b: Array, order: Order, out: Array) -> None:
     The maximum of no floats at all is −1, the bits of a NaN that no other maximum has.
     """
     from_nothing = order[1] and order[0] == 0
+    tile = np.empty(_TILE, np.int64)
+    for k in range(0, out.size, _TILE):
+        x, y, row = a[k : k + _TILE], b[k : k + _TILE], out[k : k + _TILE]
+        for i in range(row.size):
+            older = LOWEST if from_nothing and x[i] == -1 else key_of(x[i], order)
+            newer = LOWEST if from_nothing and y[i] == -1 else key_of(y[i], order)
+            tile[i] = value_of(max(older, newer), order)
+        for i in range(row.size):
+            row[i] = tile[i]
+
+
+@compiled
+def cover_extremes(found: Array, places: Array, order: Order, out: Array) -> None:
+    """out[i] is the largest of the values at i + each of these places (as above), none of nothing.
+
+    `out` may be what begins at the first of the places, which never fall.
+    """
+    tile = np.empty(_TILE, np.int64)
+    for k in range(0, out.size, _TILE):
+        row = out[k : k + _TILE]
+        for i in range(row.size):
+            tile[i] = LOWEST
+        for place in places:
+            x = found[place + k : place + k + row.size]
+            for i in range(x.size):
+                tile[i] = max(tile[i], key_of(x[i], order))
+        for i in range(row.size):
+            row[i] = value_of(tile[i], order)
+
+
+@inner
+def _highest(bits: Array, order: Order) -> int:
+    """The highest key of some values."""
+    highest = LOWEST
+    for i in range(bits.size):
+        highest = max(highest, key_of(bits[i], order))
+    return highest
+
+
+@compiled
+def mend_extremes(
+    bits: Array, lo: Array, hi: Array, first: int, order: Order, most: int, out: Array
+) -> bool:
+    """Replace extremes of windows by those without their own rows, row first + i being window i's.
+
+    Most windows have theirs from another row, and nothing is to be done; of the others the rows are
+    gone through until one is as large. Returns whether that was done with before `most` rows were
+    looked at.
+    """
+    looked = 0
+    same = np.zeros(_TILE, np.uint8)
+    eights = same.view(np.uint64)
+    for begin in range(0, out.size, _TILE):
+        found = out[begin : begin + _TILE]
+        own = bits[first + begin : first + begin + found.size]
+        for i in range(found.size):
+            same[i] = key_of(own[i], order) == key_of(found[i], order)
+        for e in range((found.size + 7) // 8):
+            if eights[e] == 0:
+                continue
+            for i in range(8 * e, min(8 * e + 8, found.size)):
+                if same[i] == 0:
+                    continue
+                row = first + begin + i
+                key = key_of(own[i], order)
+                rest = LOWEST
+                j = row
+                while j > lo[begin + i] and rest != key:
+                    rest = max(rest, _highest(bits[max(j - _STEP, lo[begin + i]) : j], order))
+                    j -= _STEP
+                k = row + 1
+                while k < hi[begin + i] and rest != key:
+                    rest = max(rest, _highest(bits[k : min(k + _STEP, hi[begin + i])], order))
+                    k += _STEP
+                found[i] = value_of(rest, order)
+                looked += k - j
+        if looked > most:
+            return False
+    return True
+
+
+@inner
+def _nearest(values: Array, row: int, by: int, size: int) -> tuple[int, Array]:
+    """The values that are `by` further than so many rows from `row` on, and the first that has one.
+
+    Of the rows before the first, and of the last one, it might not be there.
+    """
+    first = max(0, -(row + by))
+    return first, values[row + by + first : max(row + by + size, 0)]
+
+
+@compiled
+def add_short(
+    values: Array, row: int, by: int, lo: Array, hi: Array, out: Array, some: Array
+) -> int:
+    """Add to out[i] the values of window i, if they are few; its nearest is `by` from row + i.
+
+    Most have one at most, which is added without a branch that might be guessed wrong. Returns how
+    many windows have more than a few, which are the first of `some`.
+    """
+    several = np.zeros(_TILE, np.uint8)
+    eights = several.view(np.uint64)
+    more = 0
+    for k in range(0, out.size, _TILE):
+        los, his, found = lo[k : k + _TILE], hi[k : k + _TILE], out[k : k + _TILE]
+        first, near = _nearest(values, row + k, by, found.size)
+        x, y, tile = los[first:], his[first:], found[first:]
+        for i in range(near.size):
+            tile[i] = tile[i] + near[i] if y[i] == x[i] + 1 else tile[i]
+        for i in range(found.size):
+            several[i] = his[i] > los[i] + 1
+        for e in range((found.size + 7) // 8):
+            if eights[e] == 0:
+                continue
+            for i in range(8 * e, min(8 * e + 8, found.size)):
+                if several[i] == 0:
+                    continue
+                if his[i] - los[i] > _FEW:
+                    some[more] = k + i
+                    more += 1
+                    continue
+                for j in range(los[i], his[i]):
+                    found[i] += values[j]
+    return more
+
+
+@compiled
+def raise_short(
+    bits: Array, order: Order, row: int, by: int, lo: Array, hi: Array, out: Array, some: Array
+) -> int:
+    """Replace out[i] by a value of window i that is larger, as `join_extremes`, if they are few.
+
+    The same otherwise.
+    """
+    from_nothing = order[1] and order[0] == 0
+    several = np.zeros(_TILE, np.uint8)
+    eights = several.view(np.uint64)
+    more = 0
+    for k in range(0, out.size, _TILE):
+        los, his, found = lo[k : k + _TILE], hi[k : k + _TILE], out[k : k + _TILE]
+        first, near = _nearest(bits, row + k, by, found.size)
+        x, y, tile = los[first:], his[first:], found[first:]
+        for i in range(near.size):
+            key = LOWEST if from_nothing and tile[i] == -1 else key_of(tile[i], order)
+            larger = value_of(max(key, key_of(near[i], order)), order)
+            tile[i] = larger if y[i] == x[i] + 1 else tile[i]
+        for i in range(found.size):
+            several[i] = his[i] > los[i] + 1
+        for e in range((found.size + 7) // 8):
+            if eights[e] == 0:
+                continue
+            for i in range(8 * e, min(8 * e + 8, found.size)):
+                if several[i] == 0:
+                    continue
+                if his[i] - los[i] > _FEW:
+                    some[more] = k + i
+                    more += 1
+                    continue
+                key = LOWEST if from_nothing and found[i] == -1 else key_of(found[i], order)
+                for j in range(los[i], his[i]):
+                    key = max(key, key_of(bits[j], order))
+                found[i] = value_of(key, order)
+    return more
+
+
+@compiled(error_model="numpy")
+def divide_by_others(sums: Array, lo: Array, hi: Array) -> None:
+    """Divide the sum of each window by how many rows it has besides its own."""
+    for i in range(sums.size):
+        sums[i] /= hi[i] - lo[i] - 1
+
+
+@compiled
+def join_sums(a: Array, b: Array, out: Array) -> None:
+    """out[i] is the sum of two."""
+    tile = np.empty(_TILE, out.dtype)
+    for k in range(0, out.size, _TILE):
+        x, y, row = a[k : k + _TILE], b[k : k + _TILE], out[k : k + _TILE]
+        for i in range(row.size):
+            tile[i] = x[i] + y[i]
+        for i in range(row.size):
+            row[i] = tile[i]
+
+
+@compiled
+def join_ends(a: Array, b: Array, last: bool, out: Array) -> None:
+    """out[i] is the newer of two positions, or the older one; −1 stands for none."""
     for i in range(out.size):
-        older = LOWEST if from_nothing and a[i] == -1 else key_of(a[i], order)
-        newer = LOWEST if from_nothing and b[i] == -1 else key_of(b[i], order)
-        out[i] = value_of(max(older, newer), order)
+        older, newer = a[i], b[i]
+        out[i] = (older if newer < 0 else newer) if last else (newer if older < 0 else older)
 
 
 @compiled
@@ -62,6 +259,34 @@ def divide_by_lengths(
         s += 1
 
 
+@compiled(error_model="numpy")
+def join_means(
+    starts: Array, begin: int, rows: tuple[int, int], a: Array, b: Array, out: Array
+) -> None:
+    """out[i] is the mean of the rows before row begin + i and behind it, whose sums are given.
+
+    They are the last `rows` of the row before and of one that is as many rows behind, both of the
+    segment; results of rows for which they are not mean nothing.
+    """
+    tile = np.empty(_TILE)
+    s = last_at(starts, begin)
+    i = 0
+    while i < out.size:
+        while starts[s + 1] <= begin + i:
+            s += 1
+        n = min(begin + i - starts[s], rows[0])
+        end = i + 1  # a row whose older part still grows
+        if n == rows[0]:
+            end = min(i + _TILE, min(starts[s + 1] - begin, out.size))
+        x, y, row = a[i:end], b[i:end], out[i:end]
+        length = n + rows[1]
+        for k in range(row.size):
+            tile[k] = (x[k] + y[k]) / length
+        for k in range(row.size):
+            row[k] = tile[k]
+        i = end
+
+
 @inner(error_model="numpy")
 def _join(
     older: tuple[Array, Array, Array],
@@ -69,6 +294,7 @@ def _join(
     sizes: tuple[float, float],
     ddof: int,
     root: bool,
+    tile: Array,
     out: Array,
 ) -> bool:
     """The variances of parts that have so many values; of each: variance, mean, what that is less.
@@ -81,12 +307,15 @@ def _join(
     odd = False
     for i in range(out.size):
         delta = (newer[1][i] - older[1][i]) + (newer[2][i] - older[2][i])
-        out[i] = (older[0][i] * a + newer[0][i] * b + delta * delta * share) / divisor
+        tile[i] = (older[0][i] * a + newer[0][i] * b + delta * delta * share) / divisor
     for i in range(out.size):
-        odd |= out[i] - out[i] != 0.0
+        odd |= tile[i] - tile[i] != 0.0
     if root:
         for i in range(out.size):
-            out[i] = math.sqrt(out[i])
+            out[i] = math.sqrt(tile[i])
+    else:
+        for i in range(out.size):
+            out[i] = tile[i]
     return odd
 
 
@@ -109,6 +338,7 @@ def join_variances(
     variance is not finite.
     """
     odd = False
+    tile = np.empty(_TILE)
     s = last_at(starts, begin)
     i = 0
     while i < out.size:
@@ -117,13 +347,14 @@ def join_variances(
         n = min(begin + i - starts[s], rows[0])
         end = i + 1  # a row whose older part still grows
         if n == rows[0]:
-            end = min(starts[s + 1] - begin, out.size)
+            end = min(i + _TILE, min(starts[s + 1] - begin, out.size))
         odd |= _join(
             (older[0][i:end], older[1][i:end], older[2][i:end]),
             (newer[0][i:end], newer[1][i:end], newer[2][i:end]),
             (float(n), float(rows[1])),
             ddof,
             root,
+            tile,
             out[i:end],
         )
         i = end

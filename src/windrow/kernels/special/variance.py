@@ -315,8 +315,16 @@ def long_variances(
                 m2 += end_2[j] + (g * g - p * p) * per_end[j]
                 m2 += begin_2[j] + (h * h - q * q) * per_beginning[j]
                 row[j] = m2
-            if means.size:
-                place = first + b * BLOCK
+            place = first + b * BLOCK
+            if means.size and place >= max(start, w - 1) and place + BLOCK <= stop:
+                x = tile[b * BLOCK : (b + 1) * BLOCK]
+                into = means[place : place + BLOCK]
+                for j in range(BLOCK):
+                    g = end_1[j] + ends[j] * (wide_end if j < t else narrow_end)
+                    h = begin_1[j] + beginnings[j] * (wide_begin if j < t else narrow_begin)
+                    mid = wide_mean if j < t else narrow_mean
+                    into[j] = (mid - (x[j] - anchor)) + (g + h) * per_w
+            elif means.size:
                 for j in range(max(start - place, 0), min(stop - place, BLOCK)):
                     growing = place + j < w - 1
                     in_wide = j < t or growing
