@@ -10,7 +10,7 @@ vectors, and the sums within a vector a tree, in which it is added to itself wit
 So the chain has one addition for eight values. The compiler makes no such code of a loop, so it is
 written as LLVM's instructions on vectors, which every processor has in some form. The additions are
 those of `running_sums`, on vectors instead of numbers: the sums have the same bits. Vectors of 8
-take as long, and so does a block in each lane of a vector, which has to be transposed twice.
+take as long.
 """
 
 from __future__ import annotations
