@@ -38,11 +38,14 @@ from windrow.kernels.special.octets import (
     window_means,
     window_sums,
 )
-from windrow.kernels.special.scans import BLOCK, running_sums
+from windrow.kernels.special.scans import BLOCK, ask_for_block, running_sums
 
 FEW = 8
 # What short windows are computed in: a few buffers of it fit into the first-level cache.
 STRIP = 512
+# From so many blocks on values are asked for in advance: a window's beginning is then read from the
+# second-level cache, and the processor no longer sees that its end goes on from block to block.
+FAR = 8
 # What variances of long ones are computed in: what is written is long in the cache when it is read.
 TILE = 2 * BLOCK
 # Where what lies in the scratch of sums; slices of it would be counted for every segment.
@@ -343,6 +346,8 @@ def long_sums(
         if first + BLOCK <= start:
             total, lost = block_total(values, first)
         elif first >= start and first + BLOCK <= stop and begin >= 0:
+            if s >= FAR:
+                ask_for_block(values, first + 4 * BLOCK)
             left = total_of_first(values, begin + BLOCK, t)
             if s == 1:  # no block is whole
                 mid = left
