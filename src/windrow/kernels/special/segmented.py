@@ -138,8 +138,8 @@ def segment_sums(
     run(values, starts, w, start, stop, mean, np.empty(SUMS_SCRATCH), out)
 
 
-def _sums_by(rolling: Any) -> Any:
-    """A compiled function over segments, of which `rolling` does the long ones."""
+def _sums_by(rolling: Any, within_block: Any) -> Any:
+    """A compiled function over segments; `within_block` does those that windows are longer than."""
 
     @compiled(error_model="numpy")
     def segments(
@@ -153,7 +153,7 @@ def _sums_by(rolling: Any) -> Any:
             part = values[starts[s] : starts[s + 1]]
             row = out[starts[s] : starts[s + 1]]
             if part.size <= min(w - OCTET, BLOCK):
-                block_sums(part, w, first, last, mean, scratch, row)
+                within_block(part, w, first, last, mean, scratch, row)
             else:
                 rolling(part, w, first, last, mean, scratch, row)
             s += 1
@@ -161,9 +161,9 @@ def _sums_by(rolling: Any) -> Any:
     return segments
 
 
-few_segment_sums = _sums_by(few_sums)
-short_segment_sums = _sums_by(short_sums)
-long_segment_sums = _sums_by(long_sums)
+few_segment_sums = _sums_by(few_sums, few_sums)
+short_segment_sums = _sums_by(short_sums, block_sums)
+long_segment_sums = _sums_by(long_sums, block_sums)
 
 
 # -- variances -----------------------------------------------------------------------------------
