@@ -93,10 +93,15 @@ class _Turned(Code):
         return [a, ab, add(ab, c), four, *(add(four, each) for each in later)]
 
     def lost(self, values: list[ir.Value]) -> ir.Value:
-        """What rounding took from the sum of eight vectors, but for that of pairs."""
-        pairs = [self.add(*values[i : i + 2]) for i in range(0, OCTET, 2)]
-        (first, lost), (later, more) = (self.two_sum(*pairs[i : i + 2]) for i in (0, 2))
-        return self.add(self.add(lost, more), self.two_sum(first, later)[1])
+        """What rounding took from the sum of eight vectors."""
+        lost = []
+        while len(values) > 1:
+            found = [self.two_sum(*values[i : i + 2]) for i in range(0, len(values), 2)]
+            values = [total for total, _ in found]
+            lost += [each for _, each in found]
+        while len(lost) > 1:
+            lost = [self.add(*lost[:2]), *lost[2:]]
+        return lost[0]
 
 
 _EVEN, _ODD, _FIRST, _LAST = (0, 4, 2, 6), (1, 5, 3, 7), (0, 1, 4, 5), (2, 3, 6, 7)
