@@ -152,6 +152,9 @@ class Windows:
         They are near the ends of segments, or in short ones, or all.
         """
         assert self.rows is not None
+        if self.starts.size == 2 and not self.ahead and self.rows >= length:
+            since = int(self.starts[0]) - self.first
+            return np.arange(max(0, since), max(0, min(len(self), since + length - 1)))
         begin, end = self.starts[:-1], self.starts[1:]
         early = np.clip(begin + length - 1 - self.ahead, begin, end)  # those before end too early
         early = np.where((end - begin < length) | (self.rows < length), end, early)

@@ -152,6 +152,17 @@ _column_suffixes = _column_maxima(56, -8)
 
 
 @inner
+def _block_maxima(bits: Array, order: Order, prefix: Array) -> None:
+    """The last entries of the prefixes of blocks: the maximum of each."""
+    for b in range(0, bits.size, BLOCK):
+        block = bits[b : b + BLOCK]
+        highest = LOWEST
+        for j in range(BLOCK):
+            highest = max(highest, key_of(block[j], order))
+        prefix[b + BLOCK - 1] = highest
+
+
+@inner
 def _suffixes(totals: Array, suffix: Array, size: int) -> None:
     """suffix[k] is the maximum of totals[k:size]."""
     highest = LOWEST
@@ -204,6 +215,7 @@ def long_extremes(
     """
     s = (w - 1) // BLOCK
     t = (w - 1) % BLOCK
+    past = np.uint64(t)
     clipped = scratch[0]
     pairs = scratch[1]
     eights = scratch[2]
@@ -223,29 +235,32 @@ def long_extremes(
     block = boundary
     highest = LOWEST
     for first in range(boundary * BLOCK, stop, TILE):
-        if first + 2 * TILE > start:  # the tile before the first row leaves it its last suffixes
+        before = first + 2 * TILE <= start
+        if not before:  # the tile before the first row leaves it its last suffixes
             left = first - s * BLOCK
             _load(bits, left, left + TILE + 7, order, True, pairs)
             _fourfold(pairs, eights, 2, TILE + 7)
             for j in range(BLOCK):
                 suffixes[j] = suffixes[TILE + j]
             _column_suffixes(eights[7 : TILE + 7], suffixes[BLOCK:])
-        _load(bits, first - 7, first + TILE, order, True, pairs)
-        _fourfold(pairs, eights, 2, TILE + 7)
-        _column_prefixes(eights[7 : TILE + 7], prefix)
+        if before:
+            _block_maxima(bits[first : first + TILE], order, prefix)
+        else:
+            _load(bits, first - 7, first + TILE, order, True, pairs)
+            _fourfold(pairs, eights, 2, TILE + 7)
+            _column_prefixes(eights[7 : TILE + 7], prefix)
         inside = first >= start and first + TILE <= stop
         rows = out[first : first + TILE] if inside else clipped
         for b in range(TILE // BLOCK):
             k = block - boundary
             wide = max(suffix[k], highest)
             narrow = max(suffix[k + 1], highest)
-            beginnings = suffixes[(b + 1) * BLOCK - t : (b + 2) * BLOCK - t]
-            ends = prefix[b * BLOCK : (b + 1) * BLOCK]
-            row = rows[b * BLOCK : (b + 1) * BLOCK]
-            for j in range(BLOCK):
-                key = max(max(beginnings[j], ends[j]), wide if j < t else narrow)
-                row[j] = value_of(key, order)
-            chunk[k] = ends[BLOCK - 1]
+            begin = np.uint64((b + 1) * BLOCK - t)
+            end = np.uint64(b * BLOCK)
+            for j in range(np.uint64(0 if before else BLOCK)):
+                key = max(max(suffixes[begin + j], prefix[end + j]), wide if j < past else narrow)
+                rows[end + j] = value_of(key, order)
+            chunk[k] = prefix[(b + 1) * BLOCK - 1]
             highest = max(highest, chunk[k])
             block += 1
             if block - boundary == s:

@@ -10,7 +10,7 @@ vectors, and the sums within a vector a tree, in which it is added to itself wit
 So the chain has one addition for eight values. The compiler makes no such code of a loop, so it is
 written as LLVM's instructions on vectors, which every processor has in some form. The additions are
 those of `running_sums`, on vectors instead of numbers: the sums have the same bits. Vectors of 8
-take as long, and so does a block in each lane of a vector, which has to be transposed twice.
+take as long.
 """
 
 from __future__ import annotations
@@ -52,14 +52,47 @@ def running_sums(x: tuple[Any, ...]) -> tuple[Any, ...]:
 # -- code that is being written ------------------------------------------------------------------
 
 
-class _Code(Vectors):
-    """Instructions on vectors of four numbers, and what they are given: numbers or arrays."""
+class Code(Vectors):
+    """Instructions on vectors of four numbers, and what they are given: numbers or arrays.
+
+    An integer behind an array says from where on it is given: slices of arrays are counted, and
+    to count them takes as long as the instructions do.
+    """
 
     def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
         super().__init__(context, builder, signature, arguments, _LANES, DOUBLE)
+        found: list[ir.Value] = []
+        behind_array = False
+        for kind, value in zip(signature.args, self.given, strict=True):
+            if behind_array and isinstance(kind, types.Integer):
+                found[-1] = builder.gep(found[-1], [value])
+                behind_array = False
+                continue
+            behind_array = hasattr(kind, "ndim")
+            found.append(value)
+        self.given = found
+
+    def pair(self, data: ir.Value, index: int) -> ir.Value:
+        """A vector of two numbers."""
+        return self.builder.load(self.place(data, index, ir.VectorType(DOUBLE, 2)), align=8)
 
     def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """The sums of the numbers of two vectors."""
         return self.builder.fadd(a, b)
+
+    def shuffled(self, a: ir.Value, b: ir.Value, lanes: tuple[int, ...]) -> ir.Value:
+        """Numbers of two vectors: those at places 0 to 3 of the first, 4 to 7 of the second."""
+        mask = ir.Constant(ir.VectorType(INT32, len(lanes)), list(lanes))
+        return self.builder.shuffle_vector(a, b, mask)
+
+    def whole(self, number: int) -> ir.Value:
+        """A constant."""
+        return ir.Constant(INT64, number)
+
+    def at_least(self, first: int, least: ir.Value) -> ir.Value:
+        """Which of four places, from the first one on, are at least so many."""
+        places = ir.Constant(_LONGS, list(range(first, first + _LANES)))
+        return self.builder.icmp_signed(">=", places, self.spread(least))
 
     def sums(self, block: ir.Value, backwards: bool) -> Iterator[tuple[int, Any, Any]]:
         """Of four values at a time: where they are, the sums up to them, and that of the eight."""
@@ -82,99 +115,28 @@ class _Code(Vectors):
 
 
 def _sums_within_block(backwards: bool) -> Any:
-    """A compiled function (block, sums): from the beginning of the block, or from its end."""
+    """A compiled function (values, at, sums, at) over a block, from its beginning or its end."""
 
     @intrinsic
-    def sums_within_block(typing_context: Any, block: Any, sums: Any) -> Any:
+    def sums_within_block(
+        typing_context: Any, values: Any, values_at: Any, sums: Any, sums_at: Any
+    ) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            code = _Code(context, builder, signature, arguments)
+            code = Code(context, builder, signature, arguments)
             source, target = code.given
             for place, sums_here, _ in code.sums(source, backwards):
                 code.store(sums_here, target, place)
             return context.get_dummy_value()
 
-        return types.void(block, sums), generate
+        return types.void(values, types.int64, sums, types.int64), generate
 
     return sums_within_block
 
 
 # Element i of `sums` is the sum from the beginning of the block to i, or from i to its end. Both
-# arrays have BLOCK numbers, which nothing checks.
+# arrays have BLOCK numbers from their places on, which nothing checks.
 prefix_sums = _sums_within_block(backwards=False)
 suffix_sums = _sums_within_block(backwards=True)
-
-
-def _windows_that_end_in_block(divided: bool) -> Any:
-    """A compiled function for the sums of windows that end in a block, or for their means.
-
-    Its arguments are the block, the sums of what windows have in the blocks where they begin, how
-    many of them begin a block earlier than the others, the sum of the blocks between, as high and
-    low, for these and for the others, what sums are divided by, and where results go. It returns
-    the sum of the block.
-    """
-
-    @intrinsic
-    def windows_that_end_in_block(
-        typing_context: Any, block: Any, beginnings: Any, earlier: Any, wide_high: Any,
-        wide_low: Any, narrow_high: Any, narrow_low: Any, divisor: Any, out: Any,
-    ) -> Any:  # fmt: skip
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            code = _Code(context, builder, signature, arguments)
-            source, begins, *numbers, target = code.given
-            count, wide_high, wide_low, narrow_high, narrow_low, divisors = map(
-                code.spread, numbers
-            )
-            totals = []
-            for place, ends, total in code.sums(source, backwards=False):
-                totals.append(total)
-                places = ir.Constant(_LONGS, list(range(place, place + _LANES)))
-                early = builder.icmp_signed("<", places, count)
-                low = builder.select(early, wide_low, narrow_low)
-                high = builder.select(early, wide_high, narrow_high)
-                row = code.add(high, code.add(low, code.add(code.load(begins, place), ends)))
-                code.store(builder.fdiv(row, divisors) if divided else row, target, place)
-            return totals[-1]
-
-        numbers = [types.int64, *[types.float64] * 5]
-        return types.float64(block, beginnings, *numbers, out), generate
-
-    return windows_that_end_in_block
-
-
-window_sums = _windows_that_end_in_block(divided=False)
-window_means = _windows_that_end_in_block(divided=True)
-
-
-@intrinsic
-def exact_total(typing_context: Any, block: Any) -> Any:
-    """The sum of a block as two numbers: as it is rounded, and what rounding took from it.
-
-    Every addition is Knuth's TwoSum.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code = _Code(context, builder, signature, arguments)
-        (source,) = code.given
-        add, moved = code.add, code.moved
-
-        def joined(a: Any, b: Any) -> tuple[Any, Any]:
-            """Two sums, each with what rounding took from it, as one."""
-            total = add(a[0], b[0])
-            part = builder.fsub(total, a[0])
-            lost = add(builder.fsub(a[0], builder.fsub(total, part)), builder.fsub(b[0], part))
-            return total, add(add(a[1], b[1]), lost)
-
-        values = [(code.load(source, i), code.zero) for i in range(0, BLOCK, _LANES)]
-        while len(values) > 1:  # a tree, whose additions do not wait for each other
-            values = [joined(*pair) for pair in zip(values[::2], values[1::2], strict=True)]
-        (sums,) = values
-        for lanes in ((2, 3, 4, 4), (1, 4, 4, 4)):
-            sums = joined(sums, tuple(moved(each, lanes) for each in sums))
-        return context.make_tuple(
-            builder, signature.return_type, [code.number(each, 0) for each in sums]
-        )
-
-    return types.UniTuple(types.float64, 2)(block), generate
 
 
 @inner

@@ -1,22 +1,24 @@
 """Rolling sums that forget: nothing that has left the window has touched the result.
 
 A running sum subtracts what leaves, and keeps its rounding errors, or a NaN, for ever. Here a
-window is the sum of three parts, none of which holds a value from outside of it:
+window is the sum of parts none of which holds a value from outside of it. Windows that end in the
+same octet, of 8 rows, begin in the same 8 values, and what lies between is common to all of them:
 
-                 l                                  i        l = i-w+1
-        ├────────┼────────┼────────┼────────┼───────┼┤       blocks of 64, at multiples of 64
-                 ╞suffix══╪══════ mid ══════╪═prefix╡
+           w−1 rows before                                    an octet
+        ├──┬──────────────┤                              ├───────┬────────┤
+           ╞═══suffix═════╪═══════════ between ══════════╪prefix═╡
 
-Prefixes and suffixes within a block are plain sums of at most 64 values, summed as trees. Whole
-blocks are summed with compensation, as high + low, by the same scheme one level up: suffixes of
-the chunk of blocks before a boundary, and the running sum after it. Which values are added to
-which depends on their positions only, so pieces of the output can be computed apart.
+Between the octets of a short window lie up to 6 others, and before these the end of one. Of a long
+window the 64 rows of a block are done at once: between lie 7 octets of both blocks, and between the
+blocks, besides some values, whole blocks. These are summed with compensation, as high + low, by a
+scheme one level up: suffixes of the chunk of blocks before a boundary, and the running sum after
+it. Which values are added to which depends on their positions only, so pieces of the output can be
+computed apart.
 
-Bottleneck's moving sum, which adds and subtracts once a row, is 200 to 10⁴ times less exact, and
-faster for most windows: docs/performance.md has the figures. Windows of 31 and 63 values are made
-of most parts, and take up to twice as long as those of 32 and 64. The error is at most that of
-pandas but for 64 values far from 0 (1.06 of its root mean square), and for constants, which pandas
-special-cases and which come out 1 ulp off at w = 1024.
+Every part is a tree of additions (`octets`). The error is smaller than that of pandas, which adds
+and removes with compensation, but for windows of up to 140 values far from 0, where it is up to 1.3
+times as large (root mean square). Bottleneck's moving sum, which adds and subtracts once a row, is
+200 to 10⁴ times less exact.
 """
 
 from __future__ import annotations
@@ -25,25 +27,32 @@ import numpy as np
 
 from windrow.compiled import inner
 from windrow.kernels.special import Array
-from windrow.kernels.special.scans import (
-    BLOCK,
-    ask_for_block,
-    exact_total,
-    suffix_sums,
+from windrow.kernels.special.octets import (
+    OCTET,
+    block_total,
+    octet_ends,
+    parts_of_windows,
+    put_means_together,
+    put_sums_together,
+    total_of_first,
     window_means,
     window_sums,
 )
+from windrow.kernels.special.scans import BLOCK, ask_for_block, running_sums
 
+FEW = 8
 # What short windows are computed in: a few buffers of it fit into the first-level cache.
 STRIP = 512
-# What long ones are computed in: what is written for a tile is long in the cache when it is read.
-# Fewer values than MANY are done sooner in small tiles.
-TILE = 8 * BLOCK
-SMALL_TILE = 2 * BLOCK
-MANY = 4096
-# From here on the sums of the blocks are compensated as well: 1024 blocks summed plainly have
-# errors as large as the rounding of their total.
-COMPENSATED = 4096
+# From so many blocks on values are asked for in advance: a window's beginning is then read from the
+# second-level cache, and the processor no longer sees that its end goes on from block to block.
+FAR = 8
+# What variances of long ones are computed in: what is written is long in the cache when it is read.
+TILE = 2 * BLOCK
+# Where what lies in the scratch of sums; slices of it would be counted for every segment.
+_NEWER, _OLDER, _ROWS, _PARTS = 0, STRIP, 2 * STRIP, 3 * STRIP
+_TOTALS = 4 * STRIP
+_SPACE = STRIP // OCTET + OCTET  # for a number of each octet of a strip, and of the block before it
+_ENDS, _HIGH, _LOW, SCRATCH = (_TOTALS + i * _SPACE for i in range(1, 5))
 
 
 @inner
@@ -55,9 +64,7 @@ def plus(high: float, low: float, value: float) -> tuple[float, float]:
     total = high + value
     t = total - high
     low += (high - (total - t)) + (value - t)
-    if not np.isfinite(total):
-        low = 0.0
-    return total, low
+    return total, low if total - total == 0.0 else 0.0
 
 
 @inner
@@ -89,15 +96,6 @@ def tile_at(values: Array, first: int, padded: Array) -> Array:
 
 
 @inner
-def _total(block: Array, total: float, compensated: bool) -> tuple[float, float]:
-    """The sum of a block as high and low; as it was added up, unless it is to be compensated."""
-    if not compensated:
-        return total, 0.0
-    high, low = exact_total(block)  # type: ignore[call-arg,var-annotated]
-    return (high, low) if np.isfinite(high) else (total, 0.0)
-
-
-@inner
 def _chunk_suffixes(totals: Array, suffix: Array, size: int) -> None:
     """suffix[k] is the sum of totals[k:size], as high and low."""
     high = 0.0
@@ -110,88 +108,45 @@ def _chunk_suffixes(totals: Array, suffix: Array, size: int) -> None:
         suffix[k, 1] = low
 
 
-@inner
-def short_sums(
+@inner(error_model="numpy")
+def few_sums(
     values: Array, w: int, start: int, stop: int, mean: bool, scratch: Array, out: Array
 ) -> None:
-    """Windows of at most 64 values: the sums of 4, 8, 16, … values, and those that make up w.
-
-    Or their means. At most log₂ w passes over a strip, each a vector operation; every window is a
-    tree of its own. The largest sums are added to the rows without being kept. `scratch` is three
-    rows of STRIP + BLOCK numbers. (All in one function: another costs a first call 0.1 s.)
-    """
+    """Windows of at most 8 values, or their means: each is a tree of its own."""
     for first in range(start, stop, STRIP):
-        last = min(first + STRIP, stop)
-        row = out[first:last]
-        size = row.size + w - 1
-        before = max(w - 1 - first, 0)
-        given = values[first - w + 1 + before : last]
-        strip = given
-        if before:  # nothing lies before the first value, and nothing adds up to 0
-            strip = scratch[2, :size]
-            for i in range(before):
-                strip[i] = 0.0
-            for i in range(given.size):
-                strip[before + i] = given[i]
-
-        # Up to three values that end at the row's own, and the rest of w in fours.
-        newest = strip[w - 1 :]
-        if w & 3 == 0:
+        row = out[first : min(first + STRIP, stop)]
+        x = tile_at(values, first - w + 1, scratch[: row.size + w - 1])
+        b = x[1:]
+        c = x[2:]
+        d = x[3:]
+        if w == 8:
+            e = x[4:]
+            f = x[5:]
+            g = x[6:]
+            h = x[7:]
+            for i in range(row.size):
+                row[i] = ((x[i] + b[i]) + (c[i] + d[i])) + ((e[i] + f[i]) + (g[i] + h[i]))
+        elif w >= 4:
+            for i in range(row.size):
+                row[i] = (x[i] + b[i]) + (c[i] + d[i])
+        else:
             for i in range(row.size):
                 row[i] = 0.0
-        elif w & 3 == 1:
+        # Up to three values that end at the row's own.
+        newest = x[w - 1 :]
+        if w & 3 == 1:
             for i in range(row.size):
-                row[i] = newest[i]
-        else:
-            b = strip[w - 2 :]
+                row[i] += newest[i]
+        elif w & 3 == 2:
+            b = x[w - 2 :]
             for i in range(row.size):
-                row[i] = b[i] + newest[i]
-        if w & 3 == 3:
-            b = strip[w - 3 :]
+                row[i] += b[i] + newest[i]
+        elif w & 3 == 3:
+            b = x[w - 2 :]
+            c = x[w - 3 :]
             for i in range(row.size):
-                row[i] += b[i]
-        if w >= 4:
-            # power[i] is the sum of the k values from place i on; the window of row i begins there.
-            power = scratch[0]
-            longer = scratch[1]
-            b = strip[1:]
-            c = strip[2:]
-            d = strip[3:]
-            for i in range(d.size):
-                power[i] = (strip[i] + b[i]) + (c[i] + d[i])
-            k = 4
-            while True:
-                if w & k and 2 * k <= w:  # a part of the window, behind larger ones
-                    b = power[w // (2 * k) * (2 * k) :]
-                    for i in range(row.size):
-                        row[i] += b[i]
-                pairs = w & 2 * k != 0
-                b = power[k:]
-                c = power[2 * k :]
-                d = power[3 * k :]
-                if 4 * k > w or (8 * k > w and not pairs):
-                    break
-                if pairs:
-                    into = longer[: size - 2 * k + 1]
-                    for i in range(into.size):
-                        into[i] = power[i] + b[i]
-                else:  # two doublings in one pass, the additions being the same
-                    into = longer[: size - 4 * k + 1]
-                    for i in range(into.size):
-                        into[i] = (power[i] + b[i]) + (c[i] + d[i])
-                k *= 2 if pairs else 4
-                power, longer = longer, power
-            if 2 * k > w:
-                for i in range(row.size):
-                    row[i] += power[i]
-            elif 4 * k > w:
-                for i in range(row.size):
-                    row[i] += power[i] + b[i]
-            else:
-                for i in range(row.size):
-                    row[i] += (power[i] + b[i]) + (c[i] + d[i])
-
-        if mean and before:
+                row[i] += c[i] + (b[i] + newest[i])
+        if mean and first < w - 1:
             for i in range(row.size):
                 row[i] /= min(first + i + 1, w)
         elif mean:  # while they are in the cache
@@ -199,70 +154,235 @@ def short_sums(
                 row[i] /= w
 
 
-@inner
-def long_sums(values: Array, w: int, start: int, stop: int, mean: bool, out: Array) -> None:
-    """Windows of more than 64 values: suffix + mid + prefix; or their means.
+@inner(error_model="numpy")
+def _load(values: Array, first: int, size: int, scratch: Array, at: int) -> None:
+    """Write so many values from the first-th on into scratch, and zeros where there are none."""
+    before = min(max(-first, 0), size)
+    present = max(min(values.size - first, size), before)
+    for i in range(before):
+        scratch[at + i] = 0.0
+    for i in range(before, present):
+        scratch[at + i] = values[first + i]
+    for i in range(present, size):
+        scratch[at + i] = 0.0
 
-    With w-1 = 64 s + t, row j of block b begins in block b-s-1 if j < t, else in block b-s, so
-    that the blocks from b-s, or from b-s+1, to b-1 are whole.
+
+@inner(error_model="numpy")
+def _between(scratch: Array, q: int, octets: int) -> None:
+    """What lies between the octets of short windows, for so many octets: q of them and an end.
+
+    As many octets as are a power of 2 are the high part, and what lies before them is the low one.
+    """
+    t = _TOTALS + OCTET
+    e = _ENDS + OCTET - 1 - q
+    if q == 6:
+        for k in range(octets):
+            scratch[_LOW + k] = scratch[e + k] + (scratch[t + k - 6] + scratch[t + k - 5])
+    elif q == 3 or q == 5:
+        for k in range(octets):
+            scratch[_LOW + k] = scratch[e + k] + scratch[t + k - q]
+    else:
+        for k in range(octets):
+            scratch[_LOW + k] = scratch[e + k]
+    if q > 3:
+        for k in range(octets):
+            older = scratch[t + k - 4] + scratch[t + k - 3]
+            scratch[_HIGH + k] = older + (scratch[t + k - 2] + scratch[t + k - 1])
+    elif q > 1:
+        for k in range(octets):
+            scratch[_HIGH + k] = scratch[t + k - 2] + scratch[t + k - 1]
+    else:
+        for k in range(octets):
+            scratch[_HIGH + k] = scratch[t + k - 1] if q > 0 else 0.0
+
+
+@inner(error_model="numpy")
+def _between_in_block(scratch: Array, t: int, q: int) -> tuple[float, float]:
+    """The same for one octet, where no end is before the q octets; 7 are those of a long window."""
+    if q == 7:
+        older = (scratch[t - 7] + scratch[t - 6]) + scratch[t - 5]
+        return older + scratch[t - 4], (scratch[t - 3] + scratch[t - 2]) + scratch[t - 1]
+    low = 0.0
+    if q == 6:
+        low = scratch[t - 6] + scratch[t - 5]
+    elif q == 3 or q == 5:
+        low = scratch[t - q]
+    if q > 3:
+        older = scratch[t - 4] + scratch[t - 3]
+        return older + (scratch[t - 2] + scratch[t - 1]), low
+    if q > 1:
+        return scratch[t - 2] + scratch[t - 1], low
+    return scratch[t - 1] if q > 0 else 0.0, low
+
+
+@inner(error_model="numpy")
+def short_sums(
+    values: Array, w: int, start: int, stop: int, mean: bool, scratch: Array, out: Array
+) -> None:
+    """Windows of 9 to 64 values, or their means: two octets and what lies between them."""
+    q = (w - 1 - OCTET) // OCTET
+    r = (w - 1 - OCTET) % OCTET
+    length = STRIP if stop - start > STRIP else BLOCK
+    octets = length // OCTET
+    for k in range(octets, octets + OCTET):
+        scratch[_TOTALS + k] = 0.0
+        scratch[_ENDS + k] = 0.0
+    # The block before the first row has octets that lie between those of its window.
+    for first in range(max(start // BLOCK - 1, 0) * BLOCK, stop, length):
+        begin = first - w + 1
+        inside = begin >= 0 and first >= start and first + length <= stop
+        for k in range(OCTET):
+            scratch[_TOTALS + k] = scratch[_TOTALS + octets + k]
+            scratch[_ENDS + k] = scratch[_ENDS + octets + k]
+        if inside:
+            for b in range(0, length, BLOCK):
+                parts_of_windows(
+                    values, begin + b, values, first + b, scratch, _PARTS + b,
+                    scratch, _TOTALS + OCTET + b // OCTET,
+                )  # fmt: skip
+                octet_ends(values, first + b, scratch, _ENDS + OCTET + b // OCTET, r)
+        else:
+            _load(values, first, length, scratch, _NEWER)
+            _load(values, begin, length, scratch, _OLDER)
+            for b in range(0, length, BLOCK):
+                parts_of_windows(
+                    scratch, _OLDER + b, scratch, _NEWER + b, scratch, _PARTS + b,
+                    scratch, _TOTALS + OCTET + b // OCTET,
+                )  # fmt: skip
+                octet_ends(scratch, _NEWER + b, scratch, _ENDS + OCTET + b // OCTET, r)
+        _between(scratch, q, octets)
+        if not inside:
+            for b in range(0, length, BLOCK):
+                k = b // OCTET
+                put_sums_together(
+                    scratch, _PARTS + b, scratch, _HIGH + k, scratch, _LOW + k, scratch, _ROWS + b,
+                    1.0,
+                )  # fmt: skip
+            _take(scratch, first, max(start, first), min(stop, first + length), w, mean, out)
+        elif mean:
+            for b in range(0, length, BLOCK):
+                k = b // OCTET
+                put_means_together(
+                    scratch, _PARTS + b, scratch, _HIGH + k, scratch, _LOW + k, out, first + b,
+                    float(w),
+                )  # fmt: skip
+        else:
+            for b in range(0, length, BLOCK):
+                k = b // OCTET
+                put_sums_together(
+                    scratch, _PARTS + b, scratch, _HIGH + k, scratch, _LOW + k, out, first + b,
+                    1.0,
+                )  # fmt: skip
+
+
+@inner(error_model="numpy")
+def block_sums(
+    values: Array, w: int, start: int, stop: int, mean: bool, scratch: Array, out: Array
+) -> None:
+    """Windows that have 8 values more than there are, of which there are at most 64.
+
+    They are summed as the other functions sum them, in a third of the time for 10 values.
+    """
+    q = min((w - 1 - OCTET) // OCTET, OCTET - 1)
+    t = _TOTALS + OCTET - 1
+    for k in range(_TOTALS, t):  # before the octets nothing is
+        scratch[k] = 0.0
+    _load(values, 0, (values.size + OCTET - 1) // OCTET * OCTET, scratch, _NEWER)
+    for x in range(_NEWER, _NEWER + values.size, OCTET):
+        sums = running_sums(
+            (
+                scratch[x], scratch[x + 1], scratch[x + 2], scratch[x + 3],
+                scratch[x + 4], scratch[x + 5], scratch[x + 6], scratch[x + 7],
+            )
+        )  # fmt: skip
+        high, low = _between_in_block(scratch, t, q)
+        for k in range(OCTET):
+            scratch[_ROWS - _NEWER + x + k] = high + (low + (0.0 + sums[k]))
+        scratch[t] = sums[OCTET - 1]
+        t += 1
+    _take(scratch, 0, start, stop, w, mean, out)
+
+
+@inner(error_model="numpy")
+def _take(
+    scratch: Array, first: int, start: int, stop: int, w: int, mean: bool, out: Array
+) -> None:
+    """Take rows from start to stop out of scratch, where they lie from the first one on."""
+    if mean:
+        for i in range(start, stop):
+            out[i] = scratch[_ROWS + i - first] / min(i + 1, w)
+    else:
+        for i in range(start, stop):
+            out[i] = scratch[_ROWS + i - first]
+
+
+@inner(error_model="numpy")
+def long_sums(
+    values: Array, w: int, start: int, stop: int, mean: bool, scratch: Array, out: Array
+) -> None:
+    """Windows of more than 64 values, or their means.
+
+    With w-1 = 64 s + t, the windows that end in a block begin in 64 values of which the last one
+    lies t values before a boundary of blocks. From there on s-1 blocks are whole.
     """
     s = (w - 1) // BLOCK
     t = (w - 1) % BLOCK
-    compensated = w >= COMPENSATED
-    length = TILE if values.size >= MANY else SMALL_TILE
-    padded = np.empty(length)
-    clipped = np.empty(length)
-    suffixes = np.zeros(BLOCK + length)
+    for k in range(_PARTS, _PARTS + BLOCK):
+        scratch[k] = 0.0
     # As many as there are blocks will do, if the window is longer than all the values.
-    room = min(s, values.size // BLOCK + length // BLOCK + 1)
+    room = min(s, values.size // BLOCK + 2)
     chunk = np.zeros((room, 2))  # the sums of the blocks of the chunk so far,
     suffix = np.zeros((room + 1, 2))  # and of the suffixes of the chunk before
 
     # The chunk before that of the first row has to be gone through for its suffixes.
     boundary = max(start // BLOCK // s - 1, 0) * s
-    block = boundary
     high = 0.0
     low = 0.0
-    for first in range(boundary * BLOCK, stop, length):
-        left = first - s * BLOCK
-        size = min(stop - first, length)
-        if first + 2 * length > start:  # the tile before the first row leaves it its last suffixes
-            for j in range(BLOCK):
-                suffixes[j] = suffixes[length + j]
-            tile = tile_at(values, left, padded)
-            for b in range(0, size, BLOCK):
-                suffix_sums(tile[b : b + BLOCK], suffixes[b + BLOCK : b + 2 * BLOCK])
-        tile = tile_at(values, first, padded)
-        inside = first >= start and size == length
-        rows = out[first : first + length] if inside else clipped
-        for b in range(0, size, BLOCK):
-            ask_for_block(values, left + length + b)
-            ask_for_block(values, first + length + b)
-            k = block - boundary
-            wide_high, wide_low = plus(suffix[k, 0], suffix[k, 1] + low, high)
-            narrow_high, narrow_low = plus(suffix[k + 1, 0], suffix[k + 1, 1] + low, high)
-            ends = tile[b : b + BLOCK]
-            begins = suffixes[b + BLOCK - t : b + 2 * BLOCK - t]
-            row = rows[b : b + BLOCK]
-            if mean and first + b >= w - 1:
-                total = window_means(
-                    ends, begins, t, wide_high, wide_low, narrow_high, narrow_low, float(w), row
+    for block in range(boundary, (stop + BLOCK - 1) // BLOCK):
+        first = block * BLOCK
+        begin = first - w + 1
+        k = block - boundary
+        mid, rest = plus(suffix[k + 1, 0], suffix[k + 1, 1] + low, high)
+        if first + BLOCK <= start:
+            total, lost = block_total(values, first)
+        elif first >= start and first + BLOCK <= stop and begin >= 0:
+            if s >= FAR:
+                ask_for_block(values, first + 4 * BLOCK)
+            left = total_of_first(values, begin + BLOCK, t)
+            if s == 1:  # no block is whole
+                mid = left
+            else:
+                rest += left
+            if mean:
+                total, lost = window_means(
+                    values, begin, values, first, out, first, mid, rest, float(w)
                 )
             else:
-                total = window_sums(
-                    ends, begins, t, wide_high, wide_low, narrow_high, narrow_low, 1.0, row
-                )
-                if mean:  # of windows that are still growing
-                    for j in range(BLOCK):
-                        row[j] /= min(first + b + j + 1, w)
-            chunk[k, 0], chunk[k, 1] = _total(ends, total, compensated)
-            high, low = plus(high, low + chunk[k, 1], chunk[k, 0])
-            block += 1
-            if block - boundary == s:
-                _chunk_suffixes(chunk, suffix, s)
-                boundary = block
-                high = 0.0
-                low = 0.0
-        if not inside and first + length > start:
-            for i in range(max(start, first), min(stop, first + length)):
-                out[i] = rows[i - first]
+                total, lost = window_sums(values, begin, values, first, out, first, mid, rest, 1.0)
+        elif first >= start and first + BLOCK <= stop and begin + 2 * BLOCK <= 0:
+            # Windows are growing, and nothing leaves them.
+            total, lost = window_sums(scratch, _PARTS, values, first, out, first, mid, rest, 1.0)
+            if mean:
+                for i in range(first, first + BLOCK):
+                    out[i] /= i + 1
+        else:  # windows begin to be full, or rows are left out
+            _load(values, first, BLOCK, scratch, _NEWER)
+            _load(values, begin, 2 * BLOCK, scratch, _OLDER)
+            left = total_of_first(scratch, _OLDER + BLOCK, t)
+            if s == 1:
+                mid = left
+            else:
+                rest += left
+            total, lost = window_sums(
+                scratch, _OLDER, scratch, _NEWER, scratch, _ROWS, mid, rest, 1.0
+            )
+            _take(scratch, first, max(start, first), min(stop, first + BLOCK), w, mean, out)
+        # A sum that is not finite has lost nothing.
+        chunk[k, 0] = total
+        chunk[k, 1] = lost if total - total == 0.0 else 0.0
+        high, low = plus(high, low + chunk[k, 1], total)
+        if k + 1 == s:
+            _chunk_suffixes(chunk, suffix, s)
+            boundary = block + 1
+            high = 0.0
+            low = 0.0

@@ -41,8 +41,7 @@ import numpy as np
 from windrow.compiled import inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.scans import BLOCK, ask_for_block, prefix_sums, suffix_sums
-from windrow.kernels.special.sums import SMALL_TILE as TILE
-from windrow.kernels.special.sums import STRIP, plus, tile_at
+from windrow.kernels.special.sums import STRIP, TILE, plus, tile_at
 
 
 @inner(error_model="numpy")
@@ -268,16 +267,16 @@ def long_variances(
             for b in range(TILE // BLOCK):
                 last_values[b + 1] = tile[(b + 1) * BLOCK - 1]
             for b in range(0, size, BLOCK):
-                suffix_sums(d[b : b + BLOCK], suffix_1[b + BLOCK : b + 2 * BLOCK])
-                suffix_sums(squares[b : b + BLOCK], suffix_2[b + BLOCK : b + 2 * BLOCK])
+                suffix_sums(d, b, suffix_1, b + BLOCK)
+                suffix_sums(squares, b, suffix_2, b + BLOCK)
         tile = tile_at(values, first, padded)
         for b in range(0, size, BLOCK):
             ask_for_block(values, first - s * BLOCK + TILE + b)
             ask_for_block(values, first + TILE + b)
         _deviations(tile, size, 0, d, squares)
         for b in range(0, size, BLOCK):
-            prefix_sums(d[b : b + BLOCK], prefix_1[b : b + BLOCK])
-            prefix_sums(squares[b : b + BLOCK], prefix_2[b : b + BLOCK])
+            prefix_sums(d, b, prefix_1, b)
+            prefix_sums(squares, b, prefix_2, b)
 
         for b in range((size + BLOCK - 1) // BLOCK):
             # Mid, from block b-s and from block b-s+1 on, and how far from its mean the values
