@@ -93,7 +93,7 @@ def growing_sums(values: Array, into: Array) -> None:
         end = min(block + BLOCK, values.size)
         if end - block == BLOCK:
             y = into[block + 1 : end + 1]
-            prefix_sums(values[block:end], y)
+            prefix_sums(values, block, into, block + 1)
             base = y[BLOCK - 1]
             for k in range(BLOCK):
                 y[k] = high + (low + y[k])
@@ -133,7 +133,7 @@ def shrinking_sums(values: Array, into: Array) -> None:
         begin = max(block - BLOCK, 0)
         if block - begin == BLOCK:
             y = into[begin:block]
-            suffix_sums(values[begin:block], y)
+            suffix_sums(values, begin, into, begin)
             base = y[0]
             for k in range(BLOCK):
                 y[k] = high + (low + y[k])
