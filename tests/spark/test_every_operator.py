@@ -125,7 +125,7 @@ def same_type(ours: pa.DataType, theirs: pa.DataType) -> bool:
     return bool(ours == theirs)
 
 
-@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("ansi", ["true", slow("false")])
 @pytest.mark.parametrize("every", [False, slow(True)], ids=["a third", "every"])
 def test_values_and_types_are_the_same(spark: SparkSession, ansi: str, every: bool) -> None:
     from pyspark.sql import functions as F  # noqa: N812

@@ -136,8 +136,9 @@ def test_rows_that_overlap_are_moved(spark: SparkSession, monkeypatch: pytest.Mo
         sf.floor(sf.col("id") / 7) * 7,  # rows with one place lie in two partitions
         sf.when(sf.col("id") != 500, sf.col("id")),  # a row has no place
     ):
-        frame = frame_of(spark, at)
-        run(frame, sliding(order_by="t", range=100, n=Count()), "ranges")
+        with traced() as chosen:
+            frame_of(spark, at).transform(sliding(order_by="t", range=100, n=Count()))
+        assert {way for _, way in chosen} == {"ranges"}
     shuffled = frame_of(spark, sf.col("id")).repartition(3)
     made = run(shuffled, query, "ranges")
     same_bits(made, locally(shuffled, query, made))

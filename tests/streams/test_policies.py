@@ -134,7 +134,7 @@ def test_a_step_costs_its_own_rows(held: int, monkeypatch: pytest.MonkeyPatch) -
     assert asked_of[0] <= 5 * 500
 
 
-@pytest.mark.parametrize("cold", [True, False])
+@pytest.mark.parametrize("cold", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_restart_reads_few_rows_of_the_window(
     cold: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
