@@ -405,6 +405,11 @@ class Aggregation:
         """Return instances for tests; more than one where parameters change the algebra."""
         return [cls()]
 
+    def written_with(self, column: str) -> str:
+        """Return how it is written with a column, for messages."""
+        name = "it" if self.functions is not None else type(self).__name__
+        return f"{name}({column!r})"
+
     def __repr__(self) -> str:
         given = list(map(repr, self.columns if self.written is None else self.written))
         given += [f"{name}={value!r}" for name, value in self.parameters().items()]

@@ -39,6 +39,7 @@ from windrow.windows.positions import Piece, Windows
 
 # A part of fewer rows than so many, on average, is gone through row by row.
 _SHORT, _SHORT_EXTREMES = 8, 2
+_ANY_ORDER: Order = (0, True)  # sums have none
 # So many windows are summed from anew.
 _CUT = 1 << 16
 # So many rows are looked at for each row, to see what is the maximum without the current one.
@@ -109,7 +110,7 @@ class WithoutRow(Gapped):
             made = find(self.about(around.windows))
             made -= values[around.first :][: made.size]
         elif (sides := self._sides(_SHORT)) is not None:
-            made = self._with_short(sides, find, join_sums, partial(add_short, values))
+            made = self._with_short(sides, find, join_sums, partial(add_short, values, _ANY_ORDER))
         else:
             return self._in_regions(values, mean)
         if mean:

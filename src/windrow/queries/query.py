@@ -63,8 +63,9 @@ class Query:
                 raise InvalidArgument(f"{name}={part!r}: name its parts in the query itself")
             columns = part.columns if part.written is None else part.written
             if not columns and not part.column_optional:
-                call = "it" if part.functions is not None else type(part).__name__
-                raise InvalidArgument(f"{name}={part!r} names no column: write {call}('load')")
+                raise InvalidArgument(
+                    f"{name}={part!r} names no column: write {part.written_with('load')}"
+                )
         for name, count in Counter(names).items():
             if count > 1:
                 raise InvalidArgument(f"the name {name!r} is given to {count} results")

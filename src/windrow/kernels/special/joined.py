@@ -8,6 +8,7 @@ made a tile at a time, in memory of their own, where vector instructions do not 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -121,78 +122,77 @@ def _nearest(values: Array, row: int, by: int, size: int) -> tuple[int, Array]:
     return first, values[row + by + first : max(row + by + size, 0)]
 
 
-@compiled
-def add_short(
-    values: Array, row: int, by: int, lo: Array, hi: Array, out: Array, some: Array
-) -> int:
-    """Add to out[i] the values of window i, if they are few; its nearest is `by` from row + i.
+def _with_short(joined: Any, joined_all: Any) -> Any:
+    """A compiled function that joins to out[i] the values of window i, if they are few.
 
-    Most have one at most, which is added without a branch that might be guessed wrong. Returns how
-    many windows have more than a few, which are the first of `some`.
+    The nearest of them is `by` from row + i. Most windows have one at most, which is `joined`
+    without a branch that might be guessed wrong; `joined_all` takes several. Returns how many
+    windows have more than a few, which are the first of `some`.
     """
-    several = np.zeros(_TILE, np.uint8)
-    eights = several.view(np.uint64)
-    more = 0
-    for k in range(0, out.size, _TILE):
-        los, his, found = lo[k : k + _TILE], hi[k : k + _TILE], out[k : k + _TILE]
-        first, near = _nearest(values, row + k, by, found.size)
-        x, y, tile = los[first:], his[first:], found[first:]
-        for i in range(near.size):
-            tile[i] = tile[i] + near[i] if y[i] == x[i] + 1 else tile[i]
-        for i in range(found.size):
-            several[i] = his[i] > los[i] + 1
-        for e in range((found.size + 7) // 8):
-            if eights[e] == 0:
-                continue
-            for i in range(8 * e, min(8 * e + 8, found.size)):
-                if several[i] == 0:
+    joined, joined_all = inner(joined), inner(joined_all)
+
+    @compiled
+    def with_short(
+        values: Array,
+        order: Order,
+        row: int,
+        by: int,
+        lo: Array,
+        hi: Array,
+        out: Array,
+        some: Array,
+    ) -> int:
+        several = np.zeros(_TILE, np.uint8)
+        eights = several.view(np.uint64)
+        more = 0
+        for k in range(0, out.size, _TILE):
+            los, his, found = lo[k : k + _TILE], hi[k : k + _TILE], out[k : k + _TILE]
+            first, near = _nearest(values, row + k, by, found.size)
+            x, y, tile = los[first:], his[first:], found[first:]
+            for i in range(near.size):
+                tile[i] = joined(tile[i], near[i], order) if y[i] == x[i] + 1 else tile[i]
+            for i in range(found.size):
+                several[i] = his[i] > los[i] + 1
+            for e in range((found.size + 7) // 8):
+                if eights[e] == 0:
                     continue
-                if his[i] - los[i] > _FEW:
-                    some[more] = k + i
-                    more += 1
-                    continue
-                for j in range(los[i], his[i]):
-                    found[i] += values[j]
-    return more
+                for i in range(8 * e, min(8 * e + 8, found.size)):
+                    if several[i] == 0:
+                        continue
+                    if his[i] - los[i] > _FEW:
+                        some[more] = k + i
+                        more += 1
+                        continue
+                    found[i] = joined_all(found[i], values[los[i] : his[i]], order)
+        return more
+
+    return with_short
 
 
-@compiled
-def raise_short(
-    bits: Array, order: Order, row: int, by: int, lo: Array, hi: Array, out: Array, some: Array
-) -> int:
-    """Replace out[i] by a value of window i that is larger, as `join_extremes`, if they are few.
+def _sum_of_two(found: float, value: float, order: Order) -> float:
+    return found + value
 
-    The same otherwise.
-    """
-    from_nothing = order[1] and order[0] == 0
-    several = np.zeros(_TILE, np.uint8)
-    eights = several.view(np.uint64)
-    more = 0
-    for k in range(0, out.size, _TILE):
-        los, his, found = lo[k : k + _TILE], hi[k : k + _TILE], out[k : k + _TILE]
-        first, near = _nearest(bits, row + k, by, found.size)
-        x, y, tile = los[first:], his[first:], found[first:]
-        for i in range(near.size):
-            key = LOWEST if from_nothing and tile[i] == -1 else key_of(tile[i], order)
-            larger = value_of(max(key, key_of(near[i], order)), order)
-            tile[i] = larger if y[i] == x[i] + 1 else tile[i]
-        for i in range(found.size):
-            several[i] = his[i] > los[i] + 1
-        for e in range((found.size + 7) // 8):
-            if eights[e] == 0:
-                continue
-            for i in range(8 * e, min(8 * e + 8, found.size)):
-                if several[i] == 0:
-                    continue
-                if his[i] - los[i] > _FEW:
-                    some[more] = k + i
-                    more += 1
-                    continue
-                key = LOWEST if from_nothing and found[i] == -1 else key_of(found[i], order)
-                for j in range(los[i], his[i]):
-                    key = max(key, key_of(bits[j], order))
-                found[i] = value_of(key, order)
-    return more
+
+def _sum_of_all(found: float, values: Array, order: Order) -> float:
+    for value in values:
+        found += value
+    return found
+
+
+def _larger(found: int, value: int, order: Order) -> int:
+    key = LOWEST if order[1] and order[0] == 0 and found == -1 else key_of(found, order)
+    return value_of(max(key, key_of(value, order)), order)
+
+
+def _largest(found: int, values: Array, order: Order) -> int:
+    key = LOWEST if order[1] and order[0] == 0 and found == -1 else key_of(found, order)
+    for value in values:
+        key = max(key, key_of(value, order))
+    return value_of(key, order)
+
+
+add_short = _with_short(_sum_of_two, _sum_of_all)  # whatever the order
+raise_short = _with_short(_larger, _largest)  # as `join_extremes`
 
 
 @compiled(error_model="numpy")
