@@ -21,12 +21,21 @@ from tests.streams.feeding import (
     readings,
     results_with_restarts,
 )
+from tests.streams.kinds import (
+    COMMUTATIVE,
+    KINDS,
+    LATENESS,
+    ORDERED,
+    asked,
+    row_text,
+    streamed,
+    told,
+)
 from windrow import (
     EWM,
     HLL,
     KLL,
     All,
-    ArgMax,
     BitAnd,
     BitOr,
     BitXor,
@@ -41,10 +50,8 @@ from windrow import (
     Mean,
     Mode,
     Quantile,
-    Query,
     Rank,
     Rate,
-    StdDev,
     Sum,
     TDigest,
     Theta,
@@ -53,9 +60,6 @@ from windrow import (
 )  # fmt: skip
 from windrow.errors import InvalidArgument
 
-LATENESS = 30_000_000
-ORDERED = {"a": Max("x"), "b": Sum("x"), "c": Collect("id"), "e": Count(), "f": ArgMax("x", "id")}
-COMMUTATIVE = {"a": Max("x"), "b": Sum("x"), "d": Mean("y"), "e": Count(), "g": StdDev("x")}
 EVERYDAY = {
     "a": windrow.Any("up"), "b": All("up"), "c": BitAnd("x"), "d": BitOr("x"), "e": Count(),
     "f": BitXor("x"), "g": Delta("x"), "h": Increase("x"), "i": Rate("x", "ts"),
@@ -64,72 +68,6 @@ EVERYDAY = {
     "p": Histogram("x", edges=(-50, 0, 20)), "q": BottomK("key", k=2),
     "r": KLL("y", q=0.5), "s": TDigest("x", q=(0.1, 0.5)), "t": HLL("key"), "u": Theta("x"),
 }  # fmt: skip
-KINDS: dict[str, dict[str, Any]] = {
-    "rows": {"rows": 3},
-    "one row": {"rows": 1},
-    "many rows": {"rows": 50},
-    "every second of five": {"rows": 5, "slide": 2},
-    "all rows": {"rows": "unbounded"},
-    "every third of all": {"rows": "unbounded", "slide": 3},
-    "two of every five": {"rows": 2, "slide": 5, "gaps": True},
-    "hopping with gaps": {"range": "6 seconds", "slide": "20 seconds", "gaps": True},
-    "range": {"range": "20 seconds"},
-    "range to the left": {"range": "20 seconds", "closed": "left"},
-    "range to the right": {"range": "20 seconds", "closed": "right"},
-    "now": {"range": "now"},
-    "unbounded": {"range": "unbounded"},
-    "before": {"range": ("-20 seconds", "-5 seconds")},
-    "around": {"range": ("-10 seconds", "10 seconds")},
-    "around, to the left": {"range": ("-10 seconds", "10 seconds"), "closed": "left"},
-    "behind": {"range": ("2 seconds", "10 seconds"), "min_rows": 2},
-    "all and a bit more": {"range": ("unbounded", "5 seconds")},
-    "rows before": {"rows": (-5, -2)},
-    "rows without this one": {"rows": (-5, 0), "exclude": "current row"},
-    "enough rows": {"rows": 4, "min_rows": 3},
-    "enough of a range": {"range": "20 seconds", "min_rows": 3},
-    "enough of all rows": {"rows": "unbounded", "min_rows": 3},
-    "groups before": {"groups": (-2, 0)},
-    "enough in a hop": {"range": "20 seconds", "slide": "6 seconds", "min_rows": 2},
-    "policy": {"until": lambda total, old: total.e - old.e >= 4},
-    "policy that leaves nothing": {"until": lambda total, old: total.e > 4},
-    "punctuation": {"on": "x > 40"},
-    "hopping": {"range": "20 seconds", "slide": "6 seconds"},
-    "hopping far": {"range": "5 minutes", "slide": "1 second"},
-    "tumbling": {"range": "10 seconds", "slide": "10 seconds"},
-    "sessions": {"gap": "3 seconds"},
-    "enough in a session": {"gap": "9 seconds", "min_rows": 2},
-}
-
-
-def asked(kind: str, key: str | None = "key", parts: Any = ORDERED, **more: Any) -> Query:
-    return sliding(
-        partition_by=key, order_by="ts", lateness="30 seconds", **KINDS[kind], **parts, **more
-    )
-
-
-def streamed(
-    query: Query, rows: pa.Table, seed: int, most: int = 40, restarts: float = 0.3, **options: Any
-) -> Stream:
-    """The rows in batches of any size, with restarts between them."""
-    random = np.random.default_rng(seed)
-    stream = Stream(plan_of(query, schema=rows.schema, **options), LATENESS)
-    at = 0
-    while at < rows.num_rows:
-        n = int(random.integers(1, most))
-        stream.push(rows.slice(at, n))
-        at += n
-        if random.random() < restarts:
-            stream.restart(cold=random.random() < 0.5)
-    return stream
-
-
-def told(table: pa.Table) -> list[str]:
-    """Rows in any order, floats to the digits that the order of a sum leaves alone."""
-    return sorted(map(_told, table.to_pylist()))
-
-
-def _told(row: dict[str, Any]) -> str:
-    return repr({n: round(v, 6) if isinstance(v, float) else v for n, v in row.items()})
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -251,96 +189,6 @@ def test_all_columns_of_the_order_decide_between_equal_times(kind: str, column: 
     assert told(made) == told(query(came).select(made.column_names))
 
 
-# -- rows that come too late ----------------------------------------------------------------------
-
-
-def with_late(seed: int) -> tuple[pa.Table, np.ndarray[Any, Any]]:
-    """Rows of which some come long after their turn, and which these are by the rule."""
-    rows = readings(150, 3, seed, spread=2000)
-    random = np.random.default_rng(seed)
-    at = rows.column("ts").cast(pa.int64()).to_numpy()
-    came = at + random.integers(0, LATENESS, at.size)
-    came[random.random(at.size) < 0.2] += 500_000_000
-    rows = rows.take(pa.array(np.argsort(came, kind="stable")))
-    return rows, rows.column("ts").cast(pa.int64()).to_numpy()
-
-
-@pytest.mark.parametrize("kind", ["rows", "range", "policy", "unbounded"])
-@given(seed=st.integers(0, 2**32))
-@examples(10)
-def test_late_rows_are_counted_and_put_aside(kind: str, seed: int) -> None:
-    rows, at = with_late(seed)
-    query = asked(kind)
-    stream = Stream(plan_of(query, schema=rows.schema, late="late"), LATENESS)
-    late = np.zeros(at.size, np.bool_)
-    for begin in range(0, rows.num_rows, 10):
-        late[begin : begin + 10] = at[begin : begin + 10] < (stream.watermark or 0)
-        stream.push(rows.slice(begin, 10))
-    made = stream.finish()
-    assert stream.late == late.sum()
-    aside = made.filter(made.column("late"))
-    assert aside.column("id").to_pylist() == rows.column("id").filter(pa.array(late)).to_pylist()
-    assert aside.column("a").null_count == aside.num_rows
-    answered = made.filter(pa.array(~np.array(made.column("late")))).drop_columns(["late"])
-    kept = rows.filter(pa.array(~late))
-    assert told(answered) == told(query(kept).select(answered.column_names))
-
-
-@pytest.mark.parametrize("late", [None, "late"])
-@given(seed=st.integers(0, 2**32))
-@examples(15)
-def test_a_row_enters_the_hopping_windows_that_are_open(late: str | None, seed: int) -> None:
-    """Row by row and window by window: what Spark's own windows do with late rows."""
-    rows, at = with_late(seed)
-    size, slide = 400_000_000, 150_000_000
-    query = sliding(
-        partition_by="key", order_by="ts", range="400 seconds", slide="150 seconds",
-        lateness="30 seconds", a=Max("x"), e=Count(),
-    )  # fmt: skip
-    stream = Stream(plan_of(query, schema=rows.schema, late=late), LATENESS)
-    windows: dict[tuple[Any, int], list[Any]] = {}
-    lost = partly = 0
-    keys, values = rows.column("key").to_pylist(), rows.column("x").to_pylist()
-    for begin in range(0, rows.num_rows, 10):
-        now = stream.watermark or 0
-        for i in range(begin, min(begin + 10, rows.num_rows)):
-            starts = range(at[i] // slide * slide, at[i] - size, -slide)
-            open_ = [s for s in starts if s + size > now]
-            lost += not open_
-            partly += 0 < len(open_) < len(starts)
-            for s in open_:
-                windows.setdefault((keys[i], s), []).append(values[i])
-        stream.push(rows.slice(begin, 10))
-        stream.restart()
-    made = stream.finish()
-    if late is not None:
-        assert made.filter(made.column(late)).num_rows == lost
-        made = made.filter(pa.array(~np.array(made.column(late))))
-    assert (stream.late, stream.partly) == (lost, partly)
-    starts = made.column("window_start").cast(pa.int64()).to_pylist()
-    found = {
-        (key, s): (a, e)
-        for key, s, a, e in zip(
-            made.column("key").to_pylist(), starts, made.column("a").to_pylist(),
-            made.column("e").to_pylist(), strict=True,
-        )
-    }  # fmt: skip
-    assert len(found) == made.num_rows, "a window is told once"
-    present = {k: [v for v in values if v is not None] for k, values in windows.items()}
-    assert found == {
-        k: (max(present[k], default=None), len(values)) for k, values in windows.items()
-    }
-
-
-def test_rows_without_a_time_are_late() -> None:
-    rows = readings(20, 2, 1)
-    nulls = pa.array([None if i % 5 == 0 else t for i, t in enumerate(rows.column("ts"))])
-    rows = rows.set_column(2, "ts", nulls.cast(rows.schema.field("ts").type))
-    stream = Stream(plan_of(asked("rows"), schema=rows.schema))
-    stream._step([rows])
-    assert stream.late == 4
-
-
 # -- other ways to tell ---------------------------------------------------------------------------
 
 
@@ -351,7 +199,7 @@ def test_update_tells_windows_as_they_change(seed: int) -> None:
     query = asked("hopping", parts=COMMUTATIVE)
     stream = streamed(query, came, seed, update=True)
     latest = {(row["key"], row["window_start"]): row for row in stream.finish().to_pylist()}
-    assert sorted(map(_told, latest.values())) == told(query(came))
+    assert sorted(map(row_text, latest.values())) == told(query(came))
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 120))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.streams.feeding import Stream, disordered, plan_of, readings
-from tests.streams.test_bucket import COMMUTATIVE, KINDS, LATENESS, ORDERED, streamed, told
+from tests.streams.kinds import COMMUTATIVE, KINDS, LATENESS, ORDERED, streamed, told
 from windrow import Count, Max, sliding
 from windrow.errors import InvalidArgument
 from windrow.streams.plan import Flush

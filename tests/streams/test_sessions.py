@@ -18,7 +18,7 @@ from tests.streams.feeding import (
     readings,
     results_with_restarts,
 )
-from tests.streams.test_bucket import COMMUTATIVE, LATENESS, ORDERED, told, with_late
+from tests.streams.kinds import COMMUTATIVE, LATENESS, ORDERED, told, with_late
 from windrow import Collect, Count, Max, Sum, sliding
 
 SECOND = 1_000_000
