@@ -158,6 +158,7 @@ def test_the_wheel_has_no_benchmarks() -> None:
     assert not (ROOT / "src" / "windrow" / "bench").exists()
 
 
+@pytest.mark.slow
 def test_growth_tells_the_memory_after_each_query() -> None:
     status, told = call("growth", "--queries", "2")
     lines = told.splitlines()

@@ -109,6 +109,7 @@ def test_the_last_revisions_are_the_results(source: Source, spark: Any, kind: st
         assert found == [row[:3] for row in sink.rows()]
 
 
+@pytest.mark.slow
 def test_horizons_share_revisions(source: Source) -> None:
     rows = disordered(readings(160, 3, seed=9, spread=200), LATENESS, seed=9)
     query = sliding(**COMMON, range=["10 seconds", "30 seconds"], n=Count())

@@ -215,6 +215,7 @@ def test_a_stream_answers_as_the_table_with_a_restart(source: Source) -> None:
     assert counted(progress[-1:], "late") == 0
 
 
+@pytest.mark.slow  # tests/streams/test_sessions.py asks the same without Spark
 @pytest.mark.xdist_group("streams")
 def test_update_tells_sessions_as_they_change(source: Source) -> None:
     rows = disordered(readings(200, 3, seed=2, spread=900), 60_000_000, seed=2)

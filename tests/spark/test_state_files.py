@@ -12,7 +12,6 @@ pytest.importorskip("pyspark")
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.types import StructField, StructType
 
-from tests.spark.frames import slow
 from tests.spark.test_checkpoint import PEAK, Files
 from windrow import Count, Max, Mean, Min, Sum, sliding, streaming
 from windrow.cli.app import run
@@ -48,9 +47,8 @@ CHANGES: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "change", ["buckets, more results, a shorter window", *map(slow, ("hopping", "by rows"))]
-)
+@pytest.mark.slow  # tests/streams/test_changes.py asks the same without Spark
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_query_goes_on_as_if_it_had_run_all_the_time(
     spark: SparkSession, tmp_path: Path, change: str
 ) -> None:

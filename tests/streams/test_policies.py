@@ -145,18 +145,18 @@ def test_a_restart_reads_few_rows_of_the_window(
         lifted[0] += stop - begin
         return records(self, begin, stop)
 
-    policy = Hidden(lambda total, old: bool(total.n - old.n >= 3000))
+    policy = Hidden(lambda total, old: bool(total.n - old.n >= 1500))
     query = sliding(
         partition_by="k", order_by="ts", until=policy, n=Count(), s=Sum("v"), all=Collect("i")
     )
-    table = rows_of([0, 1] * 4000, [float(i % 13) for i in range(8000)])
+    table = rows_of([0, 1] * 2000, [float(i % 13) for i in range(4000)])
     stream = Stream(plan_of(query, schema=table.schema))
-    stream.push(table.slice(0, 7500))
+    stream.push(table.slice(0, 3500))
     stream.restart(cold)
     monkeypatch.setattr(RowValues, "records", counted)
-    stream.push(table.slice(7500, 100))
-    assert lifted[0] < 2000, "of 6,000 rows"
+    stream.push(table.slice(3500, 100))
+    assert lifted[0] < 1000, "of 3,000 rows"
     monkeypatch.undo()
-    stream.push(table.slice(7600))
+    stream.push(table.slice(3600))
     made = stream.finish().sort_by("i").column("all").to_pylist()
-    assert made[7400:] == query(table).column("all").to_pylist()[7400:]
+    assert made[3400:] == query(table).column("all").to_pylist()[3400:]
