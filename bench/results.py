@@ -140,12 +140,14 @@ def is_ours(series: str) -> bool:
 def ratios(points: Points, figure: Figure) -> Iterator[Ratio]:
     """Yield, for each place and each of our lines, the best peer that ran and agreed.
 
+    A figure whose lines are no contenders has none.
+
     >>> f = Figure("max", "", "window", "ms")
     >>> some = Points([f.point("windrow", 8, 1.0, 2.0), f.point("pandas", 8, 4.0, 6.0)])
     >>> [(r.peer, r.median, r.low, r.high) for r in ratios(some, f)]
     [('pandas', 3.3333333333333335, 3.0, 4.0)]
     """
-    for x in points.places(figure):
+    for x in points.places(figure) if figure.contest else ():
         here = [p for p in points.of(figure) if p.x == x and p.measured]
         peers = [p for p in here if not is_ours(p.series)]
         if not peers:
