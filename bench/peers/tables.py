@@ -133,7 +133,7 @@ LIBRARIES = Experiment(
     "rolling` are left in their order; ours are beside their rows.",
     tuple(FIGURES.values()),
     libraries,
-    weight=4.0,
+    weight=5.0,
 )
 
 
