@@ -31,6 +31,9 @@ Batches = Iterator[pa.RecordBatch]
 # Bytes of results that go back at a time, about: Spark reads them row by row, across all columns,
 # so those of many columns should not fill the processor's cache.
 _BYTES = 1 << 20
+# Results at a time from so many on are those of long windows: a worker gives the memory that it
+# took for them back, which Arrow would keep for the next ones while other processes want it.
+_MANY = 1 << 19
 KEPT = "windrow_kept"  # whether a result comes out
 
 
@@ -125,7 +128,10 @@ def _packing(
         for structs in map(pack, work(tables)):
             for begin in range(0, len(structs), rows):
                 yield structs.slice(begin, rows)
+            many = len(structs) >= _MANY
             del structs
+            if many:
+                pa.default_memory_pool().release_unused()
 
     run.__annotations__ = {  # Spark reads them, and would not find the names of a string
         "given": Iterator[tuple[pa.Array, ...]],
