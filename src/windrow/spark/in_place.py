@@ -7,7 +7,8 @@ shuffle. A partition is a range by itself, and its windows begin among rows befo
     partition 1  ── its halo ── sort ──▶ a pass that begins with the halo
                       └ comes by way of the driver, so it may not be large
 
-One job asks each partition for its first and last value of the order. Only frames are taken whose
+One job asks each partition for its first and last value of the order; where windows count rows, one
+more finds from which value on each has as many rows as windows reach. Only frames are taken whose
 partitions are the same whenever they are computed: nothing is shuffled or run by Python below them.
 A worker counts its rows nonetheless, and fails if they are not those that the job saw.
 """
@@ -15,7 +16,7 @@ A worker counts its rows nonetheless, and fails if they are not those that the j
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any
 
@@ -36,6 +37,9 @@ MOST_BYTES = 1 << 26
 _MOST_PARTITIONS = 1024
 # No partition may have more than this many times its share of the rows.
 _UNEVEN = 1.5
+# How much of a partition's span its last rows are looked for in: as many times what they would take
+# if all rows had the same distance.
+_SLACK = (1.25, 4, 16)
 # What Spark may do with the rows of a leaf, and how the names of leaves begin.
 _NARROW = ("Project", "Filter", "ColumnarToRow")
 _LEAVES = ("Scan", "BatchScan", "InMemoryTableScan", "LocalTableScan", "Range")
@@ -43,12 +47,26 @@ _LEAVES = ("Scan", "BatchScan", "InMemoryTableScan", "LocalTableScan", "Range")
 
 @dataclass(frozen=True)
 class Stretch:
-    """A partition with rows: its number, how many there are, their first and last place."""
+    """A partition with rows: its number, how many there are, their first and last place.
+
+    For windows that count rows, also the place from which on it has the last rows that partitions
+    behind it may reach, and how many there are.
+    """
 
     partition: int
     rows: int
     first: Any
     last: Any
+    tail: Any = None
+    in_tail: int = 0
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far windows reach back: along the order, in the unit of `ticks`, and in rows."""
+
+    size: Any = None  # None if no window is measured
+    rows: int = 0  # before the current one
 
 
 @dataclass(frozen=True)
@@ -71,7 +89,8 @@ def stretches_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> tuple[Stret
     """
     if bounds[0].query.partition_by or tasks < 2 or not _steady(frame):
         return ()
-    if _reach(bounds) is None:
+    reach = _reach(bounds)
+    if reach is None:
         return ()
     at = ticks(bounds[0], frame)
     found = _looked_at(bounds[0], frame, at)
@@ -83,6 +102,12 @@ def stretches_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> tuple[Stret
     if any(before.last >= behind.first for before, behind in pairwise(found)):
         return ()
     most = MOST_BYTES // (8 * (len(read(bounds)) + 1))
+    if reach.rows:
+        if reach.rows * len(found) > most:
+            return ()
+        found = _with_tails(bounds[0], frame, at, found, reach.rows)
+        if sum(each.in_tail for each in found) > most:
+            return ()
     if _most_in_halos(bounds, found) <= 2 * most:
         return found
     return found if frame.where(_in_halos(bounds, frame, found)).count() <= most else ()
@@ -119,13 +144,23 @@ def _is_narrow(node: tuple[str, bool]) -> bool:
     return name.startswith(_LEAVES) if leaf else name in _NARROW
 
 
-def _reach(bounds: Sequence[Bound]) -> Any:
-    """How far all windows reach back, in the unit of `ticks`; None if that is not bounded."""
-    windows = [bound.query.window for bound in bounds]
-    if not all(window.measured and window.ends_now for window in windows):
-        return None
-    reaches: list[Any] = [bound.query.window.reach(ticks_axis(bound)) for bound in bounds]
-    return None if None in reaches else max(reaches)
+def _reach(bounds: Sequence[Bound]) -> Reach | None:
+    """How far all windows reach back; None if that is not bounded."""
+    reach = Reach()
+    for bound in bounds:
+        window = bound.query.window
+        if not window.ends_now:
+            return None
+        if window.measured:
+            size = window.reach(ticks_axis(bound))
+            if size is None:
+                return None
+            reach = replace(reach, size=size if reach.size is None else max(reach.size, size))
+        elif window.counts_rows and window.reach_rows is not None:
+            reach = replace(reach, rows=max(reach.rows, window.reach_rows - 1))
+        else:
+            return None
+    return reach
 
 
 def _looked_at(bound: Bound, frame: Any, at: Any) -> tuple[Stretch, ...]:
@@ -150,8 +185,43 @@ def _looked_at(bound: Bound, frame: Any, at: Any) -> tuple[Stretch, ...]:
     return tuple(sorted(found, key=lambda each: each.first))
 
 
+def _with_tails(
+    bound: Bound, frame: Any, at: Any, found: Sequence[Stretch], rows: int
+) -> tuple[Stretch, ...]:
+    """The partitions with their tails: the last rows of each, as many as windows reach or all.
+
+    Each is tried with a few spans, and the shortest that has enough rows is taken.
+    """
+    whole = not pt.is_floating(bound.order_type)
+    number = sf.spark_partition_id()
+    tried: list[dict[int, Any]] = []
+    for slack in _SLACK:
+        places = {}
+        for each in found:
+            share = min(1.0, slack * rows / each.rows)
+            place = each.last - (each.last - each.first) * share
+            places[each.partition] = each.first if share == 1 else int(place) if whole else place
+        tried.append(places)
+    columns = []
+    for i, places in enumerate(tried):
+        numbered = [places.get(k) for k in range(max(places) + 1)]
+        since = sf.get(sf.array(*map(sf.lit, numbered)), number)
+        columns.append(sf.count_if(at >= since).alias(f"n{i}"))
+    counted = frame.groupBy(number.alias("partition")).agg(*columns).collect()
+    counts = {row["partition"]: [row[f"n{i}"] for i in range(len(tried))] for row in counted}
+    made = []
+    for each in found[:-1]:
+        enough = [i for i, n in enumerate(counts[each.partition]) if n >= min(rows, each.rows)]
+        if enough:
+            i, k = enough[0], each.partition
+            made.append(replace(each, tail=tried[i][k], in_tail=counts[k][i]))
+        else:
+            made.append(replace(each, tail=each.first, in_tail=each.rows))
+    return (*made, found[-1])
+
+
 def _most_in_halos(bounds: Sequence[Bound], found: Sequence[Stretch]) -> int:
-    """At most so many rows lie in halos: all of the partitions that these touch."""
+    """At most so many rows lie in halos that are measured: all of the partitions they touch."""
     spans = _spans(bounds, found).values()
     touched = (e for e in found if any(low <= e.last and e.first < high for low, high in spans))
     return sum(each.rows for each in touched)
@@ -162,7 +232,8 @@ def _in_halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> 
     at, order = ticks(bounds[0], frame), column(str(bounds[0].order))
     timed = frame.schema[str(bounds[0].order)].dataType.typeName() == "timestamp"
     inside = sf.lit(False)
-    for low, high in _spans(bounds, found).values():
+    tails = [(e.tail, behind.first) for e, behind in pairwise(found) if e.tail is not None]
+    for low, high in (*_spans(bounds, found).values(), *tails):
         here = (at >= sf.lit(low)) & (at < sf.lit(high))
         if timed:  # compared as it is stored, with what Spark knows of each block
             first, behind = sf.timestamp_micros(sf.lit(low)), sf.timestamp_micros(sf.lit(high))
@@ -172,9 +243,12 @@ def _in_halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> 
 
 
 def _spans(bounds: Sequence[Bound], found: Sequence[Stretch]) -> dict[int, tuple[Any, Any]]:
-    """Where the halo of each partition but the first one begins, and where it ends."""
+    """Where the measured halo of each partition but the first one begins, and where it ends."""
     reach, lowest = _reach(bounds), found[0].first
-    return {each.partition: (max(lowest, each.first - reach), each.first) for each in found[1:]}
+    if reach is None or reach.size is None:
+        return {}
+    size = reach.size
+    return {each.partition: (max(lowest, each.first - size), each.first) for each in found[1:]}
 
 
 def _halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> Halos:
@@ -191,8 +265,14 @@ def _halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> Hal
     if (at[1:] < at[:-1]).any():  # partitions are not numbered along the order
         along = np.argsort(at, kind="stable")
         rows, at = rows.take(pa.array(along)), at[along]
-    spans = _spans(bounds, found).items()
-    return Halos(rows, {each: slice(*np.searchsorted(at, span).tolist()) for each, span in spans})
+    reach, spans = _reach(bounds), _spans(bounds, found)
+    places = {}
+    for each in found[1:]:
+        low, end = spans.get(each.partition, (each.first, each.first))
+        begin, stop = np.searchsorted(at, (low, end)).tolist()
+        counted = max(0, stop - reach.rows) if reach is not None else stop
+        places[each.partition] = slice(min(begin, counted), stop)
+    return Halos(rows, places)
 
 
 # -- in the workers -----------------------------------------------------------------------------

@@ -42,6 +42,9 @@ HOT_ROWS = 1 << 20
 SMALL = 1 << 27
 HOT_SAMPLE = 1 / 256  # of the rows, whose keys are counted
 _MOST_HOT = 32  # hot keys in one plan
+# So many results at once are those of long windows: a worker gives the memory that they took back,
+# which Arrow would keep for the next ones while other processes want it.
+_MANY = 1 << 19
 
 
 def ranges_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> Ranges | None:
@@ -201,7 +204,12 @@ class Ranged(Answered):
         if len(group.cuts.middles[p]):
             yield self._merged(group, p, pa.concat_tables(fewer).combine_chunks())
         else:
-            yield from walk_together([every(bound) for bound in self.within], fewer)
+            for results in walk_together([every(bound) for bound in self.within], fewer):
+                many = results.num_rows >= _MANY
+                yield results
+                del results
+                if many:
+                    pa.default_memory_pool().release_unused()
 
     def _merged(self, group: Group, p: int, rows: pa.Table) -> pa.Table:
         """Windows that begin in the halo and hold all of the middle; null for the halo's own."""
