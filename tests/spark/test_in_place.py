@@ -136,7 +136,7 @@ def test_partitions_need_not_be_numbered_along_the_order(spark: SparkSession) ->
     same_bits(made, locally(frame, query, made))
 
 
-@pytest.mark.parametrize("kind", ["double", "date", "timestamp_ntz"])
+@pytest.mark.parametrize("kind", ["double", "float", "short", "date", "timestamp_ntz"])
 def test_every_type_of_order(spark: SparkSession, kind: str) -> None:
     from pyspark.sql import functions as sf
 
@@ -146,9 +146,10 @@ def test_every_type_of_order(spark: SparkSession, kind: str) -> None:
         at = sf.date_add(sf.lit("2024-01-01").cast("date"), sf.col("id").cast("int")).cast(kind)
         size = "250 days"
     frame = frame_of(spark, at)
-    query = sliding(order_by="t", range=size, **PARTS)
-    made = run(frame, query)
-    same_bits(made, locally(frame, query, made))
+    for window in ({"range": size}, {"rows": 250}):
+        query = sliding(order_by="t", **window, **PARTS)
+        made = run(frame, query)
+        same_bits(made, locally(frame, query, made))
 
 
 def test_shared_queries_and_having(spark: SparkSession) -> None:
@@ -214,9 +215,10 @@ def test_rows_that_change_are_noticed(spark: SparkSession) -> None:
     bounds, _, frame = dataframe._prepared_all(query, frame)
     found = in_place.stretches_of(bounds, frame, 4)
     schema = import_module("windrow.spark.schema").result_schema(bounds, frame, frame.columns)
-    fewer = frame.where("id != 700")
-    with pytest.raises(Exception, match="its rows change from one run to the next"):
-        in_place.in_place(bounds, fewer, schema, found).toArrow()
+    for gone in (700, 720):  # a row in the middle of its partition, and a first one
+        fewer = frame.where(f"id != {gone}")
+        with pytest.raises(Exception, match="its rows change from one run to the next"):
+            in_place.in_place(bounds, fewer, schema, found).toArrow()
 
 
 def test_a_small_frame_runs_no_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

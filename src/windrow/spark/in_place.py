@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
+from numpy.typing import NDArray
 from pyspark.sql import functions as sf
 
-from windrow.spark.columns import column, ticks, ticks_axis, unused
+from windrow.spark.columns import column, ticks, ticks_axis
 from windrow.spark.groups import FEWEST
 from windrow.spark.keys import Answered, read
 from windrow.spark.workers import Tables, beside
@@ -40,6 +41,10 @@ _UNEVEN = 1.5
 # How much of a partition's span its last rows are looked for in: as many times what they would take
 # if all rows had the same distance.
 _SLACK = (1.25, 4, 16)
+_CHANGED = (
+    "is not what it was when the query was made: its rows change from one run to the next; cache "
+    "the frame, and make the query again"
+)
 # What Spark may do with the rows of a leaf, and how the names of leaves begin.
 _NARROW = ("Project", "Filter", "ColumnarToRow")
 _LEAVES = ("Scan", "BatchScan", "InMemoryTableScan", "LocalTableScan", "Range")
@@ -115,14 +120,25 @@ def stretches_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> tuple[Stret
 
 def in_place(bounds: Sequence[Bound], frame: Any, schema: Any, found: Sequence[Stretch]) -> Any:
     """The results of queries over a frame whose partitions follow each other."""
-    number = unused("windrow_partition", frame.columns)
-    order = [column(name) for name in bounds[0].query.order_by]
-    ready = frame.withColumn(number, sf.spark_partition_id()).sortWithinPartitions(*order)
-    rows = {each.partition: each.rows for each in found}
+    ready = frame.sortWithinPartitions(*map(column, bounds[0].query.order_by))
     halos = _halos(bounds, frame, found)
-    work = InPlace(tuple(bounds), number, rows, halos)
+    work = InPlace(tuple(bounds), {each.first: each for each in found}, halos)
     filtered = bounds[0].query.having is not None
-    return beside(ready, [*read(bounds), number], work, schema, filtered=filtered)
+    return beside(ready, _needed(bounds), work, schema, filtered=filtered)
+
+
+def _needed(bounds: Sequence[Bound]) -> list[str]:
+    """The columns that workers need: the order tells which partition is theirs."""
+    return list(dict.fromkeys([*read(bounds), str(bounds[0].order)]))
+
+
+def _places(order: pa.ChunkedArray) -> NDArray[Any]:
+    """Values of the order column, of which none is null, as `ticks` has them."""
+    if pt.is_date(order.type):
+        return order.cast(pa.int32()).to_numpy().astype(np.int64) * 86_400_000_000
+    if pt.is_timestamp(order.type):
+        return order.cast(pa.timestamp("us", order.type.tz)).cast(pa.int64()).to_numpy()
+    return order.to_numpy().astype(np.float64 if pt.is_floating(order.type) else np.int64)
 
 
 def _steady(frame: Any) -> bool:
@@ -253,16 +269,10 @@ def _spans(bounds: Sequence[Bound], found: Sequence[Stretch]) -> dict[int, tuple
 
 def _halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> Halos:
     """The rows of halos, with what workers read."""
-    place = unused("windrow_place", frame.columns)
-    order = [column(name) for name in bounds[0].query.order_by]
-    rows = (
-        frame.where(_in_halos(bounds, frame, found))
-        .sortWithinPartitions(*order)
-        .select(*[column(name) for name in read(bounds)], ticks(bounds[0], frame).alias(place))
-        .toArrow()
-    )
-    rows, at = rows.drop_columns([place]), rows.column(place).to_numpy()
-    if (at[1:] < at[:-1]).any():  # partitions are not numbered along the order
+    inside = frame.where(_in_halos(bounds, frame, found))
+    rows = inside.select(*map(column, _needed(bounds))).toArrow()
+    at = _places(rows.column(str(bounds[0].order)))
+    if (at[1:] < at[:-1]).any():  # as Spark sorts a column of numbers: what is equal stays in order
         along = np.argsort(at, kind="stable")
         rows, at = rows.take(pa.array(along)), at[along]
     reach, spans = _reach(bounds), _spans(bounds, found)
@@ -282,8 +292,7 @@ def _halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> Hal
 class InPlace(Answered):
     """What a worker runs over the sorted rows of a partition, after those of its halo."""
 
-    number: str  # the column with the number of the partition
-    rows: Mapping[int, int]  # of each partition
+    stretches: Mapping[Any, Stretch]  # by their first places
     halos: Halos
 
     def walk(self, tables: Tables) -> Tables:
@@ -291,24 +300,26 @@ class InPlace(Answered):
         first = next(tables, None)
         if first is None:
             return
-        partition = first.column(self.number)[0].as_py()
-        own = self._counted(partition, chain([first], tables))
-        halo = self.halos.of(partition)
+        order = str(self.bounds[0].order)
+        stretch = self.stretches.get(_places(first.column(order).slice(0, 1))[0].item())
+        if stretch is None:
+            raise RuntimeError(f"a partition of the frame {_CHANGED}")
+        names = [name for name in first.column_names if name in read(self.bounds)]
+        halo = self.halos.of(stretch.partition).cast(first.schema)
+        own = self._counted(stretch, chain([first], tables))
         left = halo.num_rows
-        schema = pa.schema([field for field in first.schema if field.name != self.number])
-        for results in super().walk(chain([halo.cast(schema)], own)):
+        for results in super().walk(table.select(names) for table in chain([halo], own)):
             yield results.slice(left)
             left = max(0, left - results.num_rows)
 
-    def _counted(self, partition: int, tables: Tables) -> Tables:
-        """The rows without the number; an error if they are not as many as there were."""
+    def _counted(self, stretch: Stretch, tables: Tables) -> Tables:
+        """The rows; an error if they are not as many as there were."""
         rows = 0
         for table in tables:
             rows += table.num_rows
-            yield table.drop_columns([self.number])
-        if rows != self.rows.get(partition):
+            yield table
+        if rows != stretch.rows:
             raise RuntimeError(
-                f"partition {partition} of the frame has {rows:,} rows, and had "
-                f"{self.rows.get(partition, 0):,} when the query was made: its rows change from "
-                "one run to the next; cache the frame, and make the query again"
+                f"partition {stretch.partition} of the frame has {rows:,} rows, and had "
+                f"{stretch.rows:,}: it {_CHANGED}"
             )
