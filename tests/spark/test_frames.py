@@ -104,6 +104,14 @@ def test_frames_are_not_for_segment_trees(spark: SparkSession, frame: DataFrame)
     assert [way for _, way in chosen] == ["keys", "frames"]
 
 
+def test_nothing_comes_between_the_windows_and_the_result(frame: DataFrame) -> None:
+    made = frame.transform(sliding(**ONE, rows=8, peak=Max("v")))
+    plan = made._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    names = [line.strip(" +-:") for line in plan.splitlines()]
+    assert names[0].startswith("AdaptiveSparkPlan")
+    assert names[1].startswith("Window")
+
+
 def test_the_plan_says_so(frame: DataFrame) -> None:
     text = sliding(**ONE, rows=8, peak=Max("v")).explain(frame)
     assert "Spark's own window functions" in text

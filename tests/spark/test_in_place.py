@@ -65,6 +65,60 @@ def test_results_are_those_of_one_table(spark: SparkSession, size: str) -> None:
     frame.unpersist()
 
 
+@pytest.mark.parametrize("power", [1, 3])  # later rows lie farther apart
+@pytest.mark.parametrize("size", [1, 2, 40, 300, 700])
+def test_windows_of_rows_are_those_of_spark(spark: SparkSession, size: int, power: int) -> None:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sf
+
+    frame = frame_of(spark, (sf.col("id") ** power).cast("long"))
+    query = sliding(order_by="t", rows=size, n=Count(), c=Count("v"), high=Max("v"), low=Min("id"))
+    made = run(frame, query)
+    over = Window.orderBy("t").rowsBetween(1 - size, 0)
+    asked = {"n": sf.count(sf.lit(1)), "c": sf.count("v"), "high": sf.max("v"), "low": sf.min("id")}
+    theirs = frame.select("*", *[each.over(over).alias(name) for name, each in asked.items()])
+    same_bits(made, theirs.orderBy("id").toArrow().cast(made.schema))
+
+
+def test_windows_of_rows_along_a_falling_order(spark: SparkSession) -> None:
+    from pyspark.sql import functions as sf
+
+    frame = frame_of(spark, sf.lit(0.5) - sf.col("id") * 0.25)
+    query = sliding(order_by="t", rows=260, words=Collect("id"), **PARTS)
+    made = run(frame, query)
+    wanted = query(frame.orderBy("t").toArrow()).sort_by("id").combine_chunks()
+    same_bits(made, wanted.cast(made.schema))
+
+
+def test_windows_of_rows_and_of_time_together(spark: SparkSession) -> None:
+    frame = frame_of(spark)
+    for size in ("10 seconds", "50 minutes"):
+        queries = [
+            sliding(order_by="t", rows=100, n=Count(), first=First("name")),
+            sliding(order_by="t", range=size, high=Max("v"), ids=Collect("id")),
+        ]
+        made = run(frame, shared(*queries))
+        for query in queries:
+            alone = locally(frame, query, run(frame, query))
+            names = list(query.parts)
+            same_bits(made.select(names), alone.select(names))
+
+
+def test_more_rows_than_the_driver_takes_are_moved(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.sql import functions as sf
+
+    monkeypatch.setattr(import_module("windrow.spark.in_place"), "MOST_BYTES", 1 << 12)
+    run(frame_of(spark), sliding(order_by="t", rows=20, n=Count(), high=Max("v")))
+    run(frame_of(spark), sliding(order_by="t", rows=200, n=Count(), high=Max("v")), "ranges")
+    # half of a partition lies at the end of its span
+    crowded = sf.when(sf.col("id") % 240 < 5, sf.col("id") * 1000).otherwise(
+        sf.col("id") + sf.floor(sf.col("id") / 240 + 1) * 239_000
+    )
+    run(frame_of(spark, crowded), sliding(order_by="t", rows=20, n=Count()), "ranges")
+
+
 def test_nothing_is_shuffled(spark: SparkSession) -> None:
     frame = frame_of(spark)
     query = sliding(order_by="t", range="3 minutes", **PARTS)
@@ -82,7 +136,7 @@ def test_partitions_need_not_be_numbered_along_the_order(spark: SparkSession) ->
     same_bits(made, locally(frame, query, made))
 
 
-@pytest.mark.parametrize("kind", ["double", "date", "timestamp_ntz"])
+@pytest.mark.parametrize("kind", ["double", "float", "short", "date", "timestamp_ntz"])
 def test_every_type_of_order(spark: SparkSession, kind: str) -> None:
     from pyspark.sql import functions as sf
 
@@ -92,9 +146,10 @@ def test_every_type_of_order(spark: SparkSession, kind: str) -> None:
         at = sf.date_add(sf.lit("2024-01-01").cast("date"), sf.col("id").cast("int")).cast(kind)
         size = "250 days"
     frame = frame_of(spark, at)
-    query = sliding(order_by="t", range=size, **PARTS)
-    made = run(frame, query)
-    same_bits(made, locally(frame, query, made))
+    for window in ({"range": size}, {"rows": 250}):
+        query = sliding(order_by="t", **window, **PARTS)
+        made = run(frame, query)
+        same_bits(made, locally(frame, query, made))
 
 
 def test_shared_queries_and_having(spark: SparkSession) -> None:
@@ -160,9 +215,10 @@ def test_rows_that_change_are_noticed(spark: SparkSession) -> None:
     bounds, _, frame = dataframe._prepared_all(query, frame)
     found = in_place.stretches_of(bounds, frame, 4)
     schema = import_module("windrow.spark.schema").result_schema(bounds, frame, frame.columns)
-    fewer = frame.where("id != 700")
-    with pytest.raises(Exception, match="its rows change from one run to the next"):
-        in_place.in_place(bounds, fewer, schema, found).toArrow()
+    for gone in (700, 720):  # a row in the middle of its partition, and a first one
+        fewer = frame.where(f"id != {gone}")
+        with pytest.raises(Exception, match="its rows change from one run to the next"):
+            in_place.in_place(bounds, fewer, schema, found).toArrow()
 
 
 def test_a_small_frame_runs_no_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

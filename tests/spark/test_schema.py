@@ -231,11 +231,22 @@ def test_a_range_along_decimals(spark: SparkSession) -> None:
     assert table.column("n").to_pylist() == table.column("theirs").to_pylist()
 
 
-def test_limits_and_filters_stay_behind_the_answers(spark: SparkSession) -> None:
+@pytest.mark.parametrize("more", [{}, {"high": Max("id")}], ids=["one", "two"])
+def test_limits_and_filters_stay_behind_the_answers(spark: SparkSession, more: Any) -> None:
     """What Spark moves through a function of rows would change which rows a window holds."""
     frame = spark.range(0, 40, 1, 1).selectExpr("id", "id DIV 10 AS t", "id % 2 AS k")
-    made = frame.transform(sliding(partition_by="k", order_by="t", range=1, n=Count()))
+    made = frame.transform(sliding(partition_by="k", order_by="t", range=1, n=Count(), **more))
     assert {row["n"] for row in made.limit(3).collect()} == {5}
     assert {row["n"] for row in made.where("t = 2").collect()} == {10}
     assert made.where("k = 1").groupBy("k").agg({"n": "max"}).collect()[0][1] == 10
     assert made.select("id").count() == 40
+
+
+def test_rows_whose_only_result_is_null_come_out(spark: SparkSession) -> None:
+    frame = spark.range(0, 40, 1, 2).selectExpr("id", "id % 3 AS k", "nullif(id % 4, 3) AS v")
+    made = frame.transform(sliding(partition_by="k", order_by="id", range=0, high=Max("v")))
+    assert made.schema["high"].nullable
+    found = {row["id"]: row["high"] for row in made.collect()}
+    assert found == {i: None if i % 4 == 3 else i % 4 for i in range(40)}
+    assert made.where("high IS NULL").count() == made.where("v IS NULL").count() == 10
+    assert made.orderBy("id").limit(4).tail(1)[0]["high"] is None

@@ -63,9 +63,11 @@ def framed(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
             of = [f"`{text.replace('`', '``')}`" for text in part.columns] or ["1"]
             made[name] = sf.expr(str(part.spark_result).format(*of)).over(over)
     columns = [
-        made[field.name].cast(field.dataType).alias(field.name)
-        if field.name in made
-        else column(field.name)
+        made[field.name].alias(field.name) if field.name in made else column(field.name)
         for field in schema.fields
     ]
-    return frame.select(*columns)
+    answered = frame.select(*columns)
+    # A cast that changes nothing would cost a projection of every row.
+    pairs = zip(schema, answered.schema, strict=True)
+    cast = {f.name: column(f.name).cast(f.dataType) for f, g in pairs if f.dataType != g.dataType}
+    return answered.withColumns(cast) if cast else answered

@@ -7,7 +7,8 @@ shuffle. A partition is a range by itself, and its windows begin among rows befo
     partition 1  ── its halo ── sort ──▶ a pass that begins with the halo
                       └ comes by way of the driver, so it may not be large
 
-One job asks each partition for its first and last value of the order. Only frames are taken whose
+One job asks each partition for its first and last value of the order; where windows count rows, one
+more finds from which value on each has as many rows as windows reach. Only frames are taken whose
 partitions are the same whenever they are computed: nothing is shuffled or run by Python below them.
 A worker counts its rows nonetheless, and fails if they are not those that the job saw.
 """
@@ -15,16 +16,17 @@ A worker counts its rows nonetheless, and fails if they are not those that the j
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
+from numpy.typing import NDArray
 from pyspark.sql import functions as sf
 
-from windrow.spark.columns import column, ticks, ticks_axis, unused
+from windrow.spark.columns import column, ticks, ticks_axis
 from windrow.spark.groups import FEWEST
 from windrow.spark.keys import Answered, read
 from windrow.spark.workers import Tables, beside
@@ -36,6 +38,13 @@ MOST_BYTES = 1 << 26
 _MOST_PARTITIONS = 1024
 # No partition may have more than this many times its share of the rows.
 _UNEVEN = 1.5
+# How much of a partition's span its last rows are looked for in: as many times what they would take
+# if all rows had the same distance.
+_SLACK = (1.25, 4, 16)
+_CHANGED = (
+    "is not what it was when the query was made: its rows change from one run to the next; cache "
+    "the frame, and make the query again"
+)
 # What Spark may do with the rows of a leaf, and how the names of leaves begin.
 _NARROW = ("Project", "Filter", "ColumnarToRow")
 _LEAVES = ("Scan", "BatchScan", "InMemoryTableScan", "LocalTableScan", "Range")
@@ -43,12 +52,26 @@ _LEAVES = ("Scan", "BatchScan", "InMemoryTableScan", "LocalTableScan", "Range")
 
 @dataclass(frozen=True)
 class Stretch:
-    """A partition with rows: its number, how many there are, their first and last place."""
+    """A partition with rows: its number, how many there are, their first and last place.
+
+    For windows that count rows, also the place from which on it has the last rows that partitions
+    behind it may reach, and how many there are.
+    """
 
     partition: int
     rows: int
     first: Any
     last: Any
+    tail: Any = None
+    in_tail: int = 0
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far windows reach back: along the order, in the unit of `ticks`, and in rows."""
+
+    size: Any = None  # None if no window is measured
+    rows: int = 0  # before the current one
 
 
 @dataclass(frozen=True)
@@ -71,7 +94,8 @@ def stretches_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> tuple[Stret
     """
     if bounds[0].query.partition_by or tasks < 2 or not _steady(frame):
         return ()
-    if _reach(bounds) is None:
+    reach = _reach(bounds)
+    if reach is None:
         return ()
     at = ticks(bounds[0], frame)
     found = _looked_at(bounds[0], frame, at)
@@ -83,6 +107,12 @@ def stretches_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> tuple[Stret
     if any(before.last >= behind.first for before, behind in pairwise(found)):
         return ()
     most = MOST_BYTES // (8 * (len(read(bounds)) + 1))
+    if reach.rows:
+        if reach.rows * len(found) > most:
+            return ()
+        found = _with_tails(bounds[0], frame, at, found, reach.rows)
+        if sum(each.in_tail for each in found) > most:
+            return ()
     if _most_in_halos(bounds, found) <= 2 * most:
         return found
     return found if frame.where(_in_halos(bounds, frame, found)).count() <= most else ()
@@ -90,14 +120,25 @@ def stretches_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> tuple[Stret
 
 def in_place(bounds: Sequence[Bound], frame: Any, schema: Any, found: Sequence[Stretch]) -> Any:
     """The results of queries over a frame whose partitions follow each other."""
-    number = unused("windrow_partition", frame.columns)
-    order = [column(name) for name in bounds[0].query.order_by]
-    ready = frame.withColumn(number, sf.spark_partition_id()).sortWithinPartitions(*order)
-    rows = {each.partition: each.rows for each in found}
+    ready = frame.sortWithinPartitions(*map(column, bounds[0].query.order_by))
     halos = _halos(bounds, frame, found)
-    work = InPlace(tuple(bounds), number, rows, halos)
+    work = InPlace(tuple(bounds), {each.first: each for each in found}, halos)
     filtered = bounds[0].query.having is not None
-    return beside(ready, [*read(bounds), number], work, schema, filtered=filtered)
+    return beside(ready, _needed(bounds), work, schema, filtered=filtered)
+
+
+def _needed(bounds: Sequence[Bound]) -> list[str]:
+    """The columns that workers need: the order tells which partition is theirs."""
+    return list(dict.fromkeys([*read(bounds), str(bounds[0].order)]))
+
+
+def _places(order: pa.ChunkedArray) -> NDArray[Any]:
+    """Values of the order column, of which none is null, as `ticks` has them."""
+    if pt.is_date(order.type):
+        return order.cast(pa.int32()).to_numpy().astype(np.int64) * 86_400_000_000
+    if pt.is_timestamp(order.type):
+        return order.cast(pa.timestamp("us", order.type.tz)).cast(pa.int64()).to_numpy()
+    return order.to_numpy().astype(np.float64 if pt.is_floating(order.type) else np.int64)
 
 
 def _steady(frame: Any) -> bool:
@@ -119,13 +160,23 @@ def _is_narrow(node: tuple[str, bool]) -> bool:
     return name.startswith(_LEAVES) if leaf else name in _NARROW
 
 
-def _reach(bounds: Sequence[Bound]) -> Any:
-    """How far all windows reach back, in the unit of `ticks`; None if that is not bounded."""
-    windows = [bound.query.window for bound in bounds]
-    if not all(window.measured and window.ends_now for window in windows):
-        return None
-    reaches: list[Any] = [bound.query.window.reach(ticks_axis(bound)) for bound in bounds]
-    return None if None in reaches else max(reaches)
+def _reach(bounds: Sequence[Bound]) -> Reach | None:
+    """How far all windows reach back; None if that is not bounded."""
+    reach = Reach()
+    for bound in bounds:
+        window = bound.query.window
+        if not window.ends_now:
+            return None
+        if window.measured:
+            size = window.reach(ticks_axis(bound))
+            if size is None:
+                return None
+            reach = replace(reach, size=size if reach.size is None else max(reach.size, size))
+        elif window.counts_rows and window.reach_rows is not None:
+            reach = replace(reach, rows=max(reach.rows, window.reach_rows - 1))
+        else:
+            return None
+    return reach
 
 
 def _looked_at(bound: Bound, frame: Any, at: Any) -> tuple[Stretch, ...]:
@@ -150,8 +201,43 @@ def _looked_at(bound: Bound, frame: Any, at: Any) -> tuple[Stretch, ...]:
     return tuple(sorted(found, key=lambda each: each.first))
 
 
+def _with_tails(
+    bound: Bound, frame: Any, at: Any, found: Sequence[Stretch], rows: int
+) -> tuple[Stretch, ...]:
+    """The partitions with their tails: the last rows of each, as many as windows reach or all.
+
+    Each is tried with a few spans, and the shortest that has enough rows is taken.
+    """
+    whole = not pt.is_floating(bound.order_type)
+    number = sf.spark_partition_id()
+    tried: list[dict[int, Any]] = []
+    for slack in _SLACK:
+        places = {}
+        for each in found:
+            share = min(1.0, slack * rows / each.rows)
+            place = each.last - (each.last - each.first) * share
+            places[each.partition] = each.first if share == 1 else int(place) if whole else place
+        tried.append(places)
+    columns = []
+    for i, places in enumerate(tried):
+        numbered = [places.get(k) for k in range(max(places) + 1)]
+        since = sf.get(sf.array(*map(sf.lit, numbered)), number)
+        columns.append(sf.count_if(at >= since).alias(f"n{i}"))
+    counted = frame.groupBy(number.alias("partition")).agg(*columns).collect()
+    counts = {row["partition"]: [row[f"n{i}"] for i in range(len(tried))] for row in counted}
+    made = []
+    for each in found[:-1]:
+        enough = [i for i, n in enumerate(counts[each.partition]) if n >= min(rows, each.rows)]
+        if enough:
+            i, k = enough[0], each.partition
+            made.append(replace(each, tail=tried[i][k], in_tail=counts[k][i]))
+        else:
+            made.append(replace(each, tail=each.first, in_tail=each.rows))
+    return (*made, found[-1])
+
+
 def _most_in_halos(bounds: Sequence[Bound], found: Sequence[Stretch]) -> int:
-    """At most so many rows lie in halos: all of the partitions that these touch."""
+    """At most so many rows lie in halos that are measured: all of the partitions they touch."""
     spans = _spans(bounds, found).values()
     touched = (e for e in found if any(low <= e.last and e.first < high for low, high in spans))
     return sum(each.rows for each in touched)
@@ -162,7 +248,8 @@ def _in_halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> 
     at, order = ticks(bounds[0], frame), column(str(bounds[0].order))
     timed = frame.schema[str(bounds[0].order)].dataType.typeName() == "timestamp"
     inside = sf.lit(False)
-    for low, high in _spans(bounds, found).values():
+    tails = [(e.tail, behind.first) for e, behind in pairwise(found) if e.tail is not None]
+    for low, high in (*_spans(bounds, found).values(), *tails):
         here = (at >= sf.lit(low)) & (at < sf.lit(high))
         if timed:  # compared as it is stored, with what Spark knows of each block
             first, behind = sf.timestamp_micros(sf.lit(low)), sf.timestamp_micros(sf.lit(high))
@@ -172,27 +259,30 @@ def _in_halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> 
 
 
 def _spans(bounds: Sequence[Bound], found: Sequence[Stretch]) -> dict[int, tuple[Any, Any]]:
-    """Where the halo of each partition but the first one begins, and where it ends."""
+    """Where the measured halo of each partition but the first one begins, and where it ends."""
     reach, lowest = _reach(bounds), found[0].first
-    return {each.partition: (max(lowest, each.first - reach), each.first) for each in found[1:]}
+    if reach is None or reach.size is None:
+        return {}
+    size = reach.size
+    return {each.partition: (max(lowest, each.first - size), each.first) for each in found[1:]}
 
 
 def _halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> Halos:
     """The rows of halos, with what workers read."""
-    place = unused("windrow_place", frame.columns)
-    order = [column(name) for name in bounds[0].query.order_by]
-    rows = (
-        frame.where(_in_halos(bounds, frame, found))
-        .sortWithinPartitions(*order)
-        .select(*[column(name) for name in read(bounds)], ticks(bounds[0], frame).alias(place))
-        .toArrow()
-    )
-    rows, at = rows.drop_columns([place]), rows.column(place).to_numpy()
-    if (at[1:] < at[:-1]).any():  # partitions are not numbered along the order
+    inside = frame.where(_in_halos(bounds, frame, found))
+    rows = inside.select(*map(column, _needed(bounds))).toArrow()
+    at = _places(rows.column(str(bounds[0].order)))
+    if (at[1:] < at[:-1]).any():  # as Spark sorts a column of numbers: what is equal stays in order
         along = np.argsort(at, kind="stable")
         rows, at = rows.take(pa.array(along)), at[along]
-    spans = _spans(bounds, found).items()
-    return Halos(rows, {each: slice(*np.searchsorted(at, span).tolist()) for each, span in spans})
+    reach, spans = _reach(bounds), _spans(bounds, found)
+    places = {}
+    for each in found[1:]:
+        low, end = spans.get(each.partition, (each.first, each.first))
+        begin, stop = np.searchsorted(at, (low, end)).tolist()
+        counted = max(0, stop - reach.rows) if reach is not None else stop
+        places[each.partition] = slice(min(begin, counted), stop)
+    return Halos(rows, places)
 
 
 # -- in the workers -----------------------------------------------------------------------------
@@ -202,8 +292,7 @@ def _halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> Hal
 class InPlace(Answered):
     """What a worker runs over the sorted rows of a partition, after those of its halo."""
 
-    number: str  # the column with the number of the partition
-    rows: Mapping[int, int]  # of each partition
+    stretches: Mapping[Any, Stretch]  # by their first places
     halos: Halos
 
     def walk(self, tables: Tables) -> Tables:
@@ -211,24 +300,26 @@ class InPlace(Answered):
         first = next(tables, None)
         if first is None:
             return
-        partition = first.column(self.number)[0].as_py()
-        own = self._counted(partition, chain([first], tables))
-        halo = self.halos.of(partition)
+        order = str(self.bounds[0].order)
+        stretch = self.stretches.get(_places(first.column(order).slice(0, 1))[0].item())
+        if stretch is None:
+            raise RuntimeError(f"a partition of the frame {_CHANGED}")
+        names = [name for name in first.column_names if name in read(self.bounds)]
+        halo = self.halos.of(stretch.partition).cast(first.schema)
+        own = self._counted(stretch, chain([first], tables))
         left = halo.num_rows
-        schema = pa.schema([field for field in first.schema if field.name != self.number])
-        for results in super().walk(chain([halo.cast(schema)], own)):
+        for results in super().walk(table.select(names) for table in chain([halo], own)):
             yield results.slice(left)
             left = max(0, left - results.num_rows)
 
-    def _counted(self, partition: int, tables: Tables) -> Tables:
-        """The rows without the number; an error if they are not as many as there were."""
+    def _counted(self, stretch: Stretch, tables: Tables) -> Tables:
+        """The rows; an error if they are not as many as there were."""
         rows = 0
         for table in tables:
             rows += table.num_rows
-            yield table.drop_columns([self.number])
-        if rows != self.rows.get(partition):
+            yield table
+        if rows != stretch.rows:
             raise RuntimeError(
-                f"partition {partition} of the frame has {rows:,} rows, and had "
-                f"{self.rows.get(partition, 0):,} when the query was made: its rows change from "
-                "one run to the next; cache the frame, and make the query again"
+                f"partition {stretch.partition} of the frame has {rows:,} rows, and had "
+                f"{stretch.rows:,}: it {_CHANGED}"
             )

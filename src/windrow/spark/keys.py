@@ -109,6 +109,11 @@ def read(bounds: Sequence[Bound]) -> list[str]:
     return list(dict.fromkeys(names)) or list(bounds[0].query.order_by[:1])
 
 
+def every(bound: Bound) -> Bound:
+    """The query with a result for every row."""
+    return replace(bound, query=bound.query.replace(having=None))
+
+
 @dataclass(frozen=True)
 class Answered:
     """What a worker runs for a result a row, over rows sorted by key and order."""
@@ -121,12 +126,7 @@ class Answered:
 
     def walk(self, tables: Tables) -> Tables:
         """The rows with all of their results beside them."""
-        return walk_together(self.every, tables)
-
-    @property
-    def every(self) -> list[Bound]:
-        """The queries with a result for every row."""
-        return [replace(b, query=b.query.replace(having=None)) for b in self.bounds]
+        return walk_together([every(bound) for bound in self.bounds], tables)
 
     def own(self, rows: pa.Table) -> NDArray[np.bool_] | None:
         """Which results are of rows that come out; None for all."""
@@ -154,7 +154,7 @@ class Held(Answered):
         table = pa.concat_tables(batches).combine_chunks()
         del batches
         try:
-            results = run_queries(self.every, table, threads=1)
+            results = run_queries([every(bound) for bound in self.bounds], table, threads=1)
         except OverflowError:  # a pass over the sorted rows says at which of them
             order = sort_rows(self.bounds[0], columns_of(table), table.num_rows).order
             ready = table if order is None else table.take(pa.array(order.rows))

@@ -25,13 +25,14 @@ from pyspark.sql import functions as sf
 
 from windrow.spark.columns import as_number, column, ticks, unused
 from windrow.spark.groups import BIN, Group, Ranges, cut, middles
-from windrow.spark.keys import Answered, plan_bytes, read
+from windrow.spark.keys import Answered, every, plan_bytes, read
 from windrow.spark.workers import Tables, beside
-from windrow.tables.bind import Bound
+from windrow.tables.bind import Bound, bind
 from windrow.tables.filters import columns_of
 from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.sort import TableRows, rows_in_place, sorted_already
 from windrow.tables.states import StateColumns, states_of
+from windrow.tables.walk import walk_together
 from windrow.windows.positions import Windows
 
 # A key of fewer rows is answered in about a second, wherever it is.
@@ -41,6 +42,9 @@ HOT_ROWS = 1 << 20
 SMALL = 1 << 27
 HOT_SAMPLE = 1 / 256  # of the rows, whose keys are counted
 _MOST_HOT = 32  # hot keys in one plan
+# So many results at once are those of long windows: a worker gives the memory that they took back,
+# which Arrow would keep for the next ones while other processes want it.
+_MANY = 1 << 19
 
 
 def ranges_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> Ranges | None:
@@ -121,8 +125,16 @@ def ranged(bounds: Sequence[Bound], frame: Any, schema: Any, ranges: Ranges) -> 
         .sortWithinPartitions(*keys, *[column(name) for name in first.query.order_by])
     )
     needed = [name for name in read(bounds) if name in frame.columns]
-    work = Ranged(tuple(bounds), ranges.groups, middle, states_of([first]), tag)
+    within = tuple(_within_a_key(bound) for bound in bounds)
+    work = Ranged(tuple(bounds), within, ranges.groups, middle, states_of([first]), tag)
     return beside(spread, [*needed, tag], work, schema, filtered=True)
+
+
+def _within_a_key(bound: Bound) -> Bound:
+    """The query over rows that are all of one key, which need not be looked at."""
+    if not bound.query.partition_by:
+        return bound
+    return replace(bind(bound.query.replace(partition_by=()), bound.schema), native=bound.native)
 
 
 def _tags(ranges: Ranges, keys: list[Any], others: int) -> Any:
@@ -149,6 +161,7 @@ class Ranged(Answered):
     Only a query alone has states between halo and range: `middle`.
     """
 
+    within: tuple[Bound, ...]  # the queries over the rows of one key
     groups: tuple[Group, ...]
     middle: pa.Table | None
     parts: StateColumns  # as the driver named them, which has the states of the middle made
@@ -161,23 +174,50 @@ class Ranged(Answered):
             return
         number = first.column(self.tag)[0].as_py() >> 1
         group = next((s for s in self.groups if 0 <= number - s.range < s.cuts.ranges), None)
-        rows = chain([first], tables)
-        if group is not None and len(group.cuts.middles[number - group.range]):
-            yield self._merged(group, number - group.range, pa.concat_tables(rows).combine_chunks())
-        else:
+        rows = map(self._marked, chain([first], tables))
+        if group is None:
             yield from super().walk(rows)
+            return
+        names = self.bounds[0].query.partition_by
+        key = {name: first.column(name)[0].as_py() for name in names}
+        del first
+        try:
+            yield from self._within(group, number - group.range, rows)
+        except OverflowError as error:
+            if key:
+                error.add_note(f"of the key {key!r}")
+            raise
 
     def own(self, rows: pa.Table) -> NDArray[np.bool_]:
         """Which results are not of the halo."""
-        return np.asarray(rows.column(self.tag).to_numpy() & 1 == 0)
+        return np.asarray(rows.column(self.tag).to_numpy())
+
+    def _marked(self, rows: pa.Table) -> pa.Table:
+        """The rows, with a bit that says which are the range's own in place of the tag."""
+        own = rows.column(self.tag).to_numpy() & 1 == 0
+        return rows.set_column(rows.column_names.index(self.tag), self.tag, [pa.array(own)])
+
+    def _within(self, group: Group, p: int, rows: Tables) -> Tables:
+        """The same for rows of one range, which need no column that only tells the key."""
+        read_here = {self.tag, *read(self.within)}
+        fewer = (t.select([n for n in t.column_names if n in read_here]) for t in rows)
+        if len(group.cuts.middles[p]):
+            yield self._merged(group, p, pa.concat_tables(fewer).combine_chunks())
+        else:
+            for results in walk_together([every(bound) for bound in self.within], fewer):
+                many = results.num_rows >= _MANY
+                yield results
+                del results
+                if many:
+                    pa.default_memory_pool().release_unused()
 
     def _merged(self, group: Group, p: int, rows: pa.Table) -> pa.Table:
         """Windows that begin in the halo and hold all of the middle; null for the halo's own."""
         assert self.middle is not None
-        (bound,) = self.bounds
+        (bound,) = self.within
         parts = self.parts
         n = rows.num_rows
-        halo = int(np.count_nonzero(rows.column(self.tag).to_numpy() & 1))
+        halo = n - int(np.count_nonzero(self.own(rows)))
         lo, hi = self._bounds(group, p, rows, halo)
         bins = group.cuts.middles[p]
         numbers = self.middle.column(BIN).to_numpy() - group.bin
@@ -194,7 +234,7 @@ class Ranged(Answered):
 
     def _bounds(self, group: Group, p: int, rows: pa.Table, halo: int) -> tuple[Any, Any]:
         """Where the windows of the own rows begin and end, among halo, middle and own rows."""
-        (bound,) = self.bounds
+        (bound,) = self.within
         window, n = bound.query.window, rows.num_rows
         if window.measured:
             laid = replace(sorted_already(bound, columns_of(rows), n), fresh=slice(halo, n))

@@ -6,6 +6,8 @@
 What rides along stays in Spark, in a queue that spills to disk. Against `mapInArrow`, for which
 Spark packs every column of a row into a struct, rows of three columns cost half as much.
 
+Several results of a row come as one struct, as Spark takes one column from such a function.
+
 Results belong to rows by their place, so nothing may get between the sorted rows and the worker. A
 function that Spark takes for random keeps filters above it, and a filter over its results keeps a
 `limit` above them, which Spark would otherwise move below the function.
@@ -49,23 +51,50 @@ def beside(
     result are those of `schema`.
     """
     answers = [field for field in schema.fields if field.name not in frame.columns]
+    if len(answers) == 1 and not filtered:
+        return _beside_one(frame, needed, work, schema, answers[0])
     made = unused("windrow_made", frame.columns)
     fields = [StructField(f"f{i}", field.dataType) for i, field in enumerate(answers)]
     packed = StructType(fields + [StructField(KEPT, BooleanType())] * filtered)
     names = [field.name for field in answers] + [KEPT] * filtered
-    function: Any = arrow_udf(  # type: ignore[call-overload]  # it does take structs
-        _packing(work, list(needed), names, packed), packed
-    )
-    called = function.asNondeterministic()(*[column(name) for name in needed])
+    called = _called(_packing(work, list(needed), names, packed), packed, needed)
     whole_rows = frame.select("*", called.alias(made))
     kept = whole_rows.where(column(made)[KEPT] if filtered else column(made).isNotNull())
     columns = [column(field.name) for field in schema.fields if field not in answers]
-    for i, field in enumerate(answers):
-        answer = column(made)[f"f{i}"]
-        if not field.nullable:
-            answer = sf.coalesce(answer, sf.lit(0).cast(field.dataType))
-        columns.append(answer.alias(field.name))
+    columns += [_typed(column(made)[f"f{i}"], field) for i, field in enumerate(answers)]
     return kept.select(*columns)
+
+
+def _beside_one(
+    frame: Any,
+    needed: Sequence[str],
+    work: Callable[[Tables], Tables],
+    schema: StructType,
+    answer: StructField,
+) -> Any:
+    """The same for one result, which need not be taken out of a struct.
+
+    It may be null, so the filter over it is one that Spark cannot know to be always true.
+    """
+    one = StructType([answer])
+    run = _packing(work, list(needed), [answer.name], one, alone=True)
+    called = _called(run, answer.dataType, needed)
+    columns = [column(field.name) for field in schema.fields if field.name != answer.name]
+    made = frame.select(*columns, _typed(called, answer))
+    return made.where(sf.monotonically_increasing_id() >= 0)
+
+
+def _called(run: Any, kind: Any, needed: Sequence[str]) -> Any:
+    """The results of a function of the worker's, as a column that Spark takes for random."""
+    function: Any = arrow_udf(run, kind)
+    return function.asNondeterministic()(*[column(name) for name in needed])
+
+
+def _typed(answer: Any, field: StructField) -> Any:
+    """A result under its name; Spark takes all that come from workers for nullable."""
+    if not field.nullable:
+        answer = sf.coalesce(answer, sf.lit(0).cast(field.dataType))
+    return answer.alias(field.name)
 
 
 def in_arrow(frame: Any, work: Callable[[Batches], Batches], schema: StructType | str) -> Any:
@@ -102,19 +131,23 @@ def arrow_result(schema: StructType) -> pa.Schema:
 
 
 def _packing(
-    work: Callable[[Tables], Tables], needed: list[str], answers: list[str], packed: StructType
+    work: Callable[[Tables], Tables],
+    needed: list[str],
+    answers: list[str],
+    packed: StructType,
+    alone: bool = False,
 ) -> Any:
-    """What a worker runs: arrays in, structs of results out."""
+    """What a worker runs: arrays in, structs of results out; of one `alone`, the results."""
     fields = list(to_arrow_type(packed, timezone="UTC"))
     rows = _BYTES // (8 * len(fields))
 
-    def pack(made: pa.Table) -> pa.StructArray:
+    def pack(made: pa.Table) -> pa.Array:
         arrays = [whole(made.column(name)) for name in answers]
         typed = [
             array if array.type == field.type else array.cast(field.type)
             for array, field in zip(arrays, fields, strict=True)
         ]
-        return pa.StructArray.from_arrays(typed, fields=fields)
+        return typed[0] if alone else pa.StructArray.from_arrays(typed, fields=fields)
 
     def run(given: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         tables = (
