@@ -134,11 +134,13 @@ def _needed(bounds: Sequence[Bound]) -> list[str]:
 
 def _places(order: pa.ChunkedArray) -> NDArray[Any]:
     """Values of the order column, of which none is null, as `ticks` has them."""
-    if pt.is_date(order.type):
-        return order.cast(pa.int32()).to_numpy().astype(np.int64) * 86_400_000_000
     if pt.is_timestamp(order.type):
-        return order.cast(pa.timestamp("us", order.type.tz)).cast(pa.int64()).to_numpy()
-    return order.to_numpy().astype(np.float64 if pt.is_floating(order.type) else np.int64)
+        order = order.cast(pa.timestamp("us", order.type.tz)).cast(pa.int64())
+    days = pt.is_date(order.type)
+    values = np.asarray((order.cast(pa.int32()) if days else order).to_numpy())
+    if pt.is_floating(order.type):
+        return values.astype(np.float64)
+    return values.astype(np.int64) * (86_400_000_000 if days else 1)
 
 
 def _steady(frame: Any) -> bool:
