@@ -106,7 +106,7 @@ def test_frames_are_not_for_segment_trees(spark: SparkSession, frame: DataFrame)
 
 def test_nothing_comes_between_the_windows_and_the_result(frame: DataFrame) -> None:
     made = frame.transform(sliding(**ONE, rows=8, peak=Max("v")))
-    plan = made._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    plan = made._jdf.queryExecution().executedPlan().toString()
     names = [line.strip(" +-:") for line in plan.splitlines()]
     assert names[0].startswith("AdaptiveSparkPlan")
     assert names[1].startswith("Window")

@@ -18,8 +18,17 @@ from windrow.windows.sizes import Axis
 
 def column(name: str) -> Any:
     """A column by its exact name, whatever characters it has."""
+    return sf.col(quoted(name))
+
+
+def quoted(name: str) -> str:
+    """The name of a column as Spark's SQL takes it, whatever characters it has.
+
+    >>> quoted("a`b.c")
+    '`a``b.c`'
+    """
     escaped = name.replace("`", "``")
-    return sf.col(f"`{escaped}`")
+    return f"`{escaped}`"
 
 
 def unused(name: str, taken: Iterable[str]) -> str:

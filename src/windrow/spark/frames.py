@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import Window
 from pyspark.sql import functions as sf
 
-from windrow.spark.columns import column
+from windrow.spark.columns import column, quoted
 from windrow.tables.bind import Bound
 
 # Rows of a frame, over all results, up to which Spark is faster: 2·10⁶ rows took 0.93 of the time
@@ -60,7 +60,7 @@ def framed(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
             .rowsBetween(first, Window.currentRow)
         )
         for name, part in query.aggregations:
-            of = [f"`{text.replace('`', '``')}`" for text in part.columns] or ["1"]
+            of = [*map(quoted, part.columns)] or ["1"]
             made[name] = sf.expr(str(part.spark_result).format(*of)).over(over)
     columns = [
         made[field.name].alias(field.name) if field.name in made else column(field.name)

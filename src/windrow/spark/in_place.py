@@ -95,7 +95,7 @@ def stretches_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> tuple[Stret
     if bounds[0].query.partition_by or tasks < 2 or not _steady(frame):
         return ()
     reach = _reach(bounds)
-    if reach is None:
+    if reach is None or not _has_places(bounds[0].schema.field(str(bounds[0].order)).type):
         return ()
     at = ticks(bounds[0], frame)
     found = _looked_at(bounds[0], frame, at)
@@ -108,7 +108,8 @@ def stretches_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> tuple[Stret
         return ()
     most = MOST_BYTES // (8 * (len(read(bounds)) + 1))
     if reach.rows:
-        if reach.rows * len(found) > most:
+        last = max(each.partition for each in found)
+        if reach.rows * len(found) > most or last >= _MOST_PARTITIONS:
             return ()
         found = _with_tails(bounds[0], frame, at, found, reach.rows)
         if sum(each.in_tail for each in found) > most:
@@ -132,13 +133,22 @@ def _needed(bounds: Sequence[Bound]) -> list[str]:
     return list(dict.fromkeys([*read(bounds), str(bounds[0].order)]))
 
 
+def _has_places(kind: pa.DataType) -> bool:
+    """Whether `_places` knows a type of order columns."""
+    return any(
+        known(kind) for known in (pt.is_timestamp, pt.is_date, pt.is_integer, pt.is_floating)
+    )
+
+
 def _places(order: pa.ChunkedArray) -> NDArray[Any]:
     """Values of the order column, of which none is null, as `ticks` has them."""
-    if pt.is_date(order.type):
-        return order.cast(pa.int32()).to_numpy().astype(np.int64) * 86_400_000_000
     if pt.is_timestamp(order.type):
-        return order.cast(pa.timestamp("us", order.type.tz)).cast(pa.int64()).to_numpy()
-    return order.to_numpy().astype(np.float64 if pt.is_floating(order.type) else np.int64)
+        order = order.cast(pa.timestamp("us", order.type.tz)).cast(pa.int64())
+    days = pt.is_date(order.type)
+    values = np.asarray((order.cast(pa.int32()) if days else order).to_numpy())
+    if pt.is_floating(order.type):
+        return values.astype(np.float64)
+    return values.astype(np.int64) * (86_400_000_000 if days else 1)
 
 
 def _steady(frame: Any) -> bool:

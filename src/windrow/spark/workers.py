@@ -25,7 +25,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import BooleanType, StructField, StructType
 
-from windrow.spark.columns import column, unused
+from windrow.spark.columns import column, quoted, unused
 from windrow.tables.columns import whole
 
 Tables = Iterator[pa.Table]
@@ -60,9 +60,14 @@ def beside(
     called = _called(_packing(work, list(needed), names, packed), packed, needed)
     whole_rows = frame.select("*", called.alias(made))
     kept = whole_rows.where(column(made)[KEPT] if filtered else column(made).isNotNull())
-    columns = [column(field.name) for field in schema.fields if field not in answers]
-    columns += [_typed(column(made)[f"f{i}"], field) for i, field in enumerate(answers)]
-    return kept.select(*columns)
+    # As text, since each step of an expression that is made in Python is a call of Java.
+    texts = [quoted(field.name) for field in schema.fields if field not in answers]
+    for i, field in enumerate(answers):
+        text = f"{quoted(made)}.f{i}"
+        if not field.nullable:
+            text = f"coalesce({text}, CAST(0 AS {field.dataType.simpleString()}))"
+        texts.append(f"{text} AS {quoted(field.name)}")
+    return kept.selectExpr(*texts)
 
 
 def _beside_one(
@@ -79,8 +84,11 @@ def _beside_one(
     one = StructType([answer])
     run = _packing(work, list(needed), [answer.name], one, alone=True)
     called = _called(run, answer.dataType, needed)
-    columns = [column(field.name) for field in schema.fields if field.name != answer.name]
-    made = frame.select(*columns, _typed(called, answer))
+    if not answer.nullable:
+        called = sf.coalesce(called, sf.lit(0).cast(answer.dataType))
+    names = [field.name for field in schema.fields if field.name != answer.name]
+    columns = ["*"] if names == frame.columns else list(map(column, names))
+    made = frame.select(*columns, called.alias(answer.name))
     return made.where(sf.monotonically_increasing_id() >= 0)
 
 
@@ -88,13 +96,6 @@ def _called(run: Any, kind: Any, needed: Sequence[str]) -> Any:
     """The results of a function of the worker's, as a column that Spark takes for random."""
     function: Any = arrow_udf(run, kind)
     return function.asNondeterministic()(*[column(name) for name in needed])
-
-
-def _typed(answer: Any, field: StructField) -> Any:
-    """A result under its name; Spark takes all that come from workers for nullable."""
-    if not field.nullable:
-        answer = sf.coalesce(answer, sf.lit(0).cast(field.dataType))
-    return answer.alias(field.name)
 
 
 def in_arrow(frame: Any, work: Callable[[Batches], Batches], schema: StructType | str) -> Any:
