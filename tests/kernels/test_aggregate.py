@@ -51,7 +51,7 @@ from windrow.kernels.named import positions_of_ends
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import NotCompiledWarning
 from windrow.windows import arrays, positions
-from windrow.windows.bounds import segment_bounds
+from windrow.windows.measured import segment_bounds
 from windrow.windows.positions import Windows
 
 NAN = math.nan
