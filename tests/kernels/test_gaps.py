@@ -17,6 +17,7 @@ from tests.examples import examples
 from tests.kernels.test_aggregate import NUMBERS, agree
 from windrow import (
     ArgMax,
+    ArgMin,
     Count,
     First,
     Max,
@@ -179,7 +180,9 @@ def along(at: Any, starts: Any, before: int, behind: int, fresh: slice = slice(N
 
 
 @pytest.mark.parametrize(
-    "agg", [Max(), Min(), Sum(), Mean(), Count(), StdDev(), First(), Median()], ids=identified
+    "agg",
+    [Max(), Min(), Sum(), Mean(), Count(), StdDev(), First(), Median(), ArgMax(), ArgMin()],
+    ids=identified,
 )
 @examples(40)
 @given(
@@ -223,7 +226,7 @@ def test_windows_along_the_order(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threading, "PIECE", 64)
         patch.setattr(current_row, "_CUT", 100)
-        patch.setattr(current_row, "_LOOKED", seed % 3)
+        patch.setattr(current_row, "_LOOKED", 3 * seed % 11)  # and so it is too much, or is not
         check(agg, values, gone, parts)
         arrays, masks = arrays_for(agg, values), [gone]
         way = way_of(agg, arrays, gone, by_rows=False)
