@@ -238,6 +238,20 @@ def test_windows_along_the_order(
     assert one.values[~one.mask].tobytes() == three.values[~one.mask].tobytes()
 
 
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("agg", [ArgMax(), ArgMin()], ids=identified)
+@pytest.mark.parametrize("ends", [(300, 300), (60, 200), (200, 60)], ids=str)
+def test_places_of_the_other_rows(agg: Aggregation, ends: Any, nulls: bool) -> None:
+    """Where the row itself is the place, the first of the others that are equal is found."""
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        at, starts = np.sort(random.integers(0, 5000, 400)), np.array([0, 150, 400])
+        at[:150] -= 9000
+        values = random.integers(-20, 20, 400) + 0.25
+        gone = random.random(400) < 0.3 if nulls else None
+        check(agg, values, gone, along(at, starts, *ends))
+
+
 @pytest.mark.parametrize("ends", [(400, 400), (900, 90), (40, 700), (300, 0)], ids=str)
 def test_what_is_left_out_leaves_no_trace(ends: tuple[int, int]) -> None:
     """Not in the last digit: an outlier is in no sum but those of windows that have it."""
