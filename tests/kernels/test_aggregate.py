@@ -47,11 +47,11 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.momentsketch import Moments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.kernels.aggregate import aggregate
-from windrow.kernels.named import positions_of_ends
+from windrow.kernels.end_positions import positions_of_ends
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import NotCompiledWarning
 from windrow.windows import arrays, positions
-from windrow.windows.bounds import segment_bounds
+from windrow.windows.measured import segment_bounds
 from windrow.windows.positions import Windows
 
 NAN = math.nan

@@ -17,6 +17,7 @@ from tests.examples import examples
 from tests.kernels.test_aggregate import NUMBERS, agree
 from windrow import (
     ArgMax,
+    ArgMin,
     Count,
     First,
     Max,
@@ -179,7 +180,9 @@ def along(at: Any, starts: Any, before: int, behind: int, fresh: slice = slice(N
 
 
 @pytest.mark.parametrize(
-    "agg", [Max(), Min(), Sum(), Mean(), Count(), StdDev(), First(), Median()], ids=identified
+    "agg",
+    [Max(), Min(), Sum(), Mean(), Count(), StdDev(), First(), Median(), ArgMax(), ArgMin()],
+    ids=identified,
 )
 @examples(40)
 @given(
@@ -223,7 +226,7 @@ def test_windows_along_the_order(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threading, "PIECE", 64)
         patch.setattr(current_row, "_CUT", 100)
-        patch.setattr(current_row, "_LOOKED", seed % 3)
+        patch.setattr(current_row, "_LOOKED", 3 * seed % 11)  # and so it is too much, or is not
         check(agg, values, gone, parts)
         arrays, masks = arrays_for(agg, values), [gone]
         way = way_of(agg, arrays, gone, by_rows=False)
@@ -233,6 +236,20 @@ def test_windows_along_the_order(
         )
     assert np.array_equal(one.mask, three.mask)
     assert one.values[~one.mask].tobytes() == three.values[~one.mask].tobytes()
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("agg", [ArgMax(), ArgMin()], ids=identified)
+@pytest.mark.parametrize("ends", [(300, 300), (60, 200), (200, 60)], ids=str)
+def test_places_of_the_other_rows(agg: Aggregation, ends: Any, nulls: bool) -> None:
+    """Where the row itself is the place, the first of the others that are equal is found."""
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        at, starts = np.sort(random.integers(0, 5000, 400)), np.array([0, 150, 400])
+        at[:150] -= 9000
+        values = random.integers(-20, 20, 400) + 0.25
+        gone = random.random(400) < 0.3 if nulls else None
+        check(agg, values, gone, along(at, starts, *ends))
 
 
 @pytest.mark.parametrize("ends", [(400, 400), (900, 90), (40, 700), (300, 0)], ids=str)

@@ -18,7 +18,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.results import merged
 from windrow.kernels.routes import NotCompiledWarning, traced
-from windrow.windows.bounds import segment_bounds
+from windrow.windows.measured import segment_bounds
 from windrow.windows.positions import Windows
 
 SMALL = {"bits": 128, "precision": 5, "epsilon": 0.2, "order": 3}

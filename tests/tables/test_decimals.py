@@ -6,12 +6,27 @@ from decimal import ROUND_HALF_UP, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from tests.streams.feeding import Stream, plan_of
-from windrow import HLL, Corr, Mean, Median, Quantile, StdDev, Sum, Variance, shared, sliding
+from windrow import (
+    HLL,
+    Corr,
+    Count,
+    Max,
+    Mean,
+    Median,
+    Quantile,
+    StdDev,
+    Sum,
+    Variance,
+    shared,
+    sliding,
+)
 from windrow.errors import InvalidValue
 
 N = 480
@@ -107,3 +122,69 @@ def test_what_hashes_decimals_does_not_take_them_as_doubles() -> None:
     """Two decimals that differ may be the same double."""
     with pytest.raises(InvalidValue, match="a column of numbers or strings"):
         sliding(order_by="ts", rows=3, n=HLL("m"))(prices(30))
+
+
+# -- windows along decimals -----------------------------------------------------------------------
+
+ENDS = {  # in SQL
+    (-0.5, 0.25): "0.5 PRECEDING AND 0.25 FOLLOWING",
+    (-0.07, -0.02): "0.07 PRECEDING AND 0.02 PRECEDING",
+    (0, 1): "CURRENT ROW AND 1 FOLLOWING",
+    (-0.1, 0): "0.1 PRECEDING AND CURRENT ROW",
+    ("unbounded", 0.1): "UNBOUNDED PRECEDING AND 0.1 FOLLOWING",
+}
+
+
+def levels(digits: int) -> pa.Table:
+    """Decimals a few hundredths apart, some of them equal, of both signs, in no order."""
+    source = np.random.default_rng(digits)
+    last = source.integers(-150, 150, 400).tolist()
+    kind = pa.decimal128(digits, 2)
+    return pa.table(
+        {
+            "id": range(400),
+            "key": source.integers(0, 3, 400),
+            "at": pa.array([Decimal(v).scaleb(-2) for v in last], kind),
+            "x": source.integers(0, 1000, 400),
+        }
+    )
+
+
+@pytest.mark.parametrize("exclude", [None, "current row", "group"])
+@pytest.mark.parametrize("ends", ENDS, ids=str)
+@pytest.mark.parametrize("digits", [5, 18, 38])
+def test_ranges_along_decimals_as_duckdb_has_them(digits: int, ends: Any, exclude: Any) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    rows = levels(digits)
+    query = sliding(
+        partition_by="key", order_by="at", range=ends, exclude=exclude,
+        high=Max("x"), total=Sum("x"), count=Count(),
+    )  # fmt: skip
+    without = "" if exclude is None else f"EXCLUDE {exclude.upper()}"
+    over = f'(PARTITION BY key ORDER BY "at" RANGE BETWEEN {ENDS[ends]} {without})'
+    results = f"max(x) OVER {over}, sum(x) OVER {over}, count(*) OVER {over}"
+    wanted = duckdb.sql(f"SELECT {results} FROM rows ORDER BY id").fetchall()
+    made = query(rows)
+    assert list(zip(*(made[n].to_pylist() for n in ("high", "total", "count")), strict=True)) == [
+        (high, None if total is None else int(total), count) for high, total, count in wanted
+    ]
+    if exclude is None:
+        for frame in (rows.to_pandas(), pl.from_arrow(rows)):
+            assert list(query(frame)["count"]) == made["count"].to_pylist()
+
+
+def test_one_size_along_decimals_has_both_its_ends() -> None:
+    rows = pa.table({"at": [Decimal("0.1"), Decimal("0.2"), Decimal("0.3")], "x": [1, 2, 4]})
+    assert sliding(order_by="at", range=0.1, s=Sum("x"))(rows)["s"].to_pylist() == [1, 3, 6]
+    left = sliding(order_by="at", range=0.1, closed="right", s=Sum("x"))
+    assert left(rows)["s"].to_pylist() == [1, 2, 4]
+    between = sliding(order_by="at", range=0.15, closed="right", s=Sum("x"))  # two of their ticks
+    assert between(rows)["s"].to_pylist() == [1, 3, 6]
+
+
+def test_what_cannot_be_measured_along_decimals() -> None:
+    rows = pa.table({"at": pa.array([Decimal(10**19)], pa.decimal128(38, 0)), "x": [1]})
+    with pytest.raises(InvalidValue, match="'at' has a decimal of more than 18 digits; range="):
+        sliding(order_by="at", range=1, s=Sum("x"))(rows)
+    with pytest.raises(InvalidValue, match="measures along times or numbers"):
+        sliding(order_by="at", range=2, slide=1, s=Sum("x"))(rows)

@@ -16,8 +16,9 @@ from tests.examples import examples
 from tests.kernels.test_aggregate import segments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows import arrays
-from windrow.windows.bounds import measured_bounds, segment_bounds
 from windrow.windows.hop_bounds import Asked, hop_bounds
+from windrow.windows.measured import TILE, Extent, measured_bounds, segment_bounds
+from windrow.windows.positions import Windows
 
 NAN = math.nan
 
@@ -63,14 +64,61 @@ def test_bounds_of_many_rows(gaps: str, real: bool, closed: str) -> None:
     for threads in (1, 2):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(arrays, "PIECE", 1000)
-            lo, hi, extent = measured_bounds(at, np.array([0, n]), size, closed, threads=threads)
-        from_start, to_end = closed in ("both", "left"), closed in ("both", "right")
-        first = np.searchsorted(at, at - size, side="left" if from_start else "right")
-        past = np.searchsorted(at, at, side="right" if to_end else "left")
-        np.testing.assert_array_equal(hi, past)
-        np.testing.assert_array_equal(lo, np.minimum(first, past))
-        if extent is not None:
-            assert extent == ((past - first).min(), (past - first).max())
+            from_start, to_end = closed in ("both", "left"), closed in ("both", "right")
+            for start, end in ((-size, 0), (-size, size), (-size, -size / 4), (0, size), (0, 0)):
+                lo, hi, measures = measured_bounds(
+                    at, np.array([0, n]), (start, from_start), (end, not to_end),
+                    sides=start + size < end, threads=threads,
+                )  # fmt: skip
+                first = np.searchsorted(at, at + start, side="left" if from_start else "right")
+                past = np.searchsorted(at, at + end, side="right" if to_end else "left")
+                first = np.minimum(first, past)
+                np.testing.assert_array_equal(hi, past)
+                np.testing.assert_array_equal(lo, first)
+                check_extent(measures.extent(), past - first)
+                if measures.found.shape[1] > 2:
+                    rows = np.arange(n)
+                    before, behind = rows - first, past - rows - 1
+                    check_extent(measures.extent(1), before)
+                    check_extent(measures.extent(2), behind)
+                    assert measures.around == (min(before.min(), behind.min()) >= 0)
+                    assert measures.found[:, 6:].sum(axis=0).tolist() == [
+                        before.sum(), behind.sum()
+                    ]  # fmt: skip
+
+
+def check_extent(extent: Extent, lengths: Any) -> None:
+    """The shortest of each tile and the longest of all, as NumPy finds them."""
+    each = [lengths[k : k + TILE].min() for k in range(0, lengths.size, TILE)]
+    assert extent.shortest.tolist() == each
+    assert extent.longest == max(0, lengths.max())
+
+
+def test_a_size_that_is_lost_in_a_large_time() -> None:
+    """Both ends are then one: nothing lies between them where they are open."""
+    at, ends = np.array([2.0**60, 2.0**60, 2.0**61]), np.array([0, 3])
+    for closed, expected in (("both", [2, 2, 1]), ("neither", [0, 0, 0])):
+        start, end = (-1.0, closed == "both"), (1.0, closed == "neither")
+        lo, hi, measures = measured_bounds(at, ends, start, end)
+        assert (hi - lo).tolist() == expected
+        assert measures.extent() == ([min(expected)], max(expected))
+
+
+@pytest.mark.parametrize("length", [1, 2, 40, 100])
+def test_windows_that_are_shorter(length: int) -> None:
+    """Only tiles that have such windows are looked at, and none is missed."""
+    source = np.random.default_rng(length)
+    at, starts = np.cumsum(source.integers(0, 20, 9000)), np.array([0, 10, 5000, 9000])
+    at[7000:] += 100_000
+    lo, hi, measures = measured_bounds(at, starts, (-450, True), (0, True))
+    assert (measures.extent().shortest >= length).any() == (length < 40)
+    windows = Windows(starts, lo=lo, hi=hi, extent=measures.extent())
+    short = windows.shorter_than(length)
+    found = np.zeros(lo.size, bool) if short is None else short
+    np.testing.assert_array_equal(found, hi - lo < length)
+    few = windows.few_shorter_than(length)
+    if few is not None:
+        np.testing.assert_array_equal(few, np.flatnonzero(hi - lo < length))
 
 
 def test_bounds_at_the_ends_of_time() -> None:

@@ -28,6 +28,7 @@ from windrow.kernels.special.joined import (
     join_extremes,
     join_sums,
     mend_extremes,
+    mend_places,
     raise_short,
 )
 from windrow.kernels.special.minmax import Order
@@ -184,24 +185,38 @@ class WithoutRow(Gapped):
         sides = self._sides(_SHORT_EXTREMES)
         if sides is not None:
             return self._with_short(sides, find, join, partial(raise_short, bits, order))
-        made = self._mended(find, bits, order)
+        made = self._mended(find, partial(mend_extremes, bits), bits.size, order)
+        return self.by_parts(find, join) if made is None else made
+
+    def places(
+        self,
+        find: Find,
+        join: Join,
+        bits: NDArray[np.int64],
+        nulls: NDArray[np.uint8],
+        order: Order,
+    ) -> NDArray[np.int64]:
+        """Where the extremes of windows are, in the same way."""
+        if self._sides(_SHORT_EXTREMES) is not None:
+            return self.by_parts(find, join)
+        made = self._mended(find, partial(mend_places, bits, nulls), bits.size, order)
         return self.by_parts(find, join) if made is None else made
 
     def _mended(
-        self, find: Find, bits: NDArray[np.int64], order: Order
+        self, find: Find, mend: Callable[..., int], rows: int, order: Order
     ) -> NDArray[np.int64] | None:
-        """The extremes of windows, and of the other rows where they are the current row's.
+        """What `find` finds for whole windows, mended where it is of the current row.
 
         None if that would be too much to do.
         """
-        around = self.around
+        around, looked = self.around, []
         made = find(self.about(around.windows))
         lo, hi = around.windows.bounds()
-        most, done = _LOOKED * (bits.size + made.size), []
+        most = _LOOKED * (rows + made.size)
 
-        def mend(piece: Piece) -> None:
+        def run(piece: Piece) -> None:
             here, first = slice(piece.begin, piece.stop), around.first + piece.begin
-            done.append(mend_extremes(bits, lo[here], hi[here], first, order, most, made[here]))
+            looked.append(mend(lo[here], hi[here], first, order, most, made[here]))
 
-        in_threads(mend, around.windows.pieces(self.threads, anywhere=True))
-        return made if all(done) else None
+        in_threads(run, around.windows.pieces(self.threads, anywhere=True))
+        return made if max(looked) <= most else None

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import NO_NULLS, Column
+from windrow.kernels.end_positions import ends, placed
 from windrow.kernels.results import ResultArray, finished, restored
 from windrow.kernels.special import bounded, integer_sums, joined, places, segmented
 from windrow.kernels.special.minmax import Order
-from windrow.kernels.special.places import bounded_first, bounded_last
 from windrow.kernels.special.scans import BLOCK
 from windrow.windows.arrays import empty, in_threads, ordinary, roomy
 from windrow.windows.positions import LONGEST, Piece, Windows
@@ -157,6 +157,17 @@ class Question:
         """What `find` finds for the windows; where they have parts, what `join` makes of theirs."""
         return find(self)
 
+    def places(
+        self,
+        find: Find,
+        join: Join,
+        bits: NDArray[np.int64],
+        nulls: NDArray[np.uint8],
+        order: Order,
+    ) -> NDArray[np.int64]:
+        """What `find` finds for the windows; where they have parts, for all of a window's."""
+        return self.joined(find, join)
+
     def extremes(self, find: Find, bits: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
         """What `find` finds for the windows; where they have parts, for all of a window's."""
         return find(self)
@@ -280,9 +291,10 @@ def _places(question: Question, flip: int) -> ResultArray:
             np.int64,
         )
 
-    positions = question.joined(
-        find, lambda a, b, out: joined.join_places(question.data, a, b, flip < 0, out)
-    )
+    def join(a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]) -> None:
+        joined.join_places(question.data, a, b, flip < 0, out)
+
+    positions = question.places(find, join, data, nulls, order)
     if question.nulls is None:
         return question.answers(positions, None)
     valid = (positions >= 0).view(np.uint8)
@@ -401,42 +413,13 @@ def _count(question: Question) -> ResultArray:
 # -- the ends of windows -------------------------------------------------------------------------
 
 
-def positions_of_ends(
-    windows: Windows, nulls: NDArray[Any] | None = None, *, last: bool
-) -> ResultArray:
-    """The position of each window's first row that is not null, or its last. O(rows + windows).
-
-    >>> windows = Windows(np.array([0, 3]), rows=2)
-    >>> positions_of_ends(windows, np.array([False, True, False]), last=False).values
-    array([0, 0, 2])
-    """
-    return _placed(_ends(windows, nulls, last))
-
-
-def _ends(windows: Windows, nulls: NDArray[Any] | None, last: bool) -> NDArray[np.int64]:
-    """The same positions, −1 for none."""
-    positions = np.empty(len(windows), np.int64)
-    marks = np.zeros(windows.n, np.uint8) if nulls is None else nulls.astype(np.uint8)
-    cursors = np.array([-1, 0])
-    for here, lo, hi in windows.in_slices(Piece(0, len(windows))):
-        (bounded_last if last else bounded_first)(marks, lo, hi, cursors, positions[here])
-    return positions
-
-
-def _placed(positions: NDArray[np.int64]) -> ResultArray:
-    """Positions, missing where they are −1."""
-    missing = positions < 0
-    positions[missing] = 0
-    return ResultArray(positions, missing if missing.any() else None)
-
-
 def _end(question: Question, last: bool) -> ResultArray:
     """First and Last of anything, by position."""
     values = question.column.restore(question.data)
 
-    found = _placed(
+    found = placed(
         question.joined(
-            lambda part: _ends(part.windows, question.nulls, last),
+            lambda part: ends(part.windows, question.nulls, last),
             lambda a, b, out: joined.join_ends(a, b, last, out),
         )
     )

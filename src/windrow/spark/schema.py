@@ -52,7 +52,7 @@ def analysed(frame: Any) -> Iterator[None]:
 
 def bound_to(query: Query, frame: Any) -> Bound:
     """The query bound to a DataFrame, at transform time: no row is read."""
-    bound = bind(query, arrow_schema(frame))
+    bound = bind(query, arrow_schema(frame), along_decimals=False)
     _check_types(bound)
     _check_names(bound, frame)
     _check_collations(bound, frame)

@@ -162,10 +162,13 @@ _QUERIES, _SCHEMAS = 64, 4  # so many are kept
 _bound: dict[int, tuple[Query, tuple[tuple[pa.Schema, str | None, Bound], ...]]] = {}
 
 
-def bind(query: Query, schema: pa.Schema, order: str | None = None) -> Bound:
+def bind(
+    query: Query, schema: pa.Schema, order: str | None = None, *, along_decimals: bool = True
+) -> Bound:
     """`query` over a frame of this schema, or an error that names what does not fit.
 
-    `order` is the column that a query goes by which names none and needs one.
+    `order` is the column that a query goes by which names none and needs one. Windows are measured
+    `along_decimals` where each row has a result.
     """
     for name, count in Counter(schema.names).items():
         if count > 1:
@@ -176,7 +179,7 @@ def bind(query: Query, schema: pa.Schema, order: str | None = None) -> Bound:
         for name in getattr(query, argument):
             frame.check(argument, name)
     _check_key_types(query, schema)
-    _check_order(query, schema)
+    _check_order(query, schema, along_decimals)
     needed = [*query.partition_by, *query.order_by]
     types, parts = {}, []
     read_kinds = {name: kind_of(schema.field(name).type) for name in query.order_by}
@@ -334,12 +337,14 @@ def _check_key_types(query: Query, schema: pa.Schema) -> None:
             )
 
 
-def _check_order(query: Query, schema: pa.Schema) -> None:
+def _check_order(query: Query, schema: pa.Schema, along_decimals: bool) -> None:
     if not query.window.measured or query.window.by_peers:
         return
     for name in query.order_by:
         kind = _measured_type(query, name, schema)
-        if not _is_measure(kind):
+        window = query.window
+        decimals = along_decimals and window.per_row and window.row_size is None
+        if not (_is_measure(kind) or (decimals and pt.is_decimal(kind))):
             raise InvalidValue(
                 f"order_by={name!r} is of type {kind}; {query.window.measured}= measures along "
                 f"times or numbers"

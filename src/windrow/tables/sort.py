@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from windrow.errors import InvalidValue
 from windrow.kernels.sort import Order, order_rows
 from windrow.tables.bind import Bound
 from windrow.tables.columns import decoded, nulls_of, numbers, ranks
@@ -81,7 +84,7 @@ def _order_values(column: Any, bound: Bound) -> tuple[NDArray[Any], NDArray[Any]
     array = decoded(column)
     measured = bound.query.window.measured and not bound.by_groups
     if measured and array.type != bound.at_type:
-        array = array.cast(bound.at_type)
+        array = _measurable(array, bound)
     values = numbers(array)
     if values is None:
         values = ranks(array)[0]
@@ -96,6 +99,19 @@ def _order_values(column: Any, bound: Bound) -> tuple[NDArray[Any], NDArray[Any]
         places = np.where(nulls, NULL, PLACED if places is None else places)
         values = np.where(nulls, 0, values)
     return values, places
+
+
+def _measurable(array: pa.Array, bound: Bound) -> pa.Array:
+    """An order column of the type that windows are measured along."""
+    try:
+        return array.cast(bound.at_type)
+    except pa.ArrowInvalid:
+        if not pt.is_decimal(array.type):
+            raise
+    raise InvalidValue(
+        f"order_by={bound.order!r} has a decimal of more than {bound.at_type.precision} digits; "
+        f"{bound.query.window.measured}= measures along shorter ones"
+    )
 
 
 def _group_numbers(along: Sequence[NDArray[Any]], n: int) -> NDArray[np.int64]:

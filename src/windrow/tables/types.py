@@ -228,7 +228,8 @@ def axis_of(kind: pa.DataType, name: str = "") -> Axis:
     elif pt.is_date(kind):
         tick = _DAY if pt.is_date32(kind) else UNITS["ms"]
     zoned = pt.is_timestamp(kind) and kind.tz is not None
-    return Axis(tick, pt.is_floating(kind), name, str(kind), zoned)
+    scale = kind.scale if pt.is_decimal(kind) else 0
+    return Axis(tick, pt.is_floating(kind), name, str(kind), zoned, scale)
 
 
 def type_along(axis: Axis, kind: pa.DataType) -> pa.DataType:
@@ -237,6 +238,8 @@ def type_along(axis: Axis, kind: pa.DataType) -> pa.DataType:
     >>> str(type_along(Axis(tick=1000), pa.date32()))
     'timestamp[us]'
     """
+    if pt.is_decimal(kind):  # in counts of the last digit
+        return pa.decimal128(min(kind.precision, SHORT_DECIMAL), kind.scale)
     if axis == axis_of(kind, axis.name):
         return kind
     if axis.tick is None:

@@ -20,8 +20,6 @@ _LAST = 2**63 - 1
 _TOGETHER = 16
 # From here on it is faster to walk.
 _FAR = 64
-# So many rows are done at a time.
-_AT_ONCE = 1 << 11
 
 
 @inner
@@ -71,7 +69,7 @@ def _moved(t: Any, shift: Any, ends: Any) -> Any:
     return ends[0] if t < ends[2] else ends[1] if t > ends[3] else t + shift
 
 
-def _ends_of(at: NDArray[Any], shift: Any, keep: bool) -> tuple[Any, tuple[Any, ...], bool]:
+def ends_of(at: NDArray[Any], shift: Any, keep: bool) -> tuple[Any, tuple[Any, ...], bool]:
     """A shift, the ends of the type for `_moved`, and whether to keep an edge, for such times."""
     ends: tuple[Any, ...] = (-np.inf, np.inf, -np.inf, np.inf)
     if at.dtype == np.int64:  # between two whole numbers there is none
@@ -104,9 +102,10 @@ def _differ(times: Array) -> bool:
 
 
 @inner
-def _fill_ends(
+def fill_ends(
     at: Array, begin: int, stop: int, first: int, end: int, to_end: bool, hi: Array
 ) -> None:
+    """Write the first position of [first, end) behind each row's time, or else that has it."""
     past = begin
     if to_end:
         i = begin
@@ -139,7 +138,7 @@ def _fill_ends(
 
 
 @inner
-def _fill_edges(
+def fill_edges(
     at: Array,
     begin: int,
     stop: int,
@@ -157,9 +156,15 @@ def _fill_edges(
     bounds the others, and counting the times in between that are too old is a vector operation,
     where walking would ask for each of them whether it is (15 ns a row at random times, not 8).
     """
-    above = end
+    above = first
+    step = 1
     edge = _moved(at[begin], shift, ends)
-    while first < above:  # in the midst of a segment
+    while above < end and _older(at[above], edge, keep):  # in the midst of a segment
+        first = above + 1
+        above += step
+        step *= 2
+    above = min(above, end)
+    while first < above:
         middle = (first + above) // 2
         if _older(at[middle], edge, keep):
             first = middle + 1
@@ -209,38 +214,6 @@ def widths(lo: Array, hi: Array) -> tuple[int, int]:
 
 
 @compiled
-def _fill_last(
-    at: Array,
-    starts: Array,
-    begin: int,
-    stop: int,
-    shift: Any,
-    ends: Any,
-    keep: bool,
-    to_end: bool,
-    lo: Array,
-    hi: Array,
-) -> tuple[int, int]:
-    """Write the bounds of the rows `begin` … `stop` − 1, whose windows end with them.
-
-    Some rows at a time, while they are in the cache. How long the shortest of these windows and
-    the longest are is returned.
-    """
-    least, most = _LAST, 0
-    s = last_at(starts, begin)
-    while begin < stop:
-        while starts[s + 1] <= begin:
-            s += 1
-        last = min(min(stop, starts[s + 1]), begin + _AT_ONCE)
-        _fill_ends(at, begin, last, starts[s], starts[s + 1], to_end, hi)
-        _fill_edges(at, begin, last, starts[s], starts[s + 1], shift, ends, keep, lo)
-        short, long = widths(lo[begin:last], hi[begin:last])
-        least, most = min(least, short), max(most, long)
-        begin = last
-    return least, most
-
-
-@compiled
 def _fill_moved(
     at: Array, starts: Array, begin: int, stop: int, shift: Any, ends: Any, keep: bool, out: Array
 ) -> None:
@@ -250,47 +223,8 @@ def _fill_moved(
         while starts[s + 1] <= begin:
             s += 1
         last = min(stop, starts[s + 1])
-        _fill_edges(at, begin, last, starts[s], starts[s + 1], shift, ends, keep, out)
+        fill_edges(at, begin, last, starts[s], starts[s + 1], shift, ends, keep, out)
         begin = last
-
-
-def segment_bounds(
-    at: NDArray[Any], starts: Positions, size: Any, closed: str, *, threads: int = 1
-) -> tuple[Positions, Positions]:
-    """The window of row i as positions lo[i] … hi[i] − 1, within its own segment. O(n).
-
-    Times are int64 or float64, in order within each segment. Rows of equal time see each other
-    where the window's end is closed.
-
-    >>> segment_bounds(np.array([1, 2, 4, 1, 2]), np.array([0, 3, 5]), 1, "both")
-    (array([0, 0, 2, 3, 3]), array([1, 2, 3, 4, 5]))
-    """
-    return measured_bounds(at, starts, size, closed, threads=threads)[:2]
-
-
-def measured_bounds(
-    at: NDArray[Any], starts: Positions, size: Any, closed: str, *, threads: int = 1
-) -> tuple[Positions, Positions, tuple[int, int] | None]:
-    """The same, and how long the shortest and the longest window are; None if that is not known."""
-    at, starts = ordinary(at), ordinary(starts)
-    lo, hi = empty(at.size, np.int64), empty(at.size, np.int64)
-    from_start, to_end = closed in ("both", "left"), closed in ("both", "right")
-    numbers = _ends_of(at, -size, from_start)
-    found: list[tuple[int, int]] = []
-
-    def fill(rows: tuple[int, int]) -> None:
-        found.append(_fill_last(at, starts, *rows, *numbers, to_end, lo, hi))
-
-    in_threads(fill, stretches(at.size, threads))
-    if size == 0 and not from_start:  # open at its only time, which might have none behind it
-        lo[:] = hi
-        return lo, hi, None
-    if at.dtype != np.int64 and not from_start:  # a size that is lost in a large time is none
-        np.minimum(lo, hi, out=lo)
-        return lo, hi, None
-    if not at.size:
-        return lo, hi, None
-    return lo, hi, (min(least for least, _ in found), max(most for _, most in found))
 
 
 # -- frames: ends before the current row, or behind it -------------------------------------------
@@ -313,7 +247,7 @@ def frame_edges(
     if shift == 0:
         _fill_peers(at, starts, keep, out)
         return out
-    numbers = shift, ends, keep = _ends_of(at, shift, keep)
+    numbers = shift, ends, keep = ends_of(at, shift, keep)
 
     def fill(rows: tuple[int, int]) -> None:
         _fill_moved(at, starts, *rows, *numbers, out)

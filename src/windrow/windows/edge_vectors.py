@@ -19,6 +19,9 @@ from numba.extending import intrinsic
 from windrow.vectors import DOUBLE, INT64, Vectors
 
 ROWS, NEXT = 8, 16
+# No edge of eight rows is mostly further than so many of the next times: the others are then not
+# compared.
+_MOSTLY = 12
 
 
 class _Times(Vectors):
@@ -70,17 +73,23 @@ def fill_eight_edges(
         edges = code.moved_by(code.load(at, row), shift, limits)
         counts = [code.spread(first), ir.Constant(ir.VectorType(INT64, ROWS), None)]
         following = builder.gep(at, [first])
-        for i in range(NEXT):
-            time = code.spread(builder.load(builder.gep(following, [ir.Constant(INT64, i)])))
-            older = builder.sext(code.older(time, edges, keep), counts[0].type)
-            counts[i % 2] = builder.sub(counts[i % 2], older)
-        total = builder.add(*counts)
-        code.store(total, out, row)
+
+        def count(begin: int, end: int) -> None:
+            for i in range(begin, end):
+                time = code.spread(builder.load(builder.gep(following, [ir.Constant(INT64, i)])))
+                older = builder.sext(code.older(time, edges, keep), counts[0].type)
+                counts[i % 2] = builder.sub(counts[i % 2], older)
+            code.store(builder.add(*counts), out, row)
+
         furthest, last = code.spread(code.number(edges, ROWS - 1)), first
         for i in range(0, NEXT, ROWS):
             older = code.older(code.load(following, i), furthest, keep)
-            count = builder.ctpop(builder.bitcast(older, ir.IntType(ROWS)))
-            last = builder.add(last, builder.zext(count, INT64))
+            found = builder.ctpop(builder.bitcast(older, ir.IntType(ROWS)))
+            last = builder.add(last, builder.zext(found, INT64))
+        count(0, _MOSTLY)
+        beyond = builder.icmp_signed(">", last, builder.add(first, ir.Constant(INT64, _MOSTLY)))
+        with builder.if_then(beyond, likely=False):
+            count(_MOSTLY, NEXT)
         return last
 
     kind = at.dtype

@@ -27,6 +27,7 @@ from windrow.windows.span import CLOSED, Measured, Span
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
+    from windrow.windows.measured import Measures
     from windrow.windows.sorted_rows import Bounds, SortedRows
 
 # What may be left out of a frame; rows of equal order are known where windows go by the order.
@@ -96,14 +97,26 @@ class Frame(Window):
         start, end = self.ends
         return -LONGEST if start == UNBOUNDED else start, LONGEST if end == UNBOUNDED else end
 
-    def _bounds(self, rows: SortedRows, lo: Positions, hi: Positions, beside: Any) -> Bounds:
+    def _bounds(
+        self,
+        rows: SortedRows,
+        lo: Positions,
+        hi: Positions,
+        beside: Any,
+        measures: Measures | None = None,
+    ) -> Bounds:
         """The windows of the rows that wait for no other, less what is left out of them."""
-        bounds = rows.windows(lo[beside], hi[beside], beside, go_back=self.go_back)
+        from windrow.windows.positions import EVERY
+
+        every = isinstance(beside, slice) and beside == EVERY
+        measures = measures if every else None
+        extent = None if measures is None else measures.extent()
+        bounds = rows.windows(lo[beside], hi[beside], beside, go_back=self.go_back, extent=extent)
         if self.exclude is None:
             return bounds
         from windrow.windows.gaps import parts_without
 
-        return bounds.put_together(parts_without(rows, bounds, self.exclude))
+        return bounds.put_together(parts_without(rows, bounds, self.exclude, measures))
 
     def arguments(self) -> dict[str, Any]:
         given = super().arguments()
@@ -270,26 +283,13 @@ class RangeFrame(Frame, Measured):
         """The rows between both ends; those without an order see each other."""
         import numpy as np
 
-        from windrow.windows.bounds import frame_edges
         from windrow.windows.sorted_rows import PLACED
 
         assert rows.at is not None and rows.axis is not None
         start, end = self._units(rows.axis)
         length = np.diff(rows.starts)
         begin, stop = rows.starts[:-1], rows.starts[1:]
-        from_calendar, to_calendar = (self.by_calendar(end) is not None for end in self.ends)
-        if start is None:
-            lo = np.repeat(rows.keys[:-1], np.diff(rows.keys))
-        elif from_calendar:
-            lo = self.positions(rows, self.ends[0], back=False, keep=self._from_start)
-        else:
-            lo = frame_edges(rows.at, rows.starts, start, self._from_start, threads=rows.threads)
-        if end is None:
-            hi = np.repeat(rows.keys[1:], np.diff(rows.keys))
-        elif to_calendar:
-            hi = self.positions(rows, self.ends[1], back=False, keep=not self._to_end)
-        else:
-            hi = frame_edges(rows.at, rows.starts, end, not self._to_end, threads=rows.threads)
+        lo, hi, measures = self._edges(rows, start, end)
         placed = np.ones(length.size, np.bool_)
         if rows.places > 1:
             placed = np.arange(length.size) % rows.places == PLACED
@@ -298,8 +298,8 @@ class RangeFrame(Frame, Measured):
                 lo[alone] = np.repeat(begin, length)[alone]
             if end is not None:
                 hi[alone] = np.repeat(stop, length)[alone]
-        # nothing lies between two open ends that are one, or a month and the days that it has
-        if start == end or self.go_back:
+            measures = None
+        if self.go_back:  # nothing lies between a month and the days that it has
             np.minimum(lo, hi, out=lo)
         if rows.over is None:
             waiting = stop
@@ -307,13 +307,43 @@ class RangeFrame(Frame, Measured):
             waiting = np.repeat(rows.keys[:-1], rows.places)
         else:
             waiting = begin
-            if rows.now is not None and to_calendar:
+            if rows.now is not None and self.by_calendar(self.ends[1]) is not None:
                 waiting = rows.first(self._waiting(rows))
             elif rows.now is not None:
                 last = rows.now - end
                 waiting = rows.since(last) if self._to_end else rows.since(last, behind=True)
             waiting = np.where(placed, waiting, begin)
-        return self._bounds(rows, lo, hi, rows.ready(waiting, whole_keys=self.endless))
+        return self._bounds(rows, lo, hi, rows.ready(waiting, whole_keys=self.endless), measures)
+
+    def _edges(
+        self, rows: SortedRows, start: Any, end: Any
+    ) -> tuple[Positions, Positions, Measures | None]:
+        """Where windows begin and end as if all rows had an order, measured if both are numbers."""
+        import numpy as np
+
+        from windrow.windows.bounds import frame_edges
+        from windrow.windows.measured import measured_bounds
+
+        assert rows.at is not None
+        from_calendar, to_calendar = (self.by_calendar(end) is not None for end in self.ends)
+        keeps, threads = (self._from_start, not self._to_end), rows.threads
+        if None not in (start, end) and not (from_calendar or to_calendar):
+            ends = (start, keeps[0]), (end, keeps[1])
+            sides = self.exclude == EXCLUDE[0]
+            return measured_bounds(rows.at, rows.starts, *ends, sides=sides, threads=threads)
+        if start is None:
+            lo = np.repeat(rows.keys[:-1], np.diff(rows.keys))
+        elif from_calendar:
+            lo = self.positions(rows, self.ends[0], back=False, keep=keeps[0])
+        else:
+            lo = frame_edges(rows.at, rows.starts, start, keeps[0], threads=threads)
+        if end is None:
+            hi = np.repeat(rows.keys[1:], np.diff(rows.keys))
+        elif to_calendar:
+            hi = self.positions(rows, self.ends[1], back=False, keep=keeps[1])
+        else:
+            hi = frame_edges(rows.at, rows.starts, end, keeps[1], threads=threads)
+        return lo, hi, None
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows that wait, and those that they and rows to come reach back to."""

@@ -12,19 +12,24 @@ from numpy.typing import NDArray
 
 from windrow.compiled import compiled
 from windrow.windows.arrays import Positions, empty, ordinary
-from windrow.windows.positions import Windows, with_extent
+from windrow.windows.measured import Measures, sides_measured
+from windrow.windows.positions import Windows
 from windrow.windows.sorted_rows import Bounds, SortedRows
 
 Array = np.ndarray[Any, Any]
-_LAST = 2**63 - 1
 
 
-def parts_without(rows: SortedRows, bounds: Bounds, exclude: str) -> Sequence[Windows]:
-    """The windows as parts before and behind what is left out of them; and the row among ties."""
+def parts_without(
+    rows: SortedRows, bounds: Bounds, exclude: str, measures: Measures | None = None
+) -> Sequence[Windows]:
+    """The windows as parts before and behind what is left out of them; and the row among ties.
+
+    `measures` are those of both sides of each row, if windows were measured so.
+    """
     assert exclude == "current row" or rows.at is not None
     equal = None if rows.at is None or exclude == "current row" else peers(rows.at, rows.starts)
     if equal is None:
-        return [bounds.windows] if exclude == "ties" else _around(rows, bounds)
+        return [bounds.windows] if exclude == "ties" else _around(rows, bounds, measures)
     lo, hi = bounds.windows.bounds()
     here = rows.positions(bounds.beside)
     first, past = (edge[bounds.beside] for edge in equal)
@@ -47,20 +52,19 @@ class Around(Sequence[Windows]):
     by their positions once they are asked for.
     """
 
-    def __init__(
-        self, windows: Windows, first: int, extents: Sequence[int], before: int, behind: int
-    ) -> None:
-        self.windows, self.first = with_extent(windows, *extents[:2]), first
-        self._extents, self.before, self.behind = extents, before, behind
+    def __init__(self, windows: Windows, first: int, measures: Measures) -> None:
+        self.windows, self.first = replace(windows, extent=measures.extent()), first
+        self._measures = measures
+        self.before, self.behind = (int(rows) for rows in measures.found[:, 6:].sum(axis=0))
 
     @cached_property
     def _parts(self) -> tuple[Windows, Windows]:
         lo, hi = self.windows.bounds()
         rows = empty(lo.size + 1, np.int64)
         _count_up(self.first, rows)
-        older = replace(self.windows, lo=lo, hi=rows[:-1])
-        newer = replace(self.windows, lo=rows[1:], hi=hi)
-        return with_extent(older, *self._extents[2:4]), with_extent(newer, *self._extents[4:])
+        before, behind = self._measures.extent(1), self._measures.extent(2)
+        older = replace(self.windows, lo=lo, hi=rows[:-1], extent=before)
+        return older, replace(self.windows, lo=rows[1:], hi=hi, extent=behind)
 
     def __getitem__(self, i: Any) -> Any:
         return self._parts[i]
@@ -69,16 +73,18 @@ class Around(Sequence[Windows]):
         return 2
 
 
-def _around(rows: SortedRows, bounds: Bounds) -> Sequence[Windows]:
+def _around(rows: SortedRows, bounds: Bounds, measures: Measures | None) -> Sequence[Windows]:
     """The windows as parts before and behind the current row, those that have a row at all."""
     windows = bounds.windows
     lo, hi = windows.bounds()
-    if isinstance(bounds.beside, slice):
+    if isinstance(bounds.beside, slice) and not windows.go_back:
         first = bounds.beside.start or 0
-        inside, extents, older, newer = _sides(lo, hi, first)
-        if inside and not windows.go_back:
-            around = Around(windows, first, extents, older, newer)
-            return around if older and newer else [around[1 if newer else 0]]
+        measures = sides_measured(lo, hi, first) if measures is None else measures
+        if measures.around:
+            around = Around(windows, first, measures)
+            if around.before and around.behind:
+                return around
+            return [around[1 if around.behind else 0]]
     here = rows.positions(bounds.beside)
     end, begin = held_between(here, here + 1, lo, hi)
     parts = [
@@ -86,34 +92,6 @@ def _around(rows: SortedRows, bounds: Bounds) -> Sequence[Windows]:
         for a, b in ((lo, end), (begin, hi))
     ]
     return [part for part in parts if part.filled] or parts[:1]
-
-
-@compiled
-def _sides(lo: Array, hi: Array, first: int) -> tuple[bool, tuple[int, ...], int, int]:
-    """What windows have before and behind their own rows, row first + i being that of window i.
-
-    Whether they have their own rows; how many rows they have at least and at most, all in all,
-    before and behind; and all together, before and behind.
-    """
-    n = lo.size
-    most = most_before = most_behind = 0
-    least = least_before = least_behind = _LAST if n else 0
-    before = behind = 0
-    inside = True
-    for i in range(n):
-        older = first + i - lo[i]
-        newer = hi[i] - (first + i + 1)
-        inside &= (older >= 0) & (newer >= 0)
-        before += older
-        behind += newer
-        least = min(least, older + newer + 1)
-        most = max(most, older + newer + 1)
-        least_before = min(least_before, older)
-        most_before = max(most_before, older)
-        least_behind = min(least_behind, newer)
-        most_behind = max(most_behind, newer)
-    extents = (least, most, least_before, most_before, least_behind, most_behind)
-    return inside, extents, before, behind
 
 
 @compiled

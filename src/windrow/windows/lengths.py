@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from windrow.compiled import compiled
 from windrow.windows.arrays import Positions, ordinary
 from windrow.windows.bounds import frame_at, last_at, widths
+from windrow.windows.measured import TILE, Extent
 
 Array = np.ndarray[Any, Any]
 _LAST = 2**63 - 1
 _TOGETHER = 64
 # Of so many windows one is few.
 FEW = 16
+_NOT_MEASURED = np.empty(0, np.int64)
 
 
 @compiled
@@ -24,21 +26,28 @@ def extent(lo: Array, hi: Array) -> tuple[int, int]:
     return widths(lo, hi) if lo.size else (0, 0)
 
 
-def few_shorter_than(lo: Positions, hi: Positions, length: int) -> Positions | None:
+def few_shorter_than(
+    lo: Positions, hi: Positions, length: int, extent: Extent | None = None
+) -> Positions | None:
     """Which windows have fewer rows, by their numbers; None if they are many.
+
+    Of windows that were measured only those are looked at of which one may have.
 
     >>> few_shorter_than(np.zeros(32, np.int64), np.arange(1, 33), 3), few_shorter_than(
     ...     np.zeros(32, np.int64), np.arange(1, 33), 4)
     (array([0, 1]), None)
     """
     lo, hi, found = ordinary(lo), ordinary(hi), np.empty(lo.size // FEW, np.int64)
-    count = places_shorter_than(lo, hi, length, found)
+    known = _NOT_MEASURED if extent is None else extent.shortest
+    count = places_shorter_than(lo, hi, known, length, found)
     return found[:count] if count <= found.size else None
 
 
-def shorter_than(lo: Positions, hi: Positions, length: int) -> NDArray[np.bool_]:
+def shorter_than(
+    lo: Positions, hi: Positions, length: int, extent: Extent | None = None
+) -> NDArray[np.bool_]:
     """Which windows have fewer rows, as a mask."""
-    few = few_shorter_than(lo, hi, length)
+    few = few_shorter_than(lo, hi, length, extent)
     if few is None:
         short = np.empty(lo.size, np.bool_)
         _fill_shorter(ordinary(lo), ordinary(hi), length, short)
@@ -55,13 +64,16 @@ def _fill_shorter(lo: Array, hi: Array, length: int, out: Array) -> None:
 
 
 @compiled
-def places_shorter_than(lo: Array, hi: Array, length: int, out: Array) -> int:
+def places_shorter_than(lo: Array, hi: Array, shortest: Array, length: int, out: Array) -> int:
     """How many windows have fewer rows; `out` gets which, as far as it has room.
 
-    Mostly none of many has: they are asked together, by vector instructions.
+    Mostly none of many has: they are asked together, by vector instructions, or have been before,
+    as `Extent` says.
     """
     count = 0
     for k in range(0, lo.size, _TOGETHER):
+        if shortest.size and shortest[k // TILE] >= length:
+            continue
         a, b = lo[k : k + _TOGETHER], hi[k : k + _TOGETHER]
         least = _LAST
         for i in range(a.size):

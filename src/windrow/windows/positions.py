@@ -19,7 +19,7 @@ from windrow.windows import arrays, bounds, lengths
 from windrow.windows.arrays import Positions, between, ordinary, roomy
 
 if TYPE_CHECKING:
-    pass
+    from windrow.windows.measured import Extent
 
 # A window that no table fills, and to which positions can be added.
 LONGEST = 1 << 60
@@ -58,7 +58,8 @@ class Windows:
     over); or those of the positions [lo, hi), any number of them, both bounds never falling. The
     last rows may be those of the row that is so many `ahead`, as far as the own segment has them,
     and may be asked for rows before `past` only. Of windows that may `go_back` the bounds may fall.
-    `extent` is how long the shortest and the longest are by their bounds, where that is known.
+    `extent` is how long the shortest and the longest are, of windows by their bounds that were
+    measured.
 
     >>> Windows(np.array([0, 2, 3]), rows=2).bounds()
     (array([0, 0, 2]), array([1, 2, 3]))
@@ -72,7 +73,7 @@ class Windows:
     ahead: int = 0
     past: int | None = None
     go_back: bool = False
-    extent: tuple[int, int] | None = None
+    extent: Extent | None = None
 
     def __post_init__(self) -> None:
         if (self.rows is None) == (self.lo is None) or (self.lo is None) != (self.hi is None):
@@ -104,7 +105,8 @@ class Windows:
     def _extent(self) -> tuple[int, int]:
         """How long the shortest and the longest window are, by their bounds."""
         if self.extent is not None:
-            return self.extent
+            shortest, longest = self.extent
+            return int(shortest.min(initial=longest)), longest
         assert self.lo is not None and self.hi is not None
         least, most = lengths.extent(self.lo, self.hi)
         return int(least), int(most)
@@ -129,7 +131,7 @@ class Windows:
         if self.lo is not None and self.hi is not None:
             if self._extent[0] >= length or not self.lo.size:
                 return None
-            return lengths.shorter_than(self.lo, self.hi, length)
+            return lengths.shorter_than(self.lo, self.hi, length, self.extent)
         if length <= 1 and not self.ahead:
             return None  # each has its own row
         places = self.places_shorter_than(length)
@@ -142,7 +144,7 @@ class Windows:
     def few_shorter_than(self, length: int) -> Positions | None:
         """Which windows have fewer rows, by their numbers, in no order; None if they are many."""
         if self.lo is not None and self.hi is not None:
-            return lengths.few_shorter_than(self.lo, self.hi, length)
+            return lengths.few_shorter_than(self.lo, self.hi, length, self.extent)
         places = self.places_shorter_than(length)
         return places if places.size * lengths.FEW <= len(self) else None
 
@@ -271,9 +273,3 @@ class Windows:
         flips = -(-(wanted + self.first - split) // self.rows)
         flip = split + max(1, flips) * self.rows
         return flip - self.first, flip - self.rows
-
-
-def with_extent(windows: Windows, least: int, most: int) -> Windows:
-    """Windows by their bounds of which is known how long the shortest and the longest one are."""
-    windows.__dict__["_extent"] = least, most
-    return windows

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from windrow.errors import InvalidArgument, InvalidValue
@@ -35,8 +36,9 @@ class Axis:
     """What windows are measured along: a column of times or of numbers.
 
     `tick` is the unit of a column of times in nanoseconds, None for numbers; these are instants if
-    they are `zoned`, else what a clock on the wall shows. `name` and `type` are those of the
-    column, for errors.
+    they are `zoned`, else what a clock on the wall shows. Numbers with a `scale` are decimals, as
+    counts of their last digit, which is so many digits behind the point. `name` and `type` are
+    those of the column, for errors.
     """
 
     tick: int | None
@@ -44,16 +46,22 @@ class Axis:
     name: str = ""
     type: str = ""
     zoned: bool = False
+    scale: int = 0
 
     def units(self, size: int | float) -> tuple[int | float, int | float]:
         """A size, in nanoseconds for times, as whole units and what is left of it.
 
         >>> Axis(tick=1000).units(1500), Axis(tick=None, floating=True).units(2.5)
         ((1, 500), (2.5, 0))
+        >>> Axis(tick=None, scale=2).units(0.1)
+        (10, 0.0)
         """
         if self.floating:
             return float(size), 0
         whole, rest = divmod(size, self.tick or 1)
+        if self.scale:
+            digits = Fraction(str(size)) * Fraction(10) ** self.scale
+            whole, rest = digits // 1, float(digits % 1)
         if abs(whole) >= 2**63:
             raise InvalidValue(
                 "a size of 2**63 units of the column or more is beyond what can be told; "

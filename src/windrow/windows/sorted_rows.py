@@ -23,6 +23,7 @@ from windrow.windows.positions import EVERY, Chosen, Windows
 from windrow.windows.sizes import Axis
 
 if TYPE_CHECKING:
+    from windrow.windows.measured import Extent
     from windrow.windows.until import Progress, Tree
 
 # Rows without an order come first and are equal to each other, as in Spark; NaN comes last.
@@ -219,7 +220,7 @@ class SortedRows:
         beside: Chosen,
         left: Positions | None = None,
         go_back: bool = False,
-        extent: tuple[int, int] | None = None,
+        extent: Extent | None = None,
     ) -> Bounds:
         """The windows [lo, hi), with a result beside each of these rows."""
         windows = Windows(self.starts, lo=lo, hi=hi, go_back=go_back, extent=extent)

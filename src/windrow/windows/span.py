@@ -24,6 +24,7 @@ from windrow.windows.sketch import Place, Sketch, Unit, measured
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
+    from windrow.windows.measured import Extent
     from windrow.windows.sorted_rows import Bounds, SortedRows
 
 CLOSED = ("both", "right", "left", "neither")
@@ -205,7 +206,7 @@ class Span(Measured):
         """The rows within the size before each row; those of equal order see each other."""
         import numpy as np
 
-        from windrow.windows.bounds import measured_bounds
+        from windrow.windows.measured import measured_bounds
         from windrow.windows.positions import EVERY
 
         assert rows.at is not None and rows.axis is not None
@@ -214,7 +215,9 @@ class Span(Measured):
         size, rest = self._units(rows.axis)
         # between two ticks there is nothing: a size of one and a half is one, its end included
         closed = _CLOSED_AT_START.get(self.closed, self.closed) if rest else self.closed
-        lo, hi, extent = measured_bounds(rows.at, rows.starts, size, closed, threads=rows.threads)
+        start, end = (-size, closed in ("both", "left")), (0, closed in ("left", "neither"))
+        lo, hi, found = measured_bounds(rows.at, rows.starts, start, end, threads=rows.threads)
+        extent: Extent | None = found.extent()
         if self.range == UNBOUNDED:
             lo, extent = np.repeat(rows.keys[:-1], np.diff(rows.keys)), None
         beside = rows.settled() if self.includes_now else rows.fresh

@@ -12,8 +12,9 @@ and from its start to where they end. So the rows are scanned twice, as for wind
 nothing out, and nothing is subtracted. Whole regions between are summed by Two-Stacks over their
 totals, with compensation, in O(1) a region.
 
-Measured on 10⁶ rows at random times, ns a row: 6 for means of 500 rows, 11 for those of 20, where
-two passes for older and newer parts, their sum and its division are 10 and 16.
+Measured on 2·10⁶ rows at random times, ns a row: 4.2 for means of 1000 rows, 11 for those of 40; of
+windows that leave nothing out, 2.8 and 4.5. Regions of any length, and results in a loop for all of
+a run, took 5 for 1000.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ import numpy as np
 
 from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
-from windrow.kernels.special.bounded import growing_sums, shrinking_sums
+from windrow.kernels.special.bounded import AHEAD, growing_sums, shrinking_sums
+from windrow.kernels.special.scans import BLOCK, ask_for_block
 from windrow.kernels.special.sums import plus
 from windrow.windows.bounds import phase_end
 
@@ -50,6 +52,8 @@ def _regions(lo: Array, hi: Array, first: int, begin: int, stop: int, edges: Arr
         end = min(hi[i] - first, stop)
         if lo[end - 1] > first + i:
             end = phase_end(lo, i, first + i)
+        if end < stop and end - i >= 4 * BLOCK:  # whole blocks, which are scanned fastest
+            end -= (end - i) % BLOCK
         i = end
         count += 1
         edges[count + 1] = first + i
@@ -114,6 +118,8 @@ def sums_around(
     newest = np.empty((2, 2))
     base = edges[0]  # the row of the first entries of the scans
     scanned = 0
+    kept = 0.0
+    tile = np.empty(BLOCK)  # of its own, so that vector instructions need not ask what overlaps
     j = 0  # the region in which a window begins,
     m = 1  # and the one in which it ends
     for k in range(1, regions + 1):
@@ -151,23 +157,32 @@ def sums_around(
             before = totals[j + 1] + before_next if j + 1 < k else 0.0
             behind = _between(totals, newer, flips[1], newest[1], k + 1, m)
             behind_next = behind + totals[m]
-            los = lo[i:run]
-            his = hi[i:run]
-            rows = out[i:run]
-            place = first + i - base
-            here = on[place : place + rows.size]
-            next_ = back[place + 1 : place + 1 + rows.size]
-            for t in range(rows.size):
-                rows[t] = here[t] + next_[t]
-            if run == end:
-                rows[rows.size - 1] = here[rows.size - 1]  # nothing of the region is behind it
-            for t in range(rows.size):
-                at = np.uint64(los[t] - base) if los[t] < own else none
-                ends = back[at] + on[np.uint64(his[t] - base)]
-                mid = before if los[t] < early else before_next
-                mid += behind if his[t] < late else behind_next
-                rows[t] = mid + (rows[t] + ends)  # the sum of most values is rounded least often
-            if mean:
+            behind_run = np.uint64(first + run - base)
+            if run == end:  # nothing of the region is behind its last row
+                back[behind_run], kept = 0.0, back[behind_run]
+            while i < run:
+                ask_for_block(lo, i + AHEAD)
+                ask_for_block(hi, i + AHEAD)
+                last = min(i + BLOCK, run)
+                los = lo[i:last]
+                his = hi[i:last]
+                rows = out[i:last]
+                place = first + i - base
+                here = on[place : place + rows.size]
+                next_ = back[place + 1 : place + 1 + rows.size]
                 for t in range(rows.size):
-                    rows[t] /= his[t] - los[t] - 1
-            i = run
+                    at = np.uint64(los[t] - base) if los[t] < own else none
+                    tile[t] = back[at] + on[np.uint64(his[t] - base)]
+                for t in range(rows.size):
+                    mid = before if los[t] < early else before_next
+                    mid += behind if his[t] < late else behind_next
+                    # the sum of most values is rounded least often
+                    tile[t] = mid + ((here[t] + next_[t]) + tile[t])
+                if mean:
+                    for t in range(rows.size):
+                        tile[t] /= his[t] - los[t] - 1
+                for t in range(rows.size):
+                    rows[t] = tile[t]
+                i = last
+            if run == end:
+                back[behind_run] = kept

@@ -14,7 +14,15 @@ import numpy as np
 
 from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
-from windrow.kernels.special.minmax import LOWEST, Order, key_of, value_of
+from windrow.kernels.special.minmax import (
+    HIGHEST,
+    INFINITY_BITS,
+    LOWEST,
+    Order,
+    key_of,
+    rank_of,
+    value_of,
+)
 from windrow.windows.bounds import last_at
 
 _TILE = 512
@@ -73,21 +81,22 @@ def _highest(bits: Array, order: Order) -> int:
 @compiled
 def mend_extremes(
     bits: Array, lo: Array, hi: Array, first: int, order: Order, most: int, out: Array
-) -> bool:
+) -> int:
     """Replace extremes of windows by those without their own rows, row first + i being window i's.
 
     Most windows have theirs from another row, and nothing is to be done; of the others the rows are
-    gone through until one is as large. Returns whether that was done with before `most` rows were
-    looked at.
+    gone through until one is as large. Returns how many rows were looked at; it was not done with
+    if these are more than `most`.
     """
     looked = 0
+    infinity = INFINITY_BITS if order[1] else HIGHEST
     same = np.zeros(_TILE, np.uint8)
     eights = same.view(np.uint64)
     for begin in range(0, out.size, _TILE):
         found = out[begin : begin + _TILE]
         own = bits[first + begin : first + begin + found.size]
-        for i in range(found.size):
-            same[i] = key_of(own[i], order) == key_of(found[i], order)
+        for i in range(found.size):  # whether their keys are one: of NaN there is one alone
+            same[i] = (HIGHEST if own[i] & HIGHEST > infinity else own[i]) == found[i]
         for e in range((found.size + 7) // 8):
             if eights[e] == 0:
                 continue
@@ -108,8 +117,60 @@ def mend_extremes(
                 found[i] = value_of(rest, order)
                 looked += k - j
         if looked > most:
-            return False
-    return True
+            break
+    return looked
+
+
+@inner
+def _first_highest(bits: Array, nulls: Array, begin: int, end: int, order: Order) -> int:
+    """The first position of [begin, end) whose value is the highest; −1 if none is not null."""
+    part = bits[begin:end]
+    highest = LOWEST
+    if nulls.size == 0:
+        for i in range(part.size):
+            highest = max(highest, rank_of(part[i], order))
+        for i in range(part.size):
+            if rank_of(part[i], order) == highest:
+                return begin + i
+        return -1
+    place = -1
+    for i in range(part.size):
+        key = rank_of(part[i], order)
+        if nulls[begin + i] == 0 and (place < 0 or key > highest):
+            highest, place = key, begin + i
+    return place
+
+
+@compiled
+def mend_places(
+    bits: Array,
+    nulls: Array,
+    lo: Array,
+    hi: Array,
+    first: int,
+    order: Order,
+    most: int,
+    out: Array,
+) -> int:
+    """Replace places that are windows' own rows by those of the extremes without these rows.
+
+    As `mend_extremes`; row first + i is window i's.
+    """
+    looked = 0
+    for i in range(out.size):
+        row = first + i
+        if out[i] != row:
+            continue
+        older = _first_highest(bits, nulls, lo[i], row, order)
+        newer = _first_highest(bits, nulls, row + 1, hi[i], order)
+        early = newer < 0 or (
+            older >= 0 and rank_of(bits[older], order) >= rank_of(bits[newer], order)
+        )
+        out[i] = older if early else newer
+        looked += hi[i] - lo[i]
+        if looked > most:
+            break
+    return looked
 
 
 @inner

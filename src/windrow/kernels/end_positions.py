@@ -1,0 +1,41 @@
+"""Where the first or the last value of each window is that is not null."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels.results import ResultArray
+from windrow.kernels.special.places import bounded_first, bounded_last
+from windrow.windows.positions import Piece, Windows
+
+
+def positions_of_ends(
+    windows: Windows, nulls: NDArray[Any] | None = None, *, last: bool
+) -> ResultArray:
+    """The position of each window's first row that is not null, or its last. O(rows + windows).
+
+    >>> windows = Windows(np.array([0, 3]), rows=2)
+    >>> positions_of_ends(windows, np.array([False, True, False]), last=False).values
+    array([0, 0, 2])
+    """
+    return placed(ends(windows, nulls, last))
+
+
+def ends(windows: Windows, nulls: NDArray[Any] | None, last: bool) -> NDArray[np.int64]:
+    """The same positions, −1 for none."""
+    positions = np.empty(len(windows), np.int64)
+    marks = np.zeros(windows.n, np.uint8) if nulls is None else nulls.astype(np.uint8)
+    cursors = np.array([-1, 0])
+    for here, lo, hi in windows.in_slices(Piece(0, len(windows))):
+        (bounded_last if last else bounded_first)(marks, lo, hi, cursors, positions[here])
+    return positions
+
+
+def placed(positions: NDArray[np.int64]) -> ResultArray:
+    """Positions, missing where they are −1."""
+    missing = positions < 0
+    positions[missing] = 0
+    return ResultArray(positions, missing if missing.any() else None)
