@@ -144,6 +144,15 @@ def test_every_frame_of_sql(kind: str, rows: Any, ends: Any, exclude: str | None
     assert sql(query.sql()) == query
 
 
+@pytest.mark.parametrize("exclude", ["current row", "group", "ties"])
+@pytest.mark.parametrize("kind", ["range", "groups"])
+def test_what_is_left_out_where_no_two_rows_have_one_time(kind: str, exclude: str) -> None:
+    rows = frame_of([("a", float(i), i % 5) for i in range(9)] + [("b", 0.0, 3)])
+    for ends in ((-2, 2), (-3, -1), (-2, 0), (0, 2)):
+        query = sliding(partition_by="key", order_by="t", **{kind: ends}, exclude=exclude, **PARTS)
+        check(rows, query, in_sql(kind, ends, exclude))
+
+
 @pytest.mark.parametrize("ends", [(-20, 20), (-30, 7), (-9, 0), (0, 9), (-70, 70)], ids=str)
 def test_long_keys_without_the_current_row(ends: tuple[int, int]) -> None:
     """Most windows are put together from those of other rows, and those near the ends are not."""

@@ -79,7 +79,8 @@ def _around(rows: SortedRows, bounds: Bounds, measures: Measures | None) -> Sequ
     lo, hi = windows.bounds()
     if isinstance(bounds.beside, slice) and not windows.go_back:
         first = bounds.beside.start or 0
-        measures = sides_measured(lo, hi, first) if measures is None else measures
+        if measures is None or not measures.sides:  # a group was to be left out, and has one row
+            measures = sides_measured(lo, hi, first)
         if measures.around:
             around = Around(windows, first, measures)
             if around.before and around.behind:

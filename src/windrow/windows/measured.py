@@ -68,6 +68,7 @@ class Measures:
     """
 
     def __init__(self, windows: int, sides: bool) -> None:
+        self.sides = sides
         self.found = np.zeros((-(-windows // TILE), 8 if sides else 2), np.int64)
         self.found[:, 0:6:2] = _LAST
 
