@@ -290,7 +290,8 @@ def test_means_and_deviations_follow_from_sums_and_variances(n: int, w: int) -> 
     values = np.random.default_rng(n).normal(size=n)
     sizes = np.minimum(np.arange(n) + 1, w)
     assert identical(whole(rolling_mean, values, w), whole(rolling_sum, values, w) / sizes)
-    assert identical(whole(deviation, values, w), np.sqrt(whole(var_with(1), values, w)))
+    roots = np.sqrt(whole(var_with(1), values, w))
+    np.testing.assert_allclose(whole(deviation, values, w), roots, rtol=2.0**-52)
 
 
 def test_sums_forget_what_has_left() -> None:

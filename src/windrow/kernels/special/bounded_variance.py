@@ -1,0 +1,158 @@
+"""Variances of windows given by their bounds, with all of their rows or without the current one.
+
+A window is put together from what lies before the split of its phase and what lies behind it, as in
+`bounded`. Both parts grow away from the split, and of each is kept what the first 1, 2, 3, … values
+have: their mean, less that of the part's first value, its pivot, and M2.
+
+        ────────┼─────────────────────┼────────────────────┼──
+                ╞════════════════ part╪part ═══════════════╡        one step of Chan's formula
+
+The first eight values count from the pivot. Then come blocks of 64, which count from the mean of
+all values before them: sums of d and of d² as in `variance`. The pivot lies in every window that
+has something of the part, so nothing that has left a window has touched its result.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from windrow.compiled import compiled, inner
+from windrow.kernels.special import Array
+from windrow.kernels.special.left_out import m2_without
+from windrow.kernels.special.octets import OCTET
+from windrow.kernels.special.scans import BLOCK, prefix_sums
+from windrow.kernels.special.sums import plus
+from windrow.windows.bounds import phase_end
+
+# Rows of scratch, each longer than any window: means and M2 of both parts; and room for a block.
+SCRATCH = 4
+_D, _SQUARES, _SUMS, _SQUARE_SUMS, ROOM = (i * BLOCK for i in range(5))
+
+
+@inner(error_model="numpy")
+def _load_deviations(
+    values: Array, first: int, step: int, size: int, reference: float, room: Array
+) -> None:
+    """d and d² of so many values from the first one on, downwards for a step of -1; then zeros."""
+    if step > 0:
+        x = values[first : first + size]
+        for k in range(size):
+            d = x[k] - reference
+            room[_D + k] = d
+            room[_SQUARES + k] = d * d
+    else:
+        x = values[first + 1 - size : first + 1]
+        for k in range(size):
+            d = x[size - 1 - k] - reference
+            room[_D + k] = d
+            room[_SQUARES + k] = d * d
+    for k in range(size, BLOCK):
+        room[_D + k] = 0.0
+        room[_SQUARES + k] = 0.0
+
+
+@inner(error_model="numpy")
+def grow(
+    values: Array, first: int, step: int, count: int, room: Array, means: Array, m2s: Array
+) -> float:
+    """means[j] and m2s[j] are those of the first j values from `first` on; returns the pivot.
+
+    They are the same however many follow.
+    """
+    means[0] = 0.0
+    m2s[0] = 0.0
+    if count == 0:
+        return 0.0
+    pivot = values[first]
+    total = 0.0
+    square = 0.0
+    for j in range(min(count, OCTET)):
+        d = values[first + step * j] - pivot
+        total += d
+        square += d * d
+        means[j + 1] = total / (j + 1)
+        m2 = square - total * means[j + 1]
+        m2s[j + 1] = 0.0 if m2 < 0.0 else m2
+    if count <= OCTET:
+        return pivot
+    mean = means[OCTET]
+    high = m2s[OCTET]
+    low = 0.0
+    for n in range(OCTET, count, BLOCK):
+        size = min(BLOCK, count - n)
+        reference = pivot + mean
+        rest = (pivot - reference) + mean
+        _load_deviations(values, first + step * n, step, size, reference, room)
+        prefix_sums(room, _D, room, _SUMS)
+        prefix_sums(room, _SQUARES, room, _SQUARE_SUMS)
+        low += n * rest * rest
+        away = reference - pivot
+        before = n * rest
+        sums = room[_SUMS:_SQUARE_SUMS]
+        squares = room[_SQUARE_SUMS:ROOM]
+        into_means = means[n + 1 : n + 1 + size]
+        into_m2s = m2s[n + 1 : n + 1 + size]
+        for k in range(size):
+            all_d = before + sums[k]
+            part = all_d / (n + k + 1)
+            m2 = high + (low + (squares[k] - all_d * part))
+            into_means[k] = away + part
+            into_m2s[k] = 0.0 if m2 < 0.0 else m2
+        if size == BLOCK:
+            all_d = before + sums[BLOCK - 1]
+            part = all_d / (n + BLOCK)
+            high, low = plus(high, low, squares[BLOCK - 1] - all_d * part)
+            mean = away + part
+    return pivot
+
+
+@compiled(error_model="numpy")
+def bounded_variances(
+    values: Array, lo: Array, hi: Array, end: int, ddof: int, root: bool, row: int, scratch: Array,
+    room: Array, out: Array,
+) -> bool:  # fmt: skip
+    """out[i] is the variance of the window, or its root; NaN for ≤ ddof rows. O(1) a row.
+
+    `end` is where the window before the first one ends, which must begin a phase, and `scratch` has
+    SCRATCH rows, longer than any window. For a `row` that is not negative, row + i is left out of
+    window i. Returns whether a variance of more rows is not finite.
+    """
+    odd = False
+    older_means = scratch[0]
+    older_m2s = scratch[1]
+    newer_means = scratch[2]
+    newer_m2s = scratch[3]
+    i = 0
+    while i < lo.size:
+        first = lo[i]
+        split = max(first, end)
+        last = phase_end(lo, i, split)
+        end = max(hi[last - 1], split)
+        older = grow(values, split - 1, -1, split - first, room, older_means, older_m2s)
+        newer = grow(values, split, 1, end - split, room, newer_means, newer_m2s)
+        apart = newer - older
+        for k in range(i, last):
+            before = split - lo[k]
+            behind = max(hi[k] - split, 0)
+            a = np.uint64(before)
+            b = np.uint64(behind)
+            n = before + behind
+            share = behind / n
+            # the pivot of a part that the window has nothing of need not lie in it
+            delta = apart + (newer_means[b] - older_means[a])
+            delta = delta if before != 0 and behind != 0 else 0.0
+            m2 = older_m2s[a] + newer_m2s[b] + delta * (delta * (before * share))
+            if row >= 0:
+                x = values[row + k]
+                away = (older - x) + older_means[a] + delta * share
+                away = away if before != 0 else (newer - x) + newer_means[b]
+                n -= 1
+                m2 = m2_without(values, lo[k], hi[k], row + k, m2, away, (n + 1.0) / n)
+            out[k] = np.nan if n <= ddof else m2 / (n - ddof)
+            odd |= m2 - m2 != 0.0
+            if root:
+                out[k] = math.sqrt(out[k])
+        i = last
+    return odd
