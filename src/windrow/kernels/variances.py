@@ -1,4 +1,4 @@
-"""Variances and deviations of the last rows, and of those before and behind the current row."""
+"""Variances and deviations of the last rows, of windows by their bounds, and of both with gaps."""
 
 from __future__ import annotations
 

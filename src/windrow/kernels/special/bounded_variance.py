@@ -7,9 +7,10 @@ have: their mean, less that of the part's first value, its pivot, and M2.
         ────────┼─────────────────────┼────────────────────┼──
                 ╞════════════════ part╪part ═══════════════╡        one step of Chan's formula
 
-The first eight values count from the pivot. Then come blocks of 64, which count from the mean of
-all values before them: sums of d and of d² as in `variance`. The pivot lies in every window that
-has something of the part, so nothing that has left a window has touched its result.
+The first 32 values count from the pivot, one after the other. Then come blocks of 64, which count
+from the mean of all values before them: sums of d and of d² as in `variance`. The pivot lies in
+every window that has something of the part, so nothing that has left a window has touched its
+result.
 """
 
 from __future__ import annotations
@@ -20,15 +21,20 @@ import numpy as np
 
 from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
-from windrow.kernels.special.left_out import m2_without
-from windrow.kernels.special.octets import OCTET
+from windrow.kernels.special.left_out import LEFT, m2_without
 from windrow.kernels.special.scans import BLOCK, prefix_sums
 from windrow.kernels.special.sums import plus
 from windrow.windows.bounds import phase_end
 
-# Rows of scratch, each longer than any window: means and M2 of both parts; and room for a block.
+# Rows of scratch, each longer than any window: means and M2 of both parts.
 SCRATCH = 4
-_D, _SQUARES, _SUMS, _SQUARE_SUMS, ROOM = (i * BLOCK for i in range(5))
+# How many values count from the pivot.
+FEW = 32
+# Where what lies in the room for a block of values, and for 64 windows: how many values are in both
+# parts, how far their means are apart, M2, and the mean less the current row.
+_D, _SQUARES, _SUMS, _SQUARE_SUMS, _BEFORE, _BEHIND, _DELTA, _M2, _AWAY, ROOM = (
+    i * BLOCK for i in range(10)
+)
 
 
 @inner(error_model="numpy")
@@ -68,19 +74,26 @@ def grow(
     pivot = values[first]
     total = 0.0
     square = 0.0
-    for j in range(min(count, OCTET)):
+    few = min(count, FEW)
+    for j in range(few):
         d = values[first + step * j] - pivot
         total += d
         square += d * d
-        means[j + 1] = total / (j + 1)
-        m2 = square - total * means[j + 1]
-        m2s[j + 1] = 0.0 if m2 < 0.0 else m2
-    if count <= OCTET:
+        means[j + 1] = total
+        m2s[j + 1] = square
+    into_means = means[1 : few + 1]
+    into_m2s = m2s[1 : few + 1]
+    for j in range(few):
+        part = into_means[j] / (j + 1)
+        m2 = into_m2s[j] - into_means[j] * part
+        into_means[j] = part
+        into_m2s[j] = 0.0 if m2 < 0.0 else m2
+    if count <= FEW:
         return pivot
-    mean = means[OCTET]
-    high = m2s[OCTET]
+    mean = means[FEW]
+    high = m2s[FEW]
     low = 0.0
-    for n in range(OCTET, count, BLOCK):
+    for n in range(FEW, count, BLOCK):
         size = min(BLOCK, count - n)
         reference = pivot + mean
         rest = (pivot - reference) + mean
@@ -108,6 +121,64 @@ def grow(
     return pivot
 
 
+@inner(error_model="numpy")
+def _put_together(count: int, left_out: bool, room: Array) -> None:
+    """Make M2 of so many windows of what they have in both parts, by Chan's formula."""
+    before = room[_BEFORE : _BEFORE + count]
+    behind = room[_BEHIND : _BEHIND + count]
+    delta = room[_DELTA : _DELTA + count]
+    m2s = room[_M2 : _M2 + count]
+    if left_out:
+        away = room[_AWAY : _AWAY + count]
+        for k in range(count):
+            away[k] += delta[k] * (behind[k] / (before[k] + behind[k]))
+    for k in range(count):
+        n = before[k] + behind[k]
+        m2s[k] += delta[k] * (delta[k] * (before[k] * (behind[k] / n)))
+        before[k] = n
+
+
+@inner(error_model="numpy")
+def _leave_out(values: Array, lo: Array, hi: Array, row: int, room: Array) -> None:
+    """Take a row from each of some windows."""
+    sizes = room[_BEFORE : _BEFORE + lo.size]
+    m2s = room[_M2 : _M2 + lo.size]
+    away = room[_AWAY : _AWAY + lo.size]
+    again = False
+    for k in range(lo.size):
+        left = m2s[k] - away[k] * (away[k] * (sizes[k] / (sizes[k] - 1.0)))
+        again |= not left >= LEFT * m2s[k]
+    if again:
+        for k in range(lo.size):
+            per = sizes[k] / (sizes[k] - 1.0)
+            m2s[k] = m2_without(values, lo[k], hi[k], row + k, m2s[k], away[k], per)
+    else:
+        for k in range(lo.size):
+            m2s[k] -= away[k] * (away[k] * (sizes[k] / (sizes[k] - 1.0)))
+    for k in range(lo.size):
+        sizes[k] -= 1.0
+
+
+@inner(error_model="numpy")
+def _finish(
+    values: Array, lo: Array, hi: Array, row: int, ddof: int, root: bool, room: Array, out: Array
+) -> bool:
+    """The variances of some windows, or their roots. Is one not finite?"""
+    _put_together(lo.size, row >= 0, room)
+    if row >= 0:
+        _leave_out(values, lo, hi, row, room)
+    odd = False
+    sizes = room[_BEFORE : _BEFORE + lo.size]
+    m2s = room[_M2 : _M2 + lo.size]
+    for k in range(out.size):
+        odd |= m2s[k] - m2s[k] != 0.0
+        out[k] = m2s[k] / (sizes[k] - ddof) if sizes[k] > ddof else np.nan
+    if root:
+        for k in range(out.size):
+            out[k] = math.sqrt(out[k])
+    return odd
+
+
 @compiled(error_model="numpy")
 def bounded_variances(
     values: Array, lo: Array, hi: Array, end: int, ddof: int, root: bool, row: int, scratch: Array,
@@ -125,6 +196,7 @@ def bounded_variances(
     newer_means = scratch[2]
     newer_m2s = scratch[3]
     i = 0
+    done = 0
     while i < lo.size:
         first = lo[i]
         split = max(first, end)
@@ -132,27 +204,29 @@ def bounded_variances(
         end = max(hi[last - 1], split)
         older = grow(values, split - 1, -1, split - first, room, older_means, older_m2s)
         newer = grow(values, split, 1, end - split, room, newer_means, newer_m2s)
-        apart = newer - older
-        for k in range(i, last):
-            before = split - lo[k]
-            behind = max(hi[k] - split, 0)
-            a = np.uint64(before)
-            b = np.uint64(behind)
-            n = before + behind
-            share = behind / n
-            # the pivot of a part that the window has nothing of need not lie in it
-            delta = apart + (newer_means[b] - older_means[a])
-            delta = delta if before != 0 and behind != 0 else 0.0
-            m2 = older_m2s[a] + newer_m2s[b] + delta * (delta * (before * share))
-            if row >= 0:
-                x = values[row + k]
-                away = (older - x) + older_means[a] + delta * share
-                away = away if before != 0 else (newer - x) + newer_means[b]
-                n -= 1
-                m2 = m2_without(values, lo[k], hi[k], row + k, m2, away, (n + 1.0) / n)
-            out[k] = np.nan if n <= ddof else m2 / (n - ddof)
-            odd |= m2 - m2 != 0.0
-            if root:
-                out[k] = math.sqrt(out[k])
-        i = last
+        while i < last:
+            for k in range(i, min(last, done + BLOCK)):
+                before = split - lo[k]
+                behind = max(hi[k] - split, 0)
+                a = np.uint64(before)
+                b = np.uint64(behind)
+                # the pivot of a part that the window has nothing of need not lie in it
+                delta = (newer - older) + (newer_means[b] - older_means[a])
+                at = np.uint64(k - done)
+                room[np.uint64(_BEFORE) + at] = before
+                room[np.uint64(_BEHIND) + at] = behind
+                room[np.uint64(_DELTA) + at] = delta if before != 0 and behind != 0 else 0.0
+                room[np.uint64(_M2) + at] = older_m2s[a] + newer_m2s[b]
+                if row >= 0:
+                    x = values[row + k]
+                    away = (newer - x) + newer_means[b]
+                    away = (older - x) + older_means[a] if before != 0 else away
+                    room[np.uint64(_AWAY) + at] = away
+            i = min(last, done + BLOCK)
+            if i == done + BLOCK or i == lo.size:
+                current = row + done if row >= 0 else -1
+                odd |= _finish(
+                    values, lo[done:i], hi[done:i], current, ddof, root, room, out[done:i]
+                )
+                done = i
     return odd

@@ -69,6 +69,15 @@ class _Squared(Turned):
             for total, square in zip(totals, squares, strict=True)
         ]
 
+    def means_less(
+        self, totals: list[ir.Value], shares: ir.Value, values: list[ir.Value], reference: ir.Value
+    ) -> list[ir.Value]:
+        """The means of windows less their last values."""
+        return [
+            self.add(self.builder.fsub(reference, x), self.builder.fmul(total, shares))
+            for total, x in zip(totals, values, strict=True)
+        ]
+
     def store_octets(self, rows: list[ir.Value], into: ir.Value, half: int) -> None:
         """Write eight vectors as the rows of four octets."""
         for first in (0, 4):
@@ -122,25 +131,28 @@ def squares_of_first(typing_context: Any, block: Any, at: Any, count: Any, refer
     return pair(block, types.int64, types.int64, types.float64), generate
 
 
-def _windows_of_block(squared: bool) -> Any:
-    """A compiled function for 64 windows that end in a block: M2, or the sums of d and of d².
+def _windows_of_block(what: str) -> Any:
+    """A compiled function for 64 windows that end in a block.
 
     `older` are the values with which they begin, `newer` those of the block. The sums of d and d²
-    of all values between are given, and 1/w. What it writes begins at `into`; d² follow 64 numbers
-    behind d.
+    of all values between are given, and 1/w. It writes the sums of d and those of d²; or M2, and
+    the means less the values of the block if they are asked for.
     """
 
     @written
     def windows_of_block(
         typing_context: Any, older: Any, older_at: Any, newer: Any, newer_at: Any, into: Any,
-        into_at: Any, reference: Any, mid: Any, mid_square: Any, share: Any,
+        into_at: Any, other: Any, other_at: Any, reference: Any, mid: Any, mid_square: Any,
+        share: Any,
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             code = _Squared(context, builder, signature, arguments)
-            begin, end, target, *numbers = code.given
+            begin, end, target, other, *numbers = code.given
             references, *mids, shares = map(code.spread, numbers)
+            newer = [code.columns(end, half) for half in HALVES]
             found = [
-                code.sides(begin, code.columns(end, half), half, references) for half in HALVES
+                code.sides(begin, columns, half, references)
+                for columns, half in zip(newer, HALVES, strict=True)
             ]
             between = [code.between(found, which, mids[which]) for which in range(2)]
             for i, half in enumerate(HALVES):
@@ -148,21 +160,25 @@ def _windows_of_block(squared: bool) -> Any:
                     [code.add(between[which][i], part) for part in found[i][which][0]]
                     for which in range(2)
                 )
-                if squared:
-                    code.store_octets(code.around_mean(totals, squares, shares), target, half)
-                else:
+                if what == "sums":
                     code.store_octets(totals, target, half)
-                    code.store_octets(squares, target, BLOCK + half)
+                    code.store_octets(squares, other, half)
+                    continue
+                code.store_octets(code.around_mean(totals, squares, shares), target, half)
+                if what == "M2 and means":
+                    means = code.means_less(totals, shares, newer[i], references)
+                    code.store_octets(means, other, half)
             return context.get_dummy_value()
 
-        places = with_places((older, newer, into))
+        places = with_places((older, newer, into, other))
         return types.void(*places, *[types.float64] * 4), generate
 
     return windows_of_block
 
 
-window_m2s = _windows_of_block(squared=True)
-window_squares = _windows_of_block(squared=False)
+window_m2s = _windows_of_block("M2")
+window_m2s_and_means = _windows_of_block("M2 and means")
+window_squares = _windows_of_block("sums")
 
 
 @written
@@ -200,22 +216,23 @@ def octet_squares(
     return types.void(*places, types.int64, types.int64), generate
 
 
-def _put_together(with_sums: bool) -> Any:
+def _put_together(with_means: bool) -> Any:
     """A compiled function for M2 of 32 windows, from what `octet_squares` wrote.
 
     Between the octets of a window lie `octets` others, and before these the end of one, of `count`
-    values. What is known of them is moved to the reference of the windows. `share` is 1/w. With
-    sums, those of d follow 32 numbers behind.
+    values. What is known of them is moved to the reference of the windows. `share` is 1/w. Means
+    are less the last value of a window, one of `newer`.
     """
 
     @written
     def put_together(
-        typing_context: Any, parts: Any, parts_at: Any, found: Any, found_at: Any, out: Any,
-        out_at: Any, apart: Any, octets: Any, count: Any, share: Any,
+        typing_context: Any, parts: Any, parts_at: Any, found: Any, found_at: Any, newer: Any,
+        newer_at: Any, out: Any, out_at: Any, means: Any, means_at: Any, apart: Any, octets: Any,
+        count: Any, share: Any,
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             code = _Squared(context, builder, signature, arguments)
-            source, found, target, apart, octets, count, share = code.given
+            source, found, newer, target, other, apart, octets, count, share = code.given
             references = code.load(found, 0)
             between = [cgutils.alloca_once_value(builder, code.zero) for _ in range(2)]
 
@@ -243,16 +260,18 @@ def _put_together(with_sums: bool) -> Any:
                 ]
                 for each, first in zip(between, (0, HALF), strict=True)
             )
-            code.store_octets(code.around_mean(totals, squares, code.spread(share)), target, 0)
-            if with_sums:
-                code.store_octets(totals, target, HALF)
+            shares = code.spread(share)
+            code.store_octets(code.around_mean(totals, squares, shares), target, 0)
+            if with_means:
+                means = code.means_less(totals, shares, code.columns(newer, 0), references)
+                code.store_octets(means, other, 0)
             return context.get_dummy_value()
 
-        places = with_places((parts, found, out))
+        places = with_places((parts, found, newer, out, means))
         return types.void(*places, *[types.int64] * 3, types.float64), generate
 
     return put_together
 
 
-put_squares_together = _put_together(with_sums=False)
-put_sums_and_squares_together = _put_together(with_sums=True)
+put_squares_together = _put_together(with_means=False)
+put_squares_and_means_together = _put_together(with_means=True)

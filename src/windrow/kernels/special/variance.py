@@ -52,10 +52,11 @@ from windrow.kernels.special.squares import (
     HALF,
     block_moments,
     octet_squares,
+    put_squares_and_means_together,
     put_squares_together,
-    put_sums_and_squares_together,
     squares_of_first,
     window_m2s,
+    window_m2s_and_means,
     window_squares,
 )
 from windrow.kernels.special.sums import FEW, STRIP, between_in_block, load, plus
@@ -94,10 +95,11 @@ def growing_variances(
         if i >= start:
             out[i] = variance_of(m2, i + 1, ddof)
             odd |= out[i] - out[i] != 0.0 and i >= ddof
-            if root:
-                out[i] = math.sqrt(out[i])
             if means.size:
                 means[i] = mean - d
+    if root:
+        for i in range(start, min(w - 1, stop)):
+            out[i] = math.sqrt(out[i])
     return odd
 
 
@@ -227,20 +229,27 @@ def short_variances(
         for row in range(max(first, start // HALF * HALF), last, HALF):
             parts = _PARTS + 2 * (row - first)
             octet = _OCTETS + OCTET + (row - first) // OCTET
-            if row >= start and row + HALF <= last and means.size == 0:
-                put_squares_together(
-                    scratch, parts, scratch, octet, out, row, _SPACE, q, r, share
+            inside = row >= start and row + HALF <= last
+            if inside and means.size:
+                put_squares_and_means_together(
+                    scratch, parts, scratch, octet, values, row, out, row, means, row,
+                    _SPACE, q, r, share,
                 )  # fmt: skip
-                continue
-            put_sums_and_squares_together(
-                scratch, parts, scratch, octet, scratch, _ROWS, _SPACE, q, r, share
-            )  # fmt: skip
-            for i in range(max(row, start), min(row + HALF, last)):
-                out[i] = scratch[_ROWS + i - row]
-                if means.size:
-                    reference = scratch[_OCTETS + OCTET + (i - first) // OCTET]
-                    total = scratch[_ROWS + HALF + i - row]
-                    means[i] = (reference - values[i]) + total * share
+            elif inside:
+                put_squares_together(
+                    scratch, parts, scratch, octet, values, row, out, row, scratch, 0,
+                    _SPACE, q, r, share,
+                )  # fmt: skip
+            else:
+                load(values, row, HALF, scratch, _SHORT_NEWER)
+                put_squares_and_means_together(
+                    scratch, parts, scratch, octet, scratch, _SHORT_NEWER, scratch, _ROWS,
+                    scratch, _ROWS + HALF, _SPACE, q, r, share,
+                )  # fmt: skip
+                for i in range(max(row, start), min(row + HALF, last)):
+                    out[i] = scratch[_ROWS + i - row]
+                    if means.size:
+                        means[i] = scratch[_ROWS + HALF + i - row]
         odd |= _finish(out[max(first, start) : last], w, ddof, root)
     return odd
 
@@ -382,23 +391,31 @@ def long_variances(
                     left, left_square = squares_of_first(scratch, _OLDER + BLOCK, t, reference)
                 mid += left
                 mid_square += left_square
-            if inside and first >= start and first + BLOCK <= stop and means.size == 0:
-                window_m2s(
-                    values, begin, values, first, out, first, reference, mid, mid_square, per_w
-                )
+            if inside and first >= start and first + BLOCK <= stop:
+                if means.size:
+                    window_m2s_and_means(
+                        values, begin, values, first, out, first, means, first,
+                        reference, mid, mid_square, per_w,
+                    )  # fmt: skip
+                else:
+                    window_m2s(
+                        values, begin, values, first, out, first, scratch, 0,
+                        reference, mid, mid_square, per_w,
+                    )  # fmt: skip
                 continue
             odd |= _finish(out[done : max(first, done)], w, ddof, root)
             done = min(first + BLOCK, stop)
             if inside:
                 window_squares(
-                    values, begin, values, first, scratch, _SUMS, reference, mid, mid_square, per_w
-                )
+                    values, begin, values, first, scratch, _SUMS, scratch, _SQUARES,
+                    reference, mid, mid_square, per_w,
+                )  # fmt: skip
             else:
                 for i in range(min(-begin, BLOCK)):  # before the first value is nothing
                     scratch[_OLDER + i] = reference
                 window_squares(
-                    scratch, _OLDER, scratch, _NEWER, scratch, _SUMS, reference, mid, mid_square,
-                    per_w,
+                    scratch, _OLDER, scratch, _NEWER, scratch, _SUMS, scratch, _SQUARES,
+                    reference, mid, mid_square, per_w,
                 )  # fmt: skip
             odd |= _rows_of_block(
                 values, w, ddof, max(start, first), done, root, first, reference, scratch, out,
@@ -419,10 +436,14 @@ def _rows_of_block(
         total = scratch[_SUMS + i - first]
         n = min(i + 1, w)
         part = total * (1.0 / w) if i + 1 >= w else total / n
-        out[i] = variance_of(scratch[_SQUARES + i - first] - total * part, n, ddof)
-        odd |= out[i] - out[i] != 0.0 and n > ddof
-        if root:
-            out[i] = math.sqrt(out[i])
+        m2 = scratch[_SQUARES + i - first] - total * part
+        odd |= m2 - m2 != 0.0
+        if root and n == w and n > ddof:  # as `_finish` does it
+            out[i] = math.sqrt((0.0 if m2 < 0.0 else m2) * (1.0 / (n - ddof)))
+        elif root:
+            out[i] = math.sqrt(variance_of(m2, n, ddof))
+        else:
+            out[i] = variance_of(m2, n, ddof)
         if means.size:
             means[i] = (reference - values[i]) + part
     return odd
