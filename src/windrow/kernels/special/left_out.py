@@ -105,11 +105,14 @@ def leave_rows_out(
                     values, row - older, row + ahead + 1, row, variance[k] * n, away, per
                 )
         result = out[i:end]
-        for k in range(end - i):
-            odd |= tile[k] - tile[k] != 0.0
-            result[k] = tile[k] / (n - 1.0 - ddof)
         if root:
+            share = 1.0 / (n - 1.0 - ddof)
             for k in range(end - i):
-                result[k] = math.sqrt(result[k])
+                odd |= tile[k] - tile[k] != 0.0
+                result[k] = math.sqrt(tile[k] * share)
+        else:
+            for k in range(end - i):
+                odd |= tile[k] - tile[k] != 0.0
+                result[k] = tile[k] / (n - 1.0 - ddof)
         i = end
     return odd

@@ -203,15 +203,19 @@ def short_variances(
     """Windows of 9 to 64 values: two octets and what lies between them."""
     odd = growing_variances(values, w, ddof, start, stop, root, out, means)
     start = max(start, w - 1)
+    if start >= stop:
+        return odd
     q = (w - 1 - OCTET) // OCTET
     r = (w - 1 - OCTET) % OCTET
     share = 1.0 / w
     # The block before the first row has octets that lie between those of its window.
-    for first in range(max(start // HALF * HALF - BLOCK, 0), stop, STRIP):
+    begin = max(start // HALF * HALF - BLOCK, 0)
+    for first in range(begin, stop, STRIP):
         last = min(first + STRIP, stop)
-        for field in range(_OCTETS, _OCTETS + 6 * _SPACE, _SPACE):
-            for k in range(field, field + OCTET):
-                scratch[k] = scratch[k + STRIP // OCTET]
+        if first > begin:
+            for field in range(_OCTETS, _OCTETS + 6 * _SPACE, _SPACE):
+                for k in range(field, field + OCTET):
+                    scratch[k] = scratch[k + STRIP // OCTET]
         for row in range(first, last, HALF):
             into = _PARTS + 2 * (row - first)
             octet = _OCTETS + OCTET + (row - first) // OCTET
