@@ -16,7 +16,6 @@ from windrow.kernels.named import Kernel, Question
 from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.special import segmented
 from windrow.kernels.special.bounded_variance import ROOM, SCRATCH, bounded_variances
-from windrow.kernels.special.joined import join_variances
 from windrow.kernels.special.left_out import leave_rows_out
 from windrow.kernels.window_loop import capacity_for
 from windrow.windows.arrays import Positions, empty, in_threads, ordinary, roomy
@@ -95,31 +94,15 @@ def _around(
     question: Gapped, values: NDArray[np.float64], ddof: int, root: bool
 ) -> tuple[NDArray[Any], bool]:
     """The variances of the rows before and behind, and whether one of them is not finite."""
-    assert question.alone is not None
-    starts, odd, rows = question.windows.starts, [False], question.rows
-    if question.gap == 1:
-        whole = _of_last_rows(question.last_rows(sum(rows) + 1), values, 0, root=False, means=True)[
-            :2
-        ]
+    assert question.alone is not None and question.gap == 1
+    starts, rows, odd = question.windows.starts, question.rows, [False]
+    windows = question.last_rows(sum(rows) + 1)
+    whole = _of_last_rows(windows, values, 0, root=False, means=True)[:2]
 
-        def leave_out(a: Any, b: Any, begin: int, out: NDArray[Any]) -> None:
-            odd.append(leave_rows_out(values, starts, begin, rows, *b, ddof, root, out))
+    def leave_out(_: Any, found: Any, begin: int, out: NDArray[Any]) -> None:
+        odd.append(leave_rows_out(values, starts, begin, rows, *found, ddof, root, out))
 
-        results = question.put_together(whole, whole, leave_out)
-        results[question.alone] = _by_states(question, values, question.alone)
-        return results, any(odd)
-    found = {
-        w: _of_last_rows(question.last_rows(w), values, 0, root=False, means=True)[:2]
-        for w in set(question.rows)
-    }
-    older, newer = ((*found[w], values[question.begin :]) for w in question.rows)
-
-    def join(a: Any, b: Any, begin: int, out: NDArray[Any]) -> None:
-        odd.append(
-            join_variances(starts, begin, question.rows, tuple(a), tuple(b), ddof, root, out)
-        )
-
-    results = question.put_together(older, newer, join)
+    results = question.put_together(whole, whole, leave_out)
     results[question.alone] = _by_states(question, values, question.alone)
     return results, any(odd)
 
