@@ -436,6 +436,20 @@ def _rows_of_block(
 ) -> bool:  # fmt: skip
     """Some rows of a block, given the sums of d and of d² of all of them."""
     odd = False
+    if stop - start == BLOCK and first >= ddof and stop < w and means.size == 0:
+        # Windows that grow, all with values enough: the same without a question.
+        rows = out[first:stop]
+        sums = scratch[_SUMS : _SUMS + BLOCK]
+        squares = scratch[_SQUARES : _SQUARES + BLOCK]
+        for j in range(BLOCK):
+            n = float(first + j + 1)
+            m2 = squares[j] - sums[j] * (sums[j] / n)
+            odd |= m2 - m2 != 0.0
+            rows[j] = (0.0 if m2 < 0.0 else m2) / (n - ddof)
+        if root:
+            for j in range(BLOCK):
+                rows[j] = math.sqrt(rows[j])
+        return odd
     for i in range(start, stop):
         total = scratch[_SUMS + i - first]
         n = min(i + 1, w)
