@@ -11,9 +11,9 @@ for segments of 10 rows), so there are two simpler ways:
 Short windows and long ones have kernels of their own, and only the one that is asked for is
 compiled.
 
-With them, 5·10⁵ segments of 10 rows take 3 (maxima), 5 to 7 (sums) or 11 to 13 ns (deviations) a row. Sums
-and variances group their values as the kernels do, whatever the length of a segment: a segment that
-comes in pieces has the same bits.
+With them, 5·10⁵ segments of 10 rows take 3 (maxima), 5 to 7 (sums) or 11 to 14 ns (deviations) a
+row. Sums and variances group their values as the kernels do, whatever the length of a segment: one
+that comes in pieces has the same bits.
 """
 
 from __future__ import annotations

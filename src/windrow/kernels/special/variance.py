@@ -34,8 +34,8 @@ values, a random walk, Cauchy's distribution, a jump of 10⁹ and an outlier of 
 pandas keeps 5 to 8 digits and Polars 8; after the jump or the outlier bottleneck and numbagg keep
 none.
 
-On 4·10⁶ normal values, in ns a row of one thread: 1.7 for w = 8, 2.2 for w = 63 and 2.7 for 1000,
-where bottleneck's running sums of squares take 2.8. Divisions and roots are 0.9 of it.
+On 4·10⁶ normal values, in ns a row of one thread: 1.4 for w = 8, 2.1 for w = 63 and 2.6 for 1000,
+where bottleneck's running sums of squares take 2.8. Roots are 0.6 of it.
 """
 
 from __future__ import annotations
