@@ -18,7 +18,7 @@ from tests.examples import examples
 from windrow.compiled import compiled
 from windrow.kernels.special import minmax, segmented, variance
 from windrow.kernels.special.scans import BLOCK
-from windrow.kernels.special.sums import STRIP
+from windrow.kernels.special.sums import FEW
 
 Array = np.ndarray[Any, Any]
 
@@ -48,7 +48,9 @@ def variances(
     values: Any, w: Any, ddof: Any, start: Any, stop: Any, root: Any, scratch: Any, out: Any,
     means: Any,
 ) -> None:  # fmt: skip
-    if w <= BLOCK:
+    if w <= FEW:
+        variance.few_variances(values, w, ddof, start, stop, root, scratch, out, means)
+    elif w <= BLOCK:
         variance.short_variances(values, w, ddof, start, stop, root, scratch, out, means)
     elif start < stop:
         variance.long_variances(values, w, ddof, start, stop, root, out, means)
@@ -65,7 +67,7 @@ def extreme(flip: int) -> Callable[..., None]:
 
 def var_with(ddof: int, root: bool = False) -> Callable[..., None]:
     def kernel(values: Array, w: int, start: int, stop: int, out: Array) -> None:
-        scratch = np.empty((6, STRIP + BLOCK))
+        scratch = np.empty(variance.SCRATCH)
         variances(values, w, ddof, start, stop, root, scratch, out, np.empty(0))
 
     return kernel
@@ -288,7 +290,8 @@ def test_means_and_deviations_follow_from_sums_and_variances(n: int, w: int) -> 
     values = np.random.default_rng(n).normal(size=n)
     sizes = np.minimum(np.arange(n) + 1, w)
     assert identical(whole(rolling_mean, values, w), whole(rolling_sum, values, w) / sizes)
-    assert identical(whole(deviation, values, w), np.sqrt(whole(var_with(1), values, w)))
+    roots = np.sqrt(whole(var_with(1), values, w))
+    np.testing.assert_allclose(whole(deviation, values, w), roots, rtol=2.0**-52)
 
 
 def test_sums_forget_what_has_left() -> None:

@@ -132,7 +132,7 @@ def test_frames_over_short_keys_run_as_the_plan_says(rows: tuple[int, int], leng
     assert [way for _, way in ran] == wanted
     text = query.explain(frame)
     assert text.count("by the bounds of each window") == 2
-    assert ("cuts off: two_stacks, by the bounds" in text) and ("cuts off: maxima" in text)
+    assert ("cuts off: deviations, by the bounds" in text) and ("cuts off: maxima" in text)
 
 
 def test_queries_that_share_slices_say_so() -> None:

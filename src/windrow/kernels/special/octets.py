@@ -28,11 +28,11 @@ from numba.extending import intrinsic
 from windrow.kernels.special.scans import BLOCK, Code
 
 OCTET = 8
-_written: Any = intrinsic  # mypy would have functions called with the typing context
-_HALVES = (0, BLOCK // 2)  # where the octets of four lanes begin
+written: Any = intrinsic  # mypy would have functions called with the typing context
+HALVES = (0, BLOCK // 2)  # where the octets of four lanes begin
 
 
-class _Turned(Code):
+class Turned(Code):
     """Instructions on the octets of a block, one in each lane."""
 
     def turned(self, rows: list[ir.Value]) -> list[ir.Value]:
@@ -107,12 +107,12 @@ class _Turned(Code):
 _EVEN, _ODD, _FIRST, _LAST = (0, 4, 2, 6), (1, 5, 3, 7), (0, 1, 4, 5), (2, 3, 6, 7)
 
 
-def _with_places(arrays: Iterable[Any]) -> list[Any]:
+def with_places(arrays: Iterable[Any]) -> list[Any]:
     """The types of arrays, each with that of a place in it."""
     return [each for array in arrays for each in (array, types.int64)]
 
 
-@_written
+@written
 def parts_of_windows(
     typing_context: Any, older: Any, older_at: Any, newer: Any, newer_at: Any, parts: Any,
     parts_at: Any, totals: Any, totals_at: Any,
@@ -124,16 +124,16 @@ def parts_of_windows(
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code = _Turned(context, builder, signature, arguments)
+        code = Turned(context, builder, signature, arguments)
         begin, end, into, into_totals = code.given
-        for half in _HALVES:
+        for half in HALVES:
             parts, _, total, _ = code.parts(begin, end, half)
             for i, part in enumerate(parts):
                 code.store(part, into, half + 4 * i)
             code.store(total, into_totals, half // OCTET)
         return context.get_dummy_value()
 
-    return types.void(*_with_places((older, newer, parts, totals))), generate
+    return types.void(*with_places((older, newer, parts, totals))), generate
 
 
 def _put_together(divided: bool) -> Any:
@@ -142,16 +142,16 @@ def _put_together(divided: bool) -> Any:
     To each part is added what lies between its octets, which is high + low of the octet.
     """
 
-    @_written
+    @written
     def put_together(
         typing_context: Any, parts: Any, parts_at: Any, high: Any, high_at: Any, low: Any,
         low_at: Any, out: Any, out_at: Any, divisor: Any,
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            code = _Turned(context, builder, signature, arguments)
+            code = Turned(context, builder, signature, arguments)
             source, highs, lows, target, number = code.given
             divisors = code.spread(number)
-            for half in _HALVES:
+            for half in HALVES:
                 upper, lower = (code.load(each, half // OCTET) for each in (highs, lows))
                 for first in (0, 4):
                     rows = []
@@ -162,7 +162,7 @@ def _put_together(divided: bool) -> Any:
                         code.store(octet, target, half + first + i * OCTET)
             return context.get_dummy_value()
 
-        return types.void(*_with_places((parts, high, low, out)), types.float64), generate
+        return types.void(*with_places((parts, high, low, out)), types.float64), generate
 
     return put_together
 
@@ -171,17 +171,17 @@ put_sums_together = _put_together(divided=False)
 put_means_together = _put_together(divided=True)
 
 
-@_written
+@written
 def octet_ends(
     typing_context: Any, block: Any, at: Any, sums: Any, sums_at: Any, count: Any
 ) -> Any:
     """The sums of the last so many values of each octet of a block."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code = _Turned(context, builder, signature, arguments)
+        code = Turned(context, builder, signature, arguments)
         source, target, number = code.given
         kept = [code.at_least(first, builder.sub(code.whole(OCTET), number)) for first in (0, 4)]
-        for half in _HALVES:
+        for half in HALVES:
             rows = []
             for i in range(half, half + BLOCK // 2, OCTET):
                 near, far = (
@@ -193,15 +193,15 @@ def octet_ends(
             code.store(code.add(code.add(a, b), code.add(c, d)), target, half // OCTET)
         return context.get_dummy_value()
 
-    return types.void(*_with_places((block, sums)), types.int64), generate
+    return types.void(*with_places((block, sums)), types.int64), generate
 
 
-@_written
+@written
 def total_of_first(typing_context: Any, block: Any, at: Any, count: Any) -> Any:
     """The sum of the first so many values of a block, of fewer than all."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code = _Turned(context, builder, signature, arguments)
+        code = Turned(context, builder, signature, arguments)
         source, number = code.given
         rest = builder.and_(number, code.whole(OCTET - 1))
         octets = builder.lshr(number, code.whole(3))
@@ -232,23 +232,23 @@ def _windows_of_block(divided: bool) -> Any:
     of the block, as rounded and what rounding took.
     """
 
-    @_written
+    @written
     def windows_of_block(
         typing_context: Any, older: Any, older_at: Any, newer: Any, newer_at: Any, out: Any,
         out_at: Any, high: Any, low: Any, divisor: Any,
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            code = _Turned(context, builder, signature, arguments)
+            code = Turned(context, builder, signature, arguments)
             begin, end, target, *numbers = code.given
             high, low, divisors = map(code.spread, numbers)
             parts, older_totals, newer_totals, lost = zip(
-                *(code.parts(begin, end, half) for half in _HALVES), strict=True
+                *(code.parts(begin, end, half) for half in HALVES), strict=True
             )
             # the seven octets behind the one where a window begins, from eight older ones and eight
             # newer ones; three of them are lanes of two vectors that lie beside each other
             octets = [*older_totals, *newer_totals]
             threes = [code.next_three(*octets[i : i + 2]) for i in range(3)]
-            for i, half in enumerate(_HALVES):
+            for i, half in enumerate(HALVES):
                 upper, below = code.two_sum(high, code.add(threes[i], octets[i + 1]))
                 finite = builder.fcmp_ordered("==", builder.fsub(upper, upper), code.zero)
                 lower = builder.select(finite, code.add(low, below), code.zero)
@@ -261,7 +261,7 @@ def _windows_of_block(divided: bool) -> Any:
                         code.store(octet, target, half + first + j * OCTET)
             return code.exact_total(context, signature, newer_totals, lost)
 
-        places = _with_places((older, newer, out))
+        places = with_places((older, newer, out))
         pair = types.UniTuple(types.float64, 2)
         return pair(*places, *[types.float64] * 3), generate
 
@@ -272,14 +272,14 @@ window_sums = _windows_of_block(divided=False)
 window_means = _windows_of_block(divided=True)
 
 
-@_written
+@written
 def block_total(typing_context: Any, block: Any, at: Any) -> Any:
     """The sum of a block as the functions for its windows find it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code = _Turned(context, builder, signature, arguments)
+        code = Turned(context, builder, signature, arguments)
         (source,) = code.given
-        octets = [code.columns(source, half) for half in _HALVES]
+        octets = [code.columns(source, half) for half in HALVES]
         totals = [code.running(each)[-1] for each in octets]
         return code.exact_total(context, signature, totals, [code.lost(each) for each in octets])
 

@@ -155,7 +155,7 @@ def few_sums(
 
 
 @inner(error_model="numpy")
-def _load(values: Array, first: int, size: int, scratch: Array, at: int) -> None:
+def load(values: Array, first: int, size: int, scratch: Array, at: int) -> None:
     """Write so many values from the first-th on into scratch, and zeros where there are none."""
     before = min(max(-first, 0), size)
     present = max(min(values.size - first, size), before)
@@ -197,7 +197,7 @@ def _between(scratch: Array, q: int, octets: int) -> None:
 
 
 @inner(error_model="numpy")
-def _between_in_block(scratch: Array, t: int, q: int) -> tuple[float, float]:
+def between_in_block(scratch: Array, t: int, q: int) -> tuple[float, float]:
     """The same for one octet, where no end is before the q octets; 7 are those of a long window."""
     if q == 7:
         older = (scratch[t - 7] + scratch[t - 6]) + scratch[t - 5]
@@ -242,8 +242,8 @@ def short_sums(
                 )  # fmt: skip
                 octet_ends(values, first + b, scratch, _ENDS + OCTET + b // OCTET, r)
         else:
-            _load(values, first, length, scratch, _NEWER)
-            _load(values, begin, length, scratch, _OLDER)
+            load(values, first, length, scratch, _NEWER)
+            load(values, begin, length, scratch, _OLDER)
             for b in range(0, length, BLOCK):
                 parts_of_windows(
                     scratch, _OLDER + b, scratch, _NEWER + b, scratch, _PARTS + b,
@@ -287,7 +287,7 @@ def block_sums(
     t = _TOTALS + OCTET - 1
     for k in range(_TOTALS, t):  # before the octets nothing is
         scratch[k] = 0.0
-    _load(values, 0, (values.size + OCTET - 1) // OCTET * OCTET, scratch, _NEWER)
+    load(values, 0, (values.size + OCTET - 1) // OCTET * OCTET, scratch, _NEWER)
     for x in range(_NEWER, _NEWER + values.size, OCTET):
         sums = running_sums(
             (
@@ -295,7 +295,7 @@ def block_sums(
                 scratch[x + 4], scratch[x + 5], scratch[x + 6], scratch[x + 7],
             )
         )  # fmt: skip
-        high, low = _between_in_block(scratch, t, q)
+        high, low = between_in_block(scratch, t, q)
         for k in range(OCTET):
             scratch[_ROWS - _NEWER + x + k] = high + (low + (0.0 + sums[k]))
         scratch[t] = sums[OCTET - 1]
@@ -366,8 +366,8 @@ def long_sums(
                 for i in range(first, first + BLOCK):
                     out[i] /= i + 1
         else:  # windows begin to be full, or rows are left out
-            _load(values, first, BLOCK, scratch, _NEWER)
-            _load(values, begin, 2 * BLOCK, scratch, _OLDER)
+            load(values, first, BLOCK, scratch, _NEWER)
+            load(values, begin, 2 * BLOCK, scratch, _OLDER)
             left = total_of_first(scratch, _OLDER + BLOCK, t)
             if s == 1:
                 mid = left
