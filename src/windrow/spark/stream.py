@@ -38,7 +38,7 @@ from windrow.spark.buckets import bucket_labels, bucket_of
 from windrow.spark.clock import clock
 from windrow.spark.columns import as_number, column, unused
 from windrow.spark.keys import needed_columns
-from windrow.spark.packets import PACKETS, Beats, Packed, Unpacked
+from windrow.spark.packets import PACKETS, Beats, Unpacked, in_packets
 from windrow.spark.progress import observed_name
 from windrow.spark.schema import check_together, result_schema
 from windrow.spark.stream_processor import (
@@ -49,7 +49,7 @@ from windrow.spark.stream_processor import (
     WindowProcessor,
 )
 from windrow.spark.stream_state import Deferred
-from windrow.spark.workers import arrow_result, in_arrow
+from windrow.spark.workers import arrow_result
 from windrow.streams.description import Description, describe
 from windrow.streams.plan import Flush, Plan, identity_text
 from windrow.streams.revised import REVISION, is_revisable
@@ -152,7 +152,7 @@ def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[
     """The results of queries over a streaming DataFrame, in which expressions are columns."""
     planned = planned_stream(asked, bounds, frame, columns)
     plan, schema = planned.plan, planned.schema
-    packed = in_arrow(planned.bucketed(planned.frame), Packed(plan), PACKETS)
+    packed = in_packets(planned.bucketed(planned.frame), plan)
     if asked.flush is not None or asked.final is not None:
         period = None if plan.flush is None else max(_SHORTEST, plan.flush.after // 4000)
         beats = clock(frame.sparkSession, period).mapInArrow(Beats(planned.labels), PACKETS)
