@@ -32,8 +32,7 @@ START, WAIT, CALLS, CODE, STEP, PACK, CLEAN, OTHER = (
 )
 _CALLS = ("_send_proto_message", "_receive_proto_message", "_receive_proto_message_with_long_value",
           "_receive_proto_message_with_timers")  # fmt: skip
-_CODERS = ("windrow.spark.stream", "windrow.spark.stream_processor", "windrow.streams.log",
-           "windrow.streams.waiting")  # fmt: skip
+_CODERS = ("windrow.spark.stream_processor", "windrow.streams.log", "windrow.streams.waiting")
 _SIZES = 2  # digits of milliseconds that are kept
 
 
@@ -155,12 +154,11 @@ class Worker:
                     setattr(module, function, self.timed(CODE, getattr(module, function)))
         bucket: Any = import_module("windrow.streams.bucket").Bucket
         bucket.step = self.timed(STEP, bucket.step)
-        stream: Any = import_module("windrow.spark.stream")
-        stream.Packed._packets = self.timed(PACK, stream.Packed._packets, "pack")
+        packets: Any = import_module("windrow.spark.packets")
+        packets.Packed._packets = self.timed(PACK, packets.Packed._packets, "pack")
         processor: Any = import_module("windrow.spark.stream_processor").WindowProcessor
         processor.init = self.timed(OTHER, processor.init, "step")
-        if hasattr(stream, "Unpacked"):
-            stream.Unpacked.__call__ = self.timed(OTHER, stream.Unpacked.__call__, "unpack")
+        packets.Unpacked.__call__ = self.timed(OTHER, packets.Unpacked.__call__, "unpack")
 
 
 _measured: list[Worker] = []

@@ -64,37 +64,19 @@ def test_what_a_process_remembers_of_checked_partitions_is_bounded(
     assert [partition for _, partition, _ in stream_processor._CHECKED] == [7, 8, 9]
 
 
-class Value:
-    """A variable of a bucket."""
-
-    def __init__(self) -> None:
-        self.held: Any = None
-
-    def get(self) -> Any:
-        return self.held
-
-    def update(self, value: Any) -> None:
-        self.held = value
-
-
 class Chunks(dict[Any, Any]):
     """A map of a bucket."""
 
-    getValue, updateValue, removeKey = dict.__getitem__, dict.__setitem__, dict.__delitem__  # noqa: N815
-    containsKey = dict.__contains__  # noqa: N815
+    getValue, updateValue, removeKey = dict.get, dict.__setitem__, dict.__delitem__  # noqa: N815
+    exists = dict.__len__
 
 
 class Bucket:
     """One bucket as Spark calls its processor: batches of rows, beats of the clock, timers."""
 
     def __init__(self, plan: Any, final: bool = False, before: Bucket | None = None) -> None:
-        self.head, self.query = Value(), Value()
-        self.chunks = Chunks()
-        if before is not None:
-            self.head, self.query, self.chunks = before.head, before.query, before.chunks
-        values = {"head": self.head, "query": self.query}
+        self.chunks = Chunks() if before is None else before.chunks
         handle: Any = SimpleNamespace(
-            getValueState=lambda name, _: values[name],
             getMapState=lambda *_: self.chunks,
             registerTimer=lambda _: None,
             deleteTimer=lambda _: None,
@@ -140,7 +122,7 @@ def last_two(**options: Any) -> Any:
 def test_the_last_run_sends_out_what_waits() -> None:
     first = Bucket(last_two())
     first.batch(beat=True)
-    assert first.head.get() is None, "a clock makes no state"
+    assert not first.chunks, "a clock makes no state"
     first.batch(rows_at(1000, 1020), beat=True)
     first.batch(beat=False, watermark=990)
     last = Bucket(last_two(), final=True, before=first)
@@ -155,6 +137,15 @@ def test_the_last_run_sends_out_what_waits() -> None:
     for ended in (last, empty):
         with pytest.raises(InvalidArgument, match="rows came after the end"):
             Bucket(last_two(), before=ended).batch(rows_at(5000), beat=True, watermark=990)
+
+
+def test_a_state_that_an_earlier_version_laid_out_is_refused() -> None:
+    """Its head lay in a variable of its own: without it the bucket would begin anew."""
+    first = Bucket(last_two())
+    first.batch(rows_at(1000, 1020), beat=False)
+    del first.chunks[stream_processor.HEAD]
+    with pytest.raises(InvalidArgument, match="earlier version of windrow"):
+        Bucket(last_two(), before=first).batch(rows_at(1030), beat=False)
 
 
 def test_a_clock_lets_results_out_when_no_row_comes() -> None:

@@ -11,6 +11,7 @@ import socketserver
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -24,6 +25,7 @@ from windrow.cli.terminal import Steps
 LOCAL = "local[*]"
 _MASTERS = re.compile(r"local(\[[\w*, ]+\])?$|local-cluster\[|spark://.|k8s://.|yarn$|sc://.")
 _NEEDED = 17  # the oldest Java that Spark runs on
+_DAEMON = "windrow.spark.daemon"
 
 
 def read_settings(options: tuple[str, ...]) -> dict[str, str]:
@@ -120,7 +122,20 @@ def _started(master: str, settings: Mapping[str, str], verbose: bool) -> Any:
     context = SparkContext(conf=conf, gateway=launch(conf, output))
     if not verbose:
         context.setLogLevel("OFF")
-    return SparkSession(context)
+    session = SparkSession(context)
+    if settings.get("spark.python.daemon.module") == _DAEMON:
+        threading.Thread(target=_start_workers, args=[session], daemon=True).start()
+    return session
+
+
+def _start_workers(session: Any) -> None:
+    """Have the daemon of workers load what it needs while the driver still makes its plans."""
+
+    def same(batches: Any) -> Any:
+        return batches
+
+    with suppress(Exception):  # such as that the session has ended
+        session.range(1, numPartitions=1).mapInArrow(same, "id long").collect()
 
 
 def _defaults(master: str, place: str, verbose: bool) -> dict[str, str]:
@@ -143,7 +158,7 @@ def _defaults(master: str, place: str, verbose: bool) -> dict[str, str]:
             "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 1)),
         }
         if sys.platform == "linux":  # elsewhere a fork of what has loaded much may fail
-            settings["spark.python.daemon.module"] = "windrow.spark.daemon"
+            settings["spark.python.daemon.module"] = _DAEMON
             # short messages over TCP wait for each other, 40 ms at a time
             settings["spark.python.unix.domain.socket.enabled"] = "true"
     return settings

@@ -10,6 +10,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
 from windrow.errors import InvalidArgument
+from windrow.spark.stream_processor import BUCKET, HEAD, TEXT
+from windrow.stores.encoding import decode
 from windrow.streams.header import Header
 
 _COMPACTED = "spark.sql.streaming.fileSink.log.compactInterval"
@@ -47,10 +49,10 @@ def read_checkpoint(session: Any, path: str) -> Checkpoint:
     """
     try:
         about = session.read.format("state-metadata").load(path).collect()
-        heads = state_variable(session, path, "head").collect()
-        texts = state_variable(session, path, "query").select("value.text").limit(1).collect()
-        sizes = state_variable(session, path, "chunks").groupBy("key.windrow_bucket")
-        sizes = sizes.agg(sf.sum(sf.length("user_map_value.value")).alias("bytes")).collect()
+        heads = entry_of(session, path, HEAD).collect()
+        texts = entry_of(session, path, TEXT).limit(1).collect()
+        sizes = stored(session, path).groupBy(BUCKET)
+        sizes = sizes.agg(sf.sum(sf.length("value")).alias("bytes")).collect()
         batch = max(row["maxBatchId"] for row in about)
         (_, text), *_ = offsets(session, path, batch)  # the first line is a version
     except PySparkException as error:
@@ -59,7 +61,7 @@ def read_checkpoint(session: Any, path: str) -> Checkpoint:
     lengths = {row[0]: row[1] for row in sizes}
     buckets = sorted((_bucket(row, lengths) for row in heads), key=lambda each: each.bucket)
     partitions = max(row["numPartitions"] for row in about)
-    query = texts[0][0] if texts else ""
+    query = decode(bytes(texts[0]["value"]), "the text of the stream's query") if texts else ""
     operators = len({row["operatorId"] for row in about})
     return Checkpoint(query, batch, watermark, partitions, tuple(buckets), operators)
 
@@ -117,12 +119,19 @@ def located(session: Any, path: str) -> tuple[Any, Any]:
     return place, place.getFileSystem(context.hadoopConfiguration())
 
 
-def state_variable(session: Any, path: str, name: str) -> Any:
-    """A variable of the state of the first of windrow's queries, as a frame."""
+def stored(session: Any, path: str) -> Any:
+    """What the state of the first of windrow's queries has, as a frame: a row for each entry."""
     about = session.read.format("state-metadata").load(path)
     ours = about.where("operatorName LIKE 'transformWithState%'").selectExpr("min(operatorId)")
-    reader = session.read.format("statestore").option("stateVarName", name)
-    return reader.option("operatorId", ours.collect()[0][0] or 0).load(path)
+    reader = session.read.format("statestore").option("stateVarName", "chunks")
+    found = reader.option("operatorId", ours.collect()[0][0] or 0).load(path)
+    return found.select(f"key.{BUCKET}", "user_map_key.*", "user_map_value.value", "partition_id")
+
+
+def entry_of(session: Any, path: str, entry: tuple[int, int]) -> Any:
+    """One entry of each bucket."""
+    log, number = entry
+    return stored(session, path).where((sf.col("log") == log) & (sf.col("number") == number))
 
 
 def offsets(session: Any, path: str, batch: int) -> list[Any]:
@@ -132,8 +141,7 @@ def offsets(session: Any, path: str, batch: int) -> list[Any]:
 
 
 def _bucket(row: Any, lengths: dict[int, int]) -> BucketState:
-    data = bytes(row["value"]["value"])
-    header, bucket = Header.decode(data), row["key"]["windrow_bucket"]
+    header, bucket = Header.decode(bytes(row["value"])), row[BUCKET]
     chunks = [chunk for log in header.logs for chunk in log]
     times = [piece.next for piece in header.waiting] + [c.low for c in chunks if c.high]
     return BucketState(
@@ -142,7 +150,7 @@ def _bucket(row: Any, lengths: dict[int, int]) -> BucketState:
         sum(piece.rows - piece.gone for piece in header.waiting),
         sum(chunk.rows for chunk in chunks),
         len(header.waiting) + len(chunks),
-        len(data) + (lengths.get(bucket) or 0),
+        lengths[bucket],
         min(times, default=None),
     )
 

@@ -37,18 +37,19 @@ from windrow.queries.streaming import Streaming
 from windrow.spark.checkpoint import (
     Checkpoint,
     check_listed,
+    entry_of,
     list_batch,
     located,
     offsets,
     read_checkpoint,
-    state_variable,
+    stored,
     write_text,
 )
 from windrow.spark.columns import column
 from windrow.spark.dataframe import planned
 from windrow.spark.expressions import spark_column
 from windrow.spark.stream import PlannedStream
-from windrow.spark.stream_processor import ABOUT, BUCKET, PACKET, Adoption
+from windrow.spark.stream_processor import ABOUT, BUCKET, HEAD, PACKET, Adoption
 from windrow.spark.workers import Batches, arrow_result, in_arrow
 from windrow.stores.encoding import decode as decoded
 from windrow.stores.encoding.tables import decode, encode
@@ -84,9 +85,7 @@ def export_state(session: Any, checkpoint: str, directory: str) -> Checkpoint:
     _new(session, directory)
     about = _about(session, checkpoint)
     headers = _headers(session, checkpoint)
-    chunks = state_variable(session, checkpoint, "chunks").select(
-        f"key.{BUCKET}", "user_map_key.number", "user_map_value.value", "user_map_key.log"
-    )
+    chunks = stored(session, checkpoint).select(BUCKET, "number", "value", "log")
     for i, (name, schema, entries) in enumerate(_logs(about)):
         work = DecodedLog(i, tuple(about.keys), schema, entries, headers)
         mine = chunks.where(sf.col("log") == i).drop("log")
@@ -156,21 +155,20 @@ def import_state(
 
 def _about(session: Any, checkpoint: str) -> Description:
     """The description of the query that made a state."""
-    chunks = state_variable(session, checkpoint, "chunks")
-    there = chunks.where(sf.col("user_map_key.log") == ABOUT[0])
-    found = there.select("user_map_value.value").limit(1).collect()
+    found = entry_of(session, checkpoint, ABOUT).limit(1).collect()
     if not found:
         raise InvalidArgument(
             f"{checkpoint} does not say what its query was: no row has come yet, or it was made by "
             f"a version of windrow that did not keep it"
         )
-    return Description.decode(decoded(bytes(found[0][0]), "the description of the stream's query"))
+    text = decoded(bytes(found[0]["value"]), "the description of the stream's query")
+    return Description.decode(text)
 
 
 def _headers(session: Any, checkpoint: str) -> dict[int, Header]:
     """The headers of the buckets."""
-    rows = state_variable(session, checkpoint, "head").collect()
-    return {row["key"][BUCKET]: Header.decode(bytes(row["value"]["value"])) for row in rows}
+    rows = entry_of(session, checkpoint, HEAD).collect()
+    return {row[BUCKET]: Header.decode(bytes(row["value"])) for row in rows}
 
 
 def _new(session: Any, path: str) -> tuple[Any, Any]:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -37,7 +38,7 @@ from windrow.spark.buckets import bucket_labels, bucket_of
 from windrow.spark.clock import clock
 from windrow.spark.columns import as_number, column, unused
 from windrow.spark.keys import needed_columns
-from windrow.spark.packets import PACKETS, Beats, Packed, Unpacked
+from windrow.spark.packets import PACKETS, Beats, Unpacked, in_packets
 from windrow.spark.progress import observed_name
 from windrow.spark.schema import check_together, result_schema
 from windrow.spark.stream_processor import (
@@ -48,7 +49,7 @@ from windrow.spark.stream_processor import (
     WindowProcessor,
 )
 from windrow.spark.stream_state import Deferred
-from windrow.spark.workers import arrow_result, in_arrow
+from windrow.spark.workers import arrow_result
 from windrow.streams.description import Description, describe
 from windrow.streams.plan import Flush, Plan, identity_text
 from windrow.streams.revised import REVISION, is_revisable
@@ -72,6 +73,8 @@ _STATEFUL = {  # operators of Spark's whose results come from before the waterma
 _EARLIER = 1
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _STATE = "org.apache.spark.sql.execution.streaming.state."
+_SHORTENED = "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled"
+_SHORTENS = "SPARK_SIMPLIFIED_TRACEBACK"  # as Spark tells it to workers
 # A clock wakes a stream every so many milliseconds at most.
 _SHORTEST = 100
 
@@ -114,19 +117,42 @@ class PlannedStream:
     def stepped(self, packets: Any, processor: type[WindowProcessor], **options: Any) -> Any:
         """What a processor makes of packets, each of them of a bucket."""
         given = arrow_result(self.given), self.in_rows, self.about.encode()
-        return packets.groupBy(BUCKET).transformWithStateInPandas(
-            Deferred(processor(self.plan, self.labels, *given, **options)),
-            self.given,
-            "Update" if self.plan.update else "Append",
-            "EventTime" if self.plan.timed else "None",
-        )
+        with _same_workers(packets.sparkSession):
+            return packets.groupBy(BUCKET).transformWithStateInPandas(
+                Deferred(processor(self.plan, self.labels, *given, **options)),
+                self.given,
+                "Update" if self.plan.update else "Append",
+                "EventTime" if self.plan.timed else "None",
+            )
+
+
+@contextmanager
+def _same_workers(session: Any) -> Iterator[None]:
+    """Let stateful functions that are made in the block run in the workers that all others have.
+
+    Spark has a daemon, which loads everything, for each environment that workers are to have. It
+    tells all Python functions but stateful ones to shorten tracebacks: so those are told so here.
+    """
+    context = getattr(session, "_sc", None)
+    if (
+        context is None
+        or session.conf.get(_SHORTENED) != "true"
+        or _SHORTENS in context.environment
+    ):
+        yield
+        return
+    context.environment[_SHORTENS] = "1"
+    try:
+        yield
+    finally:
+        del context.environment[_SHORTENS]
 
 
 def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]) -> Any:
     """The results of queries over a streaming DataFrame, in which expressions are columns."""
     planned = planned_stream(asked, bounds, frame, columns)
     plan, schema = planned.plan, planned.schema
-    packed = in_arrow(planned.bucketed(planned.frame), Packed(plan), PACKETS)
+    packed = in_packets(planned.bucketed(planned.frame), plan)
     if asked.flush is not None or asked.final is not None:
         period = None if plan.flush is None else max(_SHORTEST, plan.flush.after // 4000)
         beats = clock(frame.sparkSession, period).mapInArrow(Beats(planned.labels), PACKETS)

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from windrow.errors import InvalidArgument
-from windrow.spark.stream_state import States, client_of, has_rows
+from windrow.spark.stream_state import client_of, has_rows, state_of
 from windrow.spark.workers import spare_garbage_collection
 from windrow.stores.encoding import decode as decoded
 from windrow.stores.encoding import encode as encoded
@@ -33,7 +33,9 @@ from windrow.tables.columns import whole
 
 BUCKET, PLACE, RESULT = "windrow_bucket", "windrow_place", "windrow_rows"
 BEAT = -1  # the place of a packet without rows, by which a clock wakes a bucket
-ABOUT = (-1, 0)  # where the description of the query lies among the chunks
+# Where the description of the query lies among the chunks, its text for those who read it, and the
+# head of the bucket, which every step writes.
+ABOUT, TEXT, HEAD = (-1, 0), (-1, 1), (-1, 2)
 PACKET = ["log", "place", "newest", "rows"]  # of a state that another query adopts
 TIMELESS = "windrow_timeless"  # how many rows without a time were left out of a packet
 LATE, PARTLY = "late", "partly_late"  # columns that are null but in a row that counts
@@ -67,11 +69,10 @@ class WindowProcessor(StatefulProcessor):
         self._identity, self._text = plan.identity(len(labels), not isinstance(labels, range))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Meet the state: a head, the chunks, and the query's text for those who read it."""
+        """Meet the state."""
         spare_garbage_collection()
         self._handle = handle
-        self._head, self._query, chunks = States.of(handle)
-        self._entries = Chunks(chunks)
+        self._entries = Chunks(state_of(handle))
         self._check_partition(handle)
 
     def handleInputRows(  # noqa: N802
@@ -128,7 +129,7 @@ class WindowProcessor(StatefulProcessor):
             outcome.late += late
             if self._plan.timed:
                 self._set_timer(bucket, now, fired)
-            self._head.update((bucket.header.encode(),))
+            self._entries.put(*HEAD, bucket.header.encode())
         except BaseException:
             _REMEMBERED.pop((self._identity, label), None)
             raise
@@ -187,21 +188,24 @@ class WindowProcessor(StatefulProcessor):
 
     def _header(self) -> Header | None:
         """The header of the bucket whose turn it is; None if the store has none."""
-        found = self._head.get()
+        found = self._entries.find(*HEAD)
         if found is None:
+            if self._entries:
+                raise InvalidArgument(
+                    "the checkpoint was made by an earlier version of windrow, which laid its "
+                    "state out in another way: go on with that version, or start with a new "
+                    "checkpoint"
+                )
             return None
-        header = Header.decode(found[0])
+        header = Header.decode(found)
         if header.identity != self._identity:
             check_identity(header, self._identity, self._both())
         return header
 
     def _both(self) -> str:
         """The query that made the state, and this one."""
-        if ABOUT in self._entries:
-            then = Description.decode(decoded(self._entries.get(*ABOUT), "the query of a state"))
-            return side_by_side(then, Description.decode(self._about))
-        text = (self._query.get() or ("?",))[0]  # of a version that said no more
-        return f"It was made by\n{text}\nand this is\n{self._text}"
+        then = Description.decode(decoded(self._entries.get(*ABOUT), "the query of a state"))
+        return side_by_side(then, Description.decode(self._about))
 
     def _bucket(self, label: int) -> Bucket:
         """The bucket as the store has it, or as this process remembers it if that is the same."""
@@ -221,8 +225,8 @@ class WindowProcessor(StatefulProcessor):
 
     def _introduce(self) -> None:
         """Say in the state whose it is, to those who read it."""
-        self._query.update((self._text,))
         self._entries.put(*ABOUT, encoded(self._about))
+        self._entries.put(*TEXT, encoded(self._text))
 
     def _remember(self, label: int, bucket: Bucket) -> Bucket:
         _REMEMBERED[self._identity, label] = bucket
@@ -273,13 +277,11 @@ class Adoption(WindowProcessor):
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         """Forget what there is, and keep what comes."""
-        found = self._head.get()
+        found = self._entries.find(*HEAD)
         if found is not None:
-            timer = Header.decode(found[0]).timer
+            timer = Header.decode(found).timer
             if timer is not None:
                 self._handle.deleteTimer(timer)
-            self._head.clear()
-            self._query.clear()
             self._entries.clear()
         families = [*self._plan.families, *self._plan.latest.values()]
         schemas = [self._plan.rows, *(pa.schema([*f.key_schema, *f.schema]) for f in families)]
@@ -298,7 +300,7 @@ class Adoption(WindowProcessor):
             bucket = Bucket(self._plan, self._entries, bucket.header)
             if self._plan.timed:
                 self._set_timer(bucket, None, None, int(timerValues.getCurrentWatermarkInMs()))
-            self._head.update((bucket.header.encode(),))
+            self._entries.put(*HEAD, bucket.header.encode())
         yield from ()
 
     def _check_partition(self, handle: StatefulProcessorHandle) -> None:
@@ -306,7 +308,7 @@ class Adoption(WindowProcessor):
 
 
 class Chunks:
-    """The chunks of a bucket in Spark's state store."""
+    """The chunks of a bucket in Spark's state store, and what is kept beside them."""
 
     def __init__(self, state: Any) -> None:
         self._state = state
@@ -315,8 +317,13 @@ class Chunks:
         """The bytes of a chunk."""
         return bytes(self._state.getValue((log, number))[0])
 
-    def __contains__(self, entry: tuple[int, int]) -> bool:
-        return bool(self._state.containsKey(entry))
+    def find(self, log: int, number: int) -> bytes | None:
+        """The bytes of what may not be there."""
+        found = self._state.getValue((log, number))
+        return None if found is None else bytes(found[0])
+
+    def __bool__(self) -> bool:
+        return bool(self._state.exists())
 
     def put(self, log: int, number: int, value: bytes) -> None:
         """Store a chunk."""
