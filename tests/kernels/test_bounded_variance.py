@@ -118,7 +118,7 @@ def test_windows_without_the_current_row(
         parts = parts_without(bounds, bounds.windows(lo, hi, slice(None)), "current row")
         if len(parts) < 2:
             return
-    made = aggregate_parts(agg, [values], parts, way=route(agg, ["float64"], by_rows=rows))
+    made = aggregate_parts(agg, [values], parts, way=route(agg, ["float64"]))
     check(
         made,
         [np.concatenate([values[lo[i] : i], values[i + 1 : hi[i]]]) for i in range(n)],

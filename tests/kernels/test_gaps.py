@@ -41,16 +41,16 @@ from windrow.windows.positions import Windows
 from windrow.windows.sorted_rows import SortedRows
 
 
-def way_of(agg: Aggregation, arrays: list[Any], nulls: Any, by_rows: bool) -> Route:
+def way_of(agg: Aggregation, arrays: list[Any], nulls: Any) -> Route:
     columns = [column(each, nulls if not i else None, "value") for i, each in enumerate(arrays)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCompiledWarning)
-        return route_over(agg, columns, by_rows=by_rows)
+        return route_over(agg, columns)
 
 
 def known(agg: Aggregation) -> bool:
     values = arrays_for(agg, np.arange(4.0))
-    return knows_gaps(agg, way_of(agg, values, None, by_rows=True), 2)
+    return knows_gaps(agg, way_of(agg, values, None), 2)
 
 
 GAPS = [agg for agg in NUMBERS if known(agg)]
@@ -77,7 +77,7 @@ def expected(agg: Aggregation, arrays: list[Any], nulls: Any, parts: Any) -> lis
 
 def check(agg: Aggregation, values: Any, nulls: Any, parts: Any, threads: int = 1) -> None:
     arrays = arrays_for(agg, values)
-    way = way_of(agg, arrays, nulls, by_rows=parts[0].rows is not None)
+    way = way_of(agg, arrays, nulls)
     masks = [nulls, *[None] * (len(arrays) - 1)]
     made = aggregate_parts(agg, arrays, parts, nulls=masks, threads=threads, way=way)
     want = expected(agg, arrays, nulls, parts)
@@ -139,7 +139,7 @@ def test_deviations_are_exact_far_from_zero(rows: tuple[int, int], offset: float
     values = random.integers(-400, 400, 3000) / 8
     values[1000:] += 3e5  # a jump, after which nothing is left of what was before
     parts = around(np.array([0, 1200, 3000]), *rows)
-    way = way_of(Variance(), [values], None, by_rows=True)
+    way = way_of(Variance(), [values], None)
     with traced() as ran:
         made = aggregate_parts(Variance(), [values + offset], parts, way=way).values
     assert ran == [("Variance()", "variances")]
@@ -154,7 +154,7 @@ def test_squares_that_no_float_holds() -> None:
     values = np.random.default_rng(2).normal(size=200)
     values[100] = 1e200
     parts = around(np.array([0, 200]), 5, 5)
-    way = way_of(StdDev(), [values], None, by_rows=True)
+    way = way_of(StdDev(), [values], None)
     made = aggregate_parts(StdDev(), [values], parts, way=way).values
     assert np.isinf(made[[95, 99, 101, 105]]).all() and np.isfinite(made[100])
 
@@ -162,7 +162,7 @@ def test_squares_that_no_float_holds() -> None:
 @pytest.mark.parametrize("agg", [Sum(), Mean()], ids=identified)
 def test_whole_sums_that_are_too_large(agg: Aggregation) -> None:
     large = np.array([2**62, 2**62, 5, 1] + [0] * 40)
-    way = way_of(agg, [large], None, by_rows=True)
+    way = way_of(agg, [large], None)
     one = aggregate_parts(agg, [large], around(np.array([0, 44]), 1, 1), way=way)
     assert one.values[1] == (2**62 + 5) / (2 if isinstance(agg, Mean) else 1)
     with pytest.raises(OverflowError, match="the sum of window 2 exceeds int64"):
@@ -229,7 +229,7 @@ def test_windows_along_the_order(
         patch.setattr(current_row, "_LOOKED", 3 * seed % 11)  # and so it is too much, or is not
         check(agg, values, gone, parts)
         arrays, masks = arrays_for(agg, values), [gone]
-        way = way_of(agg, arrays, gone, by_rows=False)
+        way = way_of(agg, arrays, gone)
         one, three = (
             aggregate_parts(agg, arrays, parts, nulls=masks, threads=threads, way=way)
             for threads in (1, 3)
@@ -260,7 +260,7 @@ def test_what_is_left_out_leaves_no_trace(ends: tuple[int, int]) -> None:
     values = random.normal(size=4000)
     values[2000] = 1e20
     parts = along(at, starts, *ends)
-    way = way_of(Sum(), [values], None, by_rows=False)
+    way = way_of(Sum(), [values], None)
     made = aggregate_parts(Sum(), [values], parts, way=way).values
     bounds = [part.bounds() for part in parts]
     for i in [*range(1500, 2500), 0, 3999]:
@@ -280,7 +280,7 @@ def test_many_rows_of_equal_order() -> None:
 @pytest.mark.parametrize("agg", [Sum(), Mean()], ids=identified)
 def test_whole_sums_along_the_order_that_are_too_large(agg: Aggregation) -> None:
     large = np.array([2**62, 2**62, 5, 1, 0, 0])
-    way = way_of(agg, [large], None, by_rows=False)
+    way = way_of(agg, [large], None)
     parts = along(np.arange(6), np.array([0, 6]), 1, 1)
     one = aggregate_parts(agg, [large], parts, way=way)
     assert one.values[1] == (2**62 + 5) / (2 if isinstance(agg, Mean) else 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -75,12 +74,10 @@ def query_of(window: str, *aggregations: Aggregation) -> Query:
     return sliding(asked, partition_by="key", order_by="ts", **WINDOWS[window])
 
 
-def routes(plan: Plan, frame: pa.Table, by_rows: bool | None = None) -> set[tuple[str, str]]:
+def routes(plan: Plan, frame: pa.Table) -> set[tuple[str, str]]:
     """What the plan says of each result over a frame."""
     found = set()
     for result in plan.results:
-        if by_rows is not None:
-            result = replace(result, by_rows=by_rows)
         nulls = any(frame.column(name).null_count for name in result.aggregation.columns[:1])
         found.add((repr(result.aggregation), result.route(nulls).name))
     return found | policy_routes(plan)
@@ -127,12 +124,9 @@ def test_frames_over_short_keys_run_as_the_plan_says(rows: tuple[int, int], leng
     with traced() as ran:
         query(frame)
     results = bind(query, frame.schema).plan.results
-    said = [r.route_at_ends() if length == 2 else None for r in results]
-    wanted = [(other or r.route()).name for r, other in zip(results, said, strict=True)]
-    assert [way for _, way in ran] == wanted
-    text = query.explain(frame)
-    assert text.count("by the bounds of each window") == 2
-    assert ("cuts off: deviations, by the bounds" in text) and ("cuts off: maxima" in text)
+    assert [way for _, way in ran] == [result.route().name for result in results]
+    assert [result.name for result in results if result.by_bounds_at_ends] == ["a", "b"]
+    assert query.explain(frame).count("cuts off: by the bounds of each window") == 2
 
 
 def test_queries_that_share_slices_say_so() -> None:
@@ -169,7 +163,7 @@ def test_a_stream_keeps_what_its_plan_says(agg: Aggregation, window: str) -> Non
     kept = {way for what, way in ran if what == repr(query.window)}
     assert kept == {bound.plan.stream}
     made = {pair for pair in ran if pair[0] == repr(of(agg, "y"))}
-    assert made <= routes(bound.plan, ROWS, by_rows=False)
+    assert made <= routes(bound.plan, ROWS)
 
 
 def test_a_plan_is_a_value() -> None:

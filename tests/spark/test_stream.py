@@ -292,6 +292,7 @@ def test_queries_share_a_stream(source: Source) -> None:
     assert told(made) == told(two(rows).select(made.column_names))
 
 
+@pytest.mark.slow  # tests/streams/test_bucket.py asks the same without Spark
 def test_count_windows_share_a_stream(source: Source) -> None:
     rows = disordered(readings(200, 3, seed=8, spread=300), 10_000_000, seed=8)
     fed(source, rows)
@@ -394,7 +395,8 @@ class Told:
         self.__dict__.update(fields)
 
 
-@pytest.mark.parametrize("late", [slow(None), "too_late"])
+@pytest.mark.slow
+@pytest.mark.parametrize("late", [None, "too_late"])
 def test_rows_without_a_time_are_counted_by_hopping_windows(
     source: Source, late: str | None
 ) -> None:
@@ -419,8 +421,10 @@ def test_rows_without_a_time_are_counted_by_hopping_windows(
 
 @pytest.mark.parametrize(
     "window",
-    [{"range": ("-2 minutes", "1 minute")}, {"range": "2 minutes", "slide": "30 seconds"}],
-    ids=["frame", "hopping"],
+    [
+        pytest.param({"range": ("-2 minutes", "1 minute")}, id="frame", marks=pytest.mark.slow),
+        pytest.param({"range": "2 minutes", "slide": "30 seconds"}, id="hopping"),
+    ],
 )
 def test_times_without_a_zone_are_what_a_clock_shows(
     source: Source, spark: Any, window: dict[str, Any], monkeypatch: pytest.MonkeyPatch

@@ -68,7 +68,7 @@ def aggregate(
     threads = whole_number("threads", threads, least=1)
     given = Inputs(aggregation, columns, nulls, windows.n)
     if way is None:
-        way = route_over(aggregation, given.columns, by_rows=windows.rows is not None)
+        way = route_over(aggregation, given.columns)
     if way.name == FLATFIT:
         from windrow.kernels.shared import aggregate_shared
 
@@ -163,16 +163,15 @@ def _shifted(
     starts, first, ahead, count = windows.starts, windows.first, windows.ahead, len(windows)
     alone = rows_apart(starts, ahead) - first
     alone = alone[(alone >= 0) & (alone < count)]
-    by_bounds = route_over(aggregation, given.columns, by_rows=False)
     if alone.size * FEW > count:
-        return _traced(aggregation, given, windows.chosen(), threads, by_bounds, common)
+        return _traced(aggregation, given, windows.chosen(), threads, way, common)
     if not way.kernel.in_blocks and common is None:
         windows = windows if given.absent() is None else windows.chosen()
-        return _traced(aggregation, given, windows, threads, by_bounds)
+        return _traced(aggregation, given, windows, threads, way)
     begin = max(0, first + min(ahead, 0))
     others = Windows(starts, windows.rows, begin)
     made = _traced(aggregation, given, others, threads, way, common)
-    apart = _results(aggregation, given, windows.chosen(alone), threads, by_bounds)
+    apart = _results(aggregation, given, windows.chosen(alone), threads, way)
     by, own = first + ahead - begin, common is None
     values, missing = _moved(made.values, apart.values, alone, by, count, own), None
     if made.missing is not None:

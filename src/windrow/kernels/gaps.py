@@ -17,7 +17,7 @@ from windrow.kernels.current_row import WithoutRow
 from windrow.kernels.gapped import Gapped
 from windrow.kernels.named import Common, counts
 from windrow.kernels.results import ResultArray, finished
-from windrow.kernels.routes import Route, route_over, trace
+from windrow.kernels.routes import Route, trace
 from windrow.windows.arrays import Positions
 from windrow.windows.gaps import Around
 from windrow.windows.positions import Windows
@@ -63,7 +63,7 @@ def aggregate_parts(
     >>> from windrow import Max
     >>> from windrow.kernels.routes import route
     >>> parts = [Windows(np.array([0, 5]), rows=1, ahead=by) for by in (-1, 1)]
-    >>> way = route(Max(), ["int64"], by_rows=True)
+    >>> way = route(Max(), ["int64"])
     >>> aggregate_parts(Max(), [np.array([3, 1, 2, 5, 4])], parts, way=way).values
     array([1, 3, 5, 4, 5])
     """
@@ -73,8 +73,6 @@ def aggregate_parts(
     if asked is None or (way.kernel is not None and way.kernel.positional):
         asked = given.anything()
     question = gapped(aggregation, asked, parts, threads, common, given.numbers[1:])
-    if way.kernel is not None and way.kernel.in_blocks and question.alone is None:
-        way = route_over(aggregation, given.columns, by_rows=False)
     trace(aggregation, way.name)
     if way.kernel is not None:
         made = way.kernel.run(question)

@@ -55,7 +55,6 @@ class Kernel(NamedTuple):
     how: str = "windows put together from blocks of 64 rows, by vector instructions"
     combines: str = "3 or fewer a row"
     state: str = "2 numbers for each row of the window"
-    rows_only: bool = False
     nulls: bool = True
     positional: bool = False
     in_blocks: bool = True  # whether it is faster where windows are the last rows

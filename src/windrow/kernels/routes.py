@@ -112,14 +112,13 @@ def route(
     dtypes: Sequence[str],
     *,
     nulls: bool = False,
-    by_rows: bool = False,
     sliced: bool = False,
     kernels: bool = True,
 ) -> Route:
     """The way for windows over columns of these types, "int64" or "float64".
 
-    `by_rows`: windows are the last rows, one for each row. `sliced`: they begin and end at edges of
-    slices only. Without `kernels`, a loop over the states is asked for.
+    `sliced`: windows begin and end at edges of slices only. Without `kernels`, a loop over the
+    states is asked for.
 
     >>> from windrow import Bloom, Max, Product
     >>> [route(each, ["float64"]).name for each in (Max(), Product())]
@@ -128,10 +127,8 @@ def route(
     'flatfit'
     """
     kernel = kernel_of(aggregation) if kernels else None
-    if kernel is not None:
-        fits = (by_rows or not kernel.rows_only) and (kernel.nulls or not nulls)
-        if fits or kernel.positional:
-            return Route(aggregation.kernel.partition(":")[2], kernel)
+    if kernel is not None and (kernel.nulls or not nulls or kernel.positional):
+        return Route(aggregation.kernel.partition(":")[2], kernel)
     if aggregation.bulk() is not None:
         return BULK
     compiled = compiled_or_warned(aggregation, dtypes)
@@ -166,7 +163,6 @@ def route_over(
     aggregation: Aggregation,
     columns: Sequence[Column | None],
     *,
-    by_rows: bool,
     sliced: bool = False,
     kernels: bool = True,
     nulls: bool = False,
@@ -182,7 +178,7 @@ def route_over(
         return route_of_objects(aggregation)
     nulls = nulls or any(c.nulls is not None for c in known)
     dtypes = ["float64" if c.data.dtype.kind == "f" else "int64" for c in known]
-    return route(aggregation, dtypes, nulls=nulls, by_rows=by_rows, sliced=sliced, kernels=kernels)
+    return route(aggregation, dtypes, nulls=nulls, sliced=sliced, kernels=kernels)
 
 
 # What an aggregation takes in words, and the kinds of NumPy's types that are refused.

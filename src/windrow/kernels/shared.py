@@ -75,7 +75,7 @@ def aggregate_shared(
     given, queries = _inputs(aggregation, columns, windows, nulls)
     if not shares(aggregation):
         return [aggregate(aggregation, columns, each, nulls=nulls) for each in queries]
-    route = route_over(aggregation, given.columns, by_rows=False, sliced=True, kernels=False)
+    route = route_over(aggregation, given.columns, sliced=True, kernels=False)
     trace(aggregation, route.name)
     cuts = _Cuts(windows, given.n)
     if route.compiled is None:

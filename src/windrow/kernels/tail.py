@@ -49,7 +49,7 @@ class Tail:
         self.aggregation, self.rows, self.threads = aggregation, rows, threads
         self.inputs = measured_arrays(aggregation, len(columns))
         measured = columns[: self.inputs]
-        self.way = route_over(aggregation, measured, by_rows=rows is not None, nulls=nulls)
+        self.way = route_over(aggregation, measured, nulls=nulls)
         self.nulls, self.ahead = nulls, ahead  # so far behind the current row its window goes
         self.arrays: list[NDArray[Any]] = []
         self.masks: list[NDArray[np.bool_] | None] = []
@@ -106,7 +106,7 @@ class Tail:
         windows = Windows(np.array([0, self.arrays[0].size]), lo=lo, hi=hi)
         pairs = zip(self.arrays[: self.inputs], self.masks, strict=False)
         columns = [column(array, mask, "value") for array, mask in pairs]
-        way = route_over(self.aggregation, columns, by_rows=False, nulls=self.nulls)
+        way = route_over(self.aggregation, columns, nulls=self.nulls)
         return self._placed(self._aggregate(windows, 0, way))
 
     def _aggregate(self, windows: Windows, extra: int, way: Route) -> ResultArray:

@@ -136,11 +136,10 @@ def _result(result: ResultPlan) -> list[str]:
     lines = [repr(result.aggregation), str(route)]
     if with_nulls.name != route.name:
         lines.append(f"where values are null: {with_nulls}")
-    at_ends = result.route_at_ends()
-    if at_ends is not None:
+    if result.by_bounds_at_ends:
         lines.append(
-            f"where a quarter of the rows or more have windows that their key's end cuts off: "
-            f"{at_ends.name}, by the bounds of each window"
+            "where a quarter of the rows or more have windows that their key's end cuts off: by "
+            "the bounds of each window"
         )
     if result.source not in (None, result.aggregation):
         lines.append(f"from the slices of {result.source!r}, which another query asks for")

@@ -47,7 +47,6 @@ class ResultPlan:
     name: str
     aggregation: Aggregation
     kinds: tuple[Kind, ...]
-    by_rows: bool  # whether windows are the last rows, one for each
     sliced: bool  # whether windows begin and end at the edges of slices only
     moved: bool = False  # whether windows of a number of rows do not end with their own row
     shared: bool = False  # whether several queries over the same rows share the slices
@@ -96,19 +95,18 @@ class ResultPlan:
             self.aggregation,
             self.dtypes,
             nulls=nulls,
-            by_rows=self.by_rows,
             sliced=self.sliced,
             kernels=not (self.shared and shares(self.aggregation)),
         )
 
-    def route_at_ends(self, nulls: bool = False) -> Any:
-        """The route where many rows are near the ends of their keys; None if it is no other.
+    @property
+    def by_bounds_at_ends(self) -> bool:
+        """Whether the kernel is given bounds where many rows are near the ends of their keys.
 
         Windows are cut off there, so they do not all have the same number of rows.
         """
-        route = self.route(nulls)
-        blocks = self.moved and route.kernel is not None and route.kernel.in_blocks
-        return replace(self, by_rows=False, moved=False).route(nulls) if blocks else None
+        kernel = self.route().kernel
+        return self.moved and kernel is not None and kernel.in_blocks
 
 
 @dataclass(frozen=True)
@@ -158,7 +156,6 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
             name,
             part,
             tuple(_kind_of(part, text, kinds) for text in part.columns),
-            by_rows=window.by_rows,
             sliced=not window.per_row and window.slicing() is not None,
             moved=window.by_rows and not window.ends_now,
         )

@@ -159,8 +159,7 @@ class WindowResults:
     def result(self, aggregation: Aggregation, kind: pa.DataType | None) -> pa.Array:
         """The results of an aggregation, in the order of the windows."""
         kinds = tuple(kind_of(self.array(text).type) for text in aggregation.columns)
-        by_rows = self.windows.rows is not None
-        return self.run(ResultPlan("", aggregation, kinds, by_rows, sliced=False), kind)
+        return self.run(ResultPlan("", aggregation, kinds, sliced=False), kind)
 
     def run(self, plan: ResultPlan, kind: pa.DataType | None, least: int | None = None) -> pa.Array:
         """The results as the plan says, in the order of the windows.

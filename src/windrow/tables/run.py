@@ -274,15 +274,13 @@ def new_columns(
     """
     made = window_columns(bound, windows) if bound.own_rows else {}
     over = WindowResults(columns, windows.windows, call, windows.parts)
-    by_rows = windows.windows.rows is not None
     least = bound.query.min_rows
     merged = []
     for result in (plan or bound.plan).results:
-        way = result if result.by_rows == by_rows else replace(result, by_rows=by_rows)
-        if windows.parts and not over.knows_gaps(way):
+        if windows.parts and not over.knows_gaps(result):
             merged.append(result.name)
         else:
-            made[result.name] = place(over.run(way, bound.types[result.name], least))
+            made[result.name] = place(over.run(result, bound.types[result.name], least))
     if not merged:
         return made
     for name, array in _put_together(bound, merged, columns, windows.parts).items():

@@ -7,7 +7,6 @@ made a tile at a time, in memory of their own, where vector instructions do not 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -346,77 +345,3 @@ def join_means(
         for k in range(row.size):
             row[k] = tile[k]
         i = end
-
-
-@inner(error_model="numpy")
-def _join(
-    older: tuple[Array, Array, Array],
-    newer: tuple[Array, Array, Array],
-    sizes: tuple[float, float],
-    ddof: int,
-    root: bool,
-    tile: Array,
-    out: Array,
-) -> bool:
-    """The variances of parts that have so many values; of each: variance, mean, what that is less.
-
-    Returns whether a variance is not finite.
-    """
-    a, b = sizes
-    share = a * b / (a + b)
-    divisor = a + b - ddof
-    odd = False
-    for i in range(out.size):
-        delta = (newer[1][i] - older[1][i]) + (newer[2][i] - older[2][i])
-        tile[i] = (older[0][i] * a + newer[0][i] * b + delta * delta * share) / divisor
-    for i in range(out.size):
-        odd |= tile[i] - tile[i] != 0.0
-    if root:
-        for i in range(out.size):
-            out[i] = math.sqrt(tile[i])
-    else:
-        for i in range(out.size):
-            out[i] = tile[i]
-    return odd
-
-
-@compiled(error_model="numpy")
-def join_variances(
-    starts: Array,
-    begin: int,
-    rows: tuple[int, int],
-    older: tuple[Array, Array, Array],
-    newer: tuple[Array, Array, Array],
-    ddof: int,
-    root: bool,
-    out: Array,
-) -> bool:
-    """out[i] is the variance of the rows before row begin + i and behind it, or its root.
-
-    They are the last `rows` of the row before and of one that is as many rows behind. Of both are
-    given the variance (of a population), the mean less the last value, and that value. Both rows
-    are of the segment; results of rows for which they are not mean nothing. Returns whether a
-    variance is not finite.
-    """
-    odd = False
-    tile = np.empty(_TILE)
-    s = last_at(starts, begin)
-    i = 0
-    while i < out.size:
-        while starts[s + 1] <= begin + i:
-            s += 1
-        n = min(begin + i - starts[s], rows[0])
-        end = i + 1  # a row whose older part still grows
-        if n == rows[0]:
-            end = min(i + _TILE, min(starts[s + 1] - begin, out.size))
-        odd |= _join(
-            (older[0][i:end], older[1][i:end], older[2][i:end]),
-            (newer[0][i:end], newer[1][i:end], newer[2][i:end]),
-            (float(n), float(rows[1])),
-            ddof,
-            root,
-            tile,
-            out[i:end],
-        )
-        i = end
-    return odd
