@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from tests.spark.frames import same_bits
+from tests.spark.frames import same_bits, slow
 from windrow import ArgMax, Collect, Count, First, Last, Max, Min, Sum, shared, sliding
 from windrow.kernels.routes import traced
 
@@ -65,8 +65,8 @@ def test_results_are_those_of_one_table(spark: SparkSession, size: str) -> None:
     frame.unpersist()
 
 
-@pytest.mark.parametrize("power", [1, 3])  # later rows lie farther apart
-@pytest.mark.parametrize("size", [1, 2, 40, 300, 700])
+@pytest.mark.parametrize("power", [slow(1), 3])  # later rows lie farther apart
+@pytest.mark.parametrize("size", [1, slow(2), 40, slow(300), 700])
 def test_windows_of_rows_are_those_of_spark(spark: SparkSession, size: int, power: int) -> None:
     from pyspark.sql import Window
     from pyspark.sql import functions as sf
@@ -90,18 +90,18 @@ def test_windows_of_rows_along_a_falling_order(spark: SparkSession) -> None:
     same_bits(made, wanted.cast(made.schema))
 
 
-def test_windows_of_rows_and_of_time_together(spark: SparkSession) -> None:
+@pytest.mark.parametrize("size", [slow("10 seconds"), "50 minutes"])
+def test_windows_of_rows_and_of_time_together(spark: SparkSession, size: str) -> None:
     frame = frame_of(spark)
-    for size in ("10 seconds", "50 minutes"):
-        queries = [
-            sliding(order_by="t", rows=100, n=Count(), first=First("name")),
-            sliding(order_by="t", range=size, high=Max("v"), ids=Collect("id")),
-        ]
-        made = run(frame, shared(*queries))
-        for query in queries:
-            alone = locally(frame, query, run(frame, query))
-            names = list(query.parts)
-            same_bits(made.select(names), alone.select(names))
+    queries = [
+        sliding(order_by="t", rows=100, n=Count(), first=First("name")),
+        sliding(order_by="t", range=size, high=Max("v"), ids=Collect("id")),
+    ]
+    made = run(frame, shared(*queries))
+    for query in queries:
+        alone = locally(frame, query, run(frame, query))
+        names = list(query.parts)
+        same_bits(made.select(names), alone.select(names))
 
 
 def test_more_rows_than_the_driver_takes_are_moved(

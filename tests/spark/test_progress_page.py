@@ -195,7 +195,8 @@ def session() -> Session:
 
 
 @pytest.fixture
-def view(session: Session) -> Iterator[LiveView]:
+def view(session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveView]:
+    monkeypatch.setattr("windrow.spark.progress.PATIENCE", 0.1)  # these streams never end
     with live_view(session, port=0) as view:
         yield view
 

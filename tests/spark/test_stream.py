@@ -173,12 +173,7 @@ ASKED: dict[str, Callable[[], Query]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["rows", "hopping",
-     *map(slow, ("range", "frame", "no key", "policy", "adwin", "order", "every day",
-                 "every day, hopping"))],
-)  # fmt: skip
+@pytest.mark.parametrize("kind", [kind if kind == "rows" else slow(kind) for kind in ASKED])
 def test_a_stream_answers_as_the_table_with_a_restart(source: Source, kind: str) -> None:
     rows = disordered(readings(300, 5, seed=3, spread=400), 30_000_000, seed=3)
     query = ASKED[kind]()

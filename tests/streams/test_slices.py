@@ -24,7 +24,10 @@ def by_window(table: pa.Table) -> pa.Table:
 
 
 @pytest.mark.parametrize("parts", [PARTS, {**PARTS, "f": First("id")}], ids=["at once", "in turn"])
-@pytest.mark.parametrize("restarts", [None, True, False], ids=["none", "cold", "warm"])
+@pytest.mark.parametrize(
+    "restarts",
+    [None, pytest.param(True, id="cold"), pytest.param(False, id="warm", marks=pytest.mark.slow)],
+)
 @given(seed=st.integers(0, 2**32), batch=st.integers(5, 40))
 @examples(9)
 def test_results_are_those_of_a_table_whatever_is_summarised(
