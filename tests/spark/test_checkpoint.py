@@ -54,11 +54,18 @@ class Files:
 
 @pytest.mark.slow
 def test_a_state_is_shown_spread_anew_and_goes_on(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     files = Files(spark, tmp_path)
     files.add(0, 400)
     files.answer()
+    with monkeypatch.context() as earlier:
+        earlier.setattr("windrow.spark.checkpoint.HEAD", (-1, 9))
+        with pytest.raises(InvalidArgument, match="made by an earlier version of windrow"):
+            read_checkpoint(spark, files.checkpoint)
     found = read_checkpoint(spark, files.checkpoint)
     assert "peak=Max('load')" in found.query
     assert found.watermark == (1_700_000_399 - 10) * 1000 - 1  # as Spark has it

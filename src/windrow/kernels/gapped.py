@@ -3,10 +3,11 @@
         rows=(-2, 2), exclude="current row"      v₀ [v₁  v₂] v₃ [v₄  v₅] v₆
                                                     older       newer part of v₃'s window
 
-Nothing is subtracted, so a value that is left out leaves no trace. Parts of so many rows are the
-last rows of other rows, as in `aggregate`: the older one of the row before, the newer one of a row
-behind. Where both parts are of as many rows, one pass of a kernel finds them all; and so it does
-for maxima where one is a few times as long, as windows that overlap cover it.
+Nothing is subtracted, so a value that is left out leaves no trace; `special.left_out` tells where
+deviations may do so. Parts of so many rows are the last rows of other rows, as in `aggregate`: the
+older one of the row before, the newer one of a row behind. Where both parts are of as many rows,
+one pass of a kernel finds them all; and so it does for maxima where one is a few times as long, as
+windows that overlap cover it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
 from windrow.errors import InvalidArgument
-from windrow.spark.stream_processor import BUCKET, HEAD, TEXT
+from windrow.spark.stream_processor import BUCKET, EARLIER_LAYOUT, HEAD, TEXT
 from windrow.stores.encoding import decode
 from windrow.streams.header import Header
 
@@ -57,6 +57,8 @@ def read_checkpoint(session: Any, path: str) -> Checkpoint:
         (_, text), *_ = offsets(session, path, batch)  # the first line is a version
     except PySparkException as error:
         raise _unreadable(path, error) from None
+    if sizes and not heads:
+        raise InvalidArgument(f"{path}: {EARLIER_LAYOUT}")
     watermark = json.loads(text).get("batchWatermarkMs") or None
     lengths = {row[0]: row[1] for row in sizes}
     buckets = sorted((_bucket(row, lengths) for row in heads), key=lambda each: each.bucket)

@@ -36,6 +36,10 @@ BEAT = -1  # the place of a packet without rows, by which a clock wakes a bucket
 # Where the description of the query lies among the chunks, its text for those who read it, and the
 # head of the bucket, which every step writes.
 ABOUT, TEXT, HEAD = (-1, 0), (-1, 1), (-1, 2)
+EARLIER_LAYOUT = (
+    "the checkpoint was made by an earlier version of windrow, which laid its state out in another "
+    "way: go on with that version, or start with a new checkpoint"
+)
 PACKET = ["log", "place", "newest", "rows"]  # of a state that another query adopts
 TIMELESS = "windrow_timeless"  # how many rows without a time were left out of a packet
 LATE, PARTLY = "late", "partly_late"  # columns that are null but in a row that counts
@@ -191,11 +195,7 @@ class WindowProcessor(StatefulProcessor):
         found = self._entries.find(*HEAD)
         if found is None:
             if self._entries:
-                raise InvalidArgument(
-                    "the checkpoint was made by an earlier version of windrow, which laid its "
-                    "state out in another way: go on with that version, or start with a new "
-                    "checkpoint"
-                )
+                raise InvalidArgument(EARLIER_LAYOUT)
             return None
         header = Header.decode(found)
         if header.identity != self._identity:
