@@ -288,7 +288,8 @@ BATCHES = Experiment(
     "of Spark's own report come one after the other, those of tasks in the workers are sums over "
     "tasks that run side by side, and processor time is that of all batches of a run. Three "
     "streams (the first three queries) start one after the other in a new session with windrow's "
-    "daemon, over 3 files of 100,000 rows of 1,000 keys.",
+    "daemon, over 3 files of 100,000 rows of 1,000 keys. In a run of all benchmarks Java has "
+    "compiled what it needs by then; they take twice as long where it starts with them.",
     (LATENCY, WORST, SPEED, HELD, THREE, SMALL, LARGE),
     batches,
     rules=(
