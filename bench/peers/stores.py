@@ -67,8 +67,7 @@ def fill(name: str, sizes: list[int]) -> None:
     with contender(name) as swag:
         filled = 0
         for n in sizes:
-            values = (i * 7919 % 1_000_003 for i in range(filled, n))
-            seconds = timed(partial(swag.extend, values))[0]
+            seconds = timed(partial(_extend, swag, filled, n))[0]
             used = private_memory()
             for figure, kind in ((PRIVATE, "private"), (RESIDENT, "resident")):
                 tell([figure.name, n, max(1e-3, (used[kind] - empty[kind]) / 2**20)])
@@ -80,6 +79,12 @@ def fill(name: str, sizes: list[int]) -> None:
         for _ in range(half):
             swag.evict()
         tell([EVICTING.name, ONE_BY_ONE, (time.perf_counter() - start) * 1e3])
+
+
+def _extend(swag: Any, filled: int, n: int) -> None:
+    """Insert values until there are n, as many at a time as a store takes."""
+    for begin in range(filled, n, WINDOW):
+        swag.extend(i * 7919 % 1_000_003 for i in range(begin, min(begin + WINDOW, n)))
 
 
 def _events(settings: Settings, clock: Clock) -> Iterator[Point]:

@@ -14,7 +14,17 @@ from click.testing import CliRunner
 from bench.catalogue import PAPERS, PEERS, experiments
 from bench.command import bench
 from bench.experiment import Settings
-from bench.figures import MARKS, NOT_YET, TITLES, filled, fragment, groups_of, read, write
+from bench.figures import (
+    MARKS,
+    NOT_YET,
+    TITLES,
+    WITH_PLOTS,
+    filled,
+    fragment,
+    groups_of,
+    read,
+    write,
+)
 from bench.points import Points
 from bench.results import Outcome, Run
 from bench.summaries import QUESTIONS, SUMMARIES
@@ -62,7 +72,7 @@ def test_every_mark_names_an_experiment() -> None:
 
 
 def test_every_file_of_the_results_is_written_by_a_program() -> None:
-    more = {"papers": ".html", "soak": ".svg"}
+    more = dict.fromkeys(WITH_PLOTS, ".html") | {"soak": ".svg"}
     for path in RESULTS.iterdir():
         kinds = (".json", ".md", more.get(path.stem))
         assert path.stem in {*TITLES, "soak"} and path.suffix in kinds, path
