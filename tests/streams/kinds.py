@@ -73,7 +73,7 @@ def streamed(
 
 
 def with_late(seed: int) -> tuple[pa.Table, np.ndarray[Any, Any]]:
-    """Rows of which some come long after their turn, and which these are by the rule."""
+    """Rows of which some come long after their turn, and the time of each."""
     rows = readings(150, 3, seed, spread=2000)
     random = np.random.default_rng(seed)
     at = rows.column("ts").cast(pa.int64()).to_numpy()

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.streams.feeding import Stream, disordered, plan_of, readings
+from tests.streams.kinds import LATENESS, with_late
 from windrow import ArgMax, Collect, Count, Max, Mean, Query, Sum, shared, sliding
 from windrow.streams.revised import is_revisable
 
-LATENESS = 30_000_000
 PARTS = {
     "a": Max("x"), "b": Sum("x"), "c": Collect("id"), "d": Mean("y"), "e": Count(),
     "f": ArgMax("x", "id"), "g": Max("x").where("y > 2"),
@@ -112,13 +112,7 @@ def test_what_has_changed_is_told_and_nothing_else(
 @examples(10)
 def test_rows_behind_the_watermark_change_nothing(kind: str, seed: int) -> None:
     """They are counted, or come out marked and without a revision; the others are a table's."""
-    rows = readings(150, 3, seed, spread=2000)
-    random = np.random.default_rng(seed)
-    at = rows.column("ts").cast(pa.int64()).to_numpy()
-    came = at + random.integers(0, LATENESS, at.size)
-    came[random.random(at.size) < 0.2] += 500_000_000
-    rows = rows.take(pa.array(np.argsort(came, kind="stable")))
-    at = rows.column("ts").cast(pa.int64()).to_numpy()
+    rows, at = with_late(seed)
     query = asked(kind)
     stream = Stream(plan_of(query, schema=rows.schema, update=True, late="late"), LATENESS)
     late, sink = np.zeros(at.size, np.bool_), Table()
