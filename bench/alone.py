@@ -1,4 +1,4 @@
-"""A function in a process of its own: other cores, less memory, or memory that nothing else used.
+"""Runs a function in a process of its own, with other cores, less memory, or memory all its own.
 
     python -m bench.alone MODULE:FUNCTION ARGUMENTS-AS-JSON
 
@@ -56,14 +56,14 @@ def alone(
         output.seek(0)
         for line in output:
             if line.startswith("{"):
-                yield json.loads(line)["told"]
+                yield json.loads(line)["value"]
         if problem:
             raise problem
 
 
 def tell(value: Any) -> None:
     """Send a value to the process that asked."""
-    print(json.dumps({"told": value}), flush=True)
+    print(json.dumps({"value": value}), flush=True)
 
 
 def private_memory() -> dict[str, int]:

@@ -68,12 +68,11 @@ def cold_starts(rounds: int) -> Iterator[str]:
     """Yield the lines of a table: the least seconds of so many rounds, compiling and from disk."""
     yield f"{'processor seconds':28} {'compiling':>10} {'from disk':>10}"
     for case in CASES:
-        found: dict[str, tuple[list[float], list[float]]] = {}
+        runs: dict[str, tuple[list[float], list[float]]] = {}
         for _ in range(rounds):
             with tempfile.TemporaryDirectory() as folder:
                 for turn in (0, 1):
-                    told = alone(measure_case, case, WINDROW_CACHE_DIR=folder)
-                    for name, seconds in told:
-                        found.setdefault(name, ([], []))[turn].append(seconds)
-        for name, (compiling, loading) in found.items():
+                    for name, seconds in alone(measure_case, case, WINDROW_CACHE_DIR=folder):
+                        runs.setdefault(name, ([], []))[turn].append(seconds)
+        for name, (compiling, loading) in runs.items():
             yield f"{name:28} {min(compiling):10.2f} {min(loading):10.2f}"

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.alone import ROOT
 from bench.catalogue import PAPERS, PEERS, experiments
-from bench.compare import AREAS, compare_checkouts
+from bench.compare import compare_checkouts
+from bench.workloads import AREAS
 
 if TYPE_CHECKING:
     from bench.results import Run
 
 QUICK, FULL = 270.0, 3600.0  # seconds: a quick run ends within five minutes, its report written
 INTERRUPTED = 130
-ROOT = Path(__file__).parent.parent
 
 
 class Choices(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
@@ -32,13 +33,13 @@ class Choices(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
         """Return the names, in the order in which they are known."""
         if isinstance(value, tuple):
             return value
-        given = [name.strip() for name in str(value).split(",") if name.strip()]
-        for name in given:
+        names = [name.strip() for name in str(value).split(",") if name.strip()]
+        for name in names:
             if name not in self.known:
                 from windrow.errors import did_you_mean
 
                 self.fail(f"{name!r} is unknown; {did_you_mean(name, self.known)}", param, ctx)
-        return tuple(name for name in self.known if name in given)
+        return tuple(name for name in self.known if name in names)
 
 
 def _only(known: Sequence[str]) -> Callable[[Any], Any]:
@@ -160,8 +161,8 @@ def growth(queries: int) -> None:
         first = first or (done, megabytes)
     assert first is not None
     if done > first[0]:
-        each = (megabytes - first[1]) / (done - first[0])
-        click.echo(f"{each:.2f} MB more for each query after the first {first[0]}")
+        growth = (megabytes - first[1]) / (done - first[0])
+        click.echo(f"{growth:.2f} MB more for each query after the first {first[0]}")
 
 
 @bench.command()
@@ -234,7 +235,7 @@ def _measure(
 
     try:
         for path in data:
-            debs.readings([path])  # a wrong file is told before anything runs
+            debs.readings([path])  # a wrong file is reported before anything runs
     except WindrowError as error:
         raise click.UsageError(str(error)) from None
     chosen = experiments(only)

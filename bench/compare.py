@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.alone import ROOT, alone
-from bench.workloads import AREAS, measure_area
+from bench.workloads import measure_area
 
 Runs = dict[str, list[float]]  # seconds of each round, by case
 
@@ -34,11 +34,11 @@ def compare_checkouts(
             for side, checkout in checkouts.items():
                 print(f"{area}, round {turn + 1}, {side}", file=sys.stderr, flush=True)
                 cases = _measured(checkout, area, quick, largest, folders[side])
-                for name, found in cases:
-                    if isinstance(found, str):
-                        problems[name] = f"{side}: {found}"
+                for name, seconds in cases:
+                    if isinstance(seconds, str):
+                        problems[name] = f"{side}: {seconds}"
                     else:
-                        runs[side].setdefault(name, []).append(found)
+                        runs[side].setdefault(name, []).append(seconds)
         yield f"\n{area:45} {'before':>10} {'after':>10} {'ratio':>7}  min–max of rounds"
         for name in dict.fromkeys([*runs["before"], *runs["after"], *problems]):
             old, new = (runs[side].get(name, []) for side in checkouts)
@@ -46,10 +46,10 @@ def compare_checkouts(
                 yield f"  {name:43} {problems.get(name, 'not run by both')}"
                 continue
             ratios.append(statistics.median(new) / statistics.median(old))
-            each = [b / a for a, b in zip(old, new, strict=False)]  # a round may have failed
+            by_round = [b / a for a, b in zip(old, new, strict=False)]  # one may have failed
             yield (
                 f"  {name:43} {_shown(old):>10} {_shown(new):>10} {ratios[-1]:7.2f}  "
-                f"{min(each):.2f}–{max(each):.2f}"
+                f"{min(by_round):.2f}–{max(by_round):.2f}"
             )
     if ratios:
         mean = statistics.geometric_mean(ratios)
@@ -106,6 +106,3 @@ def _shown(seconds: list[float]) -> str:
         if median >= scale:
             return f"{median / scale:.3g} {unit}"
     return f"{median * 1e9:.3g} ns"
-
-
-__all__ = ["AREAS", "compare_checkouts"]

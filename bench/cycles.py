@@ -36,9 +36,9 @@ def event_nanoseconds(
     kernel = loop_of(algorithm, aggregation, compiled, ["float64"], "rows", False)
     cursors, buffers = kernel.start(capacity_for(w) if kernel.rounded else w)
     data = np.resize(np.asarray(values, np.float64), w + len(values))
-    found = np.empty(data.size, np.int64)
-    _run(kernel.run, w, data, cursors, tuple(buffers), output_arrays(compiled, 1), found)
-    return np.asarray(found[w:] * _nanoseconds_of_a_cycle(), np.float64)
+    cycles = np.empty(data.size, np.int64)
+    _run(kernel.run, w, data, cursors, tuple(buffers), output_arrays(compiled, 1), cycles)
+    return np.asarray(cycles[w:] * _nanoseconds_of_a_cycle(), np.float64)
 
 
 def _read_counter(typing: Any) -> Any:
@@ -58,14 +58,14 @@ _now = njit(lambda: _cycles())
 
 
 def _run_each(
-    run: Any, w: int, data: Any, cursors: Any, buffers: Any, out: Any, found: Any
+    run: Any, w: int, data: Any, cursors: Any, buffers: Any, out: Any, cycles: Any
 ) -> None:
     valid, no_nulls = np.ones(1, np.uint8), np.empty(0, np.uint8)
     no_bounds = np.empty(0, np.int64)
     for i in range(data.size):
         start = _cycles()
         run(i, i + 1, 0, w, no_bounds, no_bounds, (data,), no_nulls, cursors, *buffers, out, valid)
-        found[i] = _cycles() - start
+        cycles[i] = _cycles() - start
 
 
 _run = njit(nogil=True)(_run_each)

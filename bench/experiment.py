@@ -68,8 +68,8 @@ class Settings:
     redis: str = ""  # the address of a server to measure as well
 
     @property
-    def told(self) -> dict[str, Any]:
-        """What a reader must know of them, as it is kept."""
+    def recorded(self) -> dict[str, Any]:
+        """The settings that a reader must know, as they are kept with the results."""
         data = [str(path) for path in self.data]
         return {"quick": self.quick, "repeats": self.repeats, "data": data}
 

@@ -83,10 +83,12 @@ def filled(text: str, runs: dict[str, Run]) -> str:
     outcomes = {o.experiment.name: (run, o) for run in runs.values() for o in run.outcomes}
 
     def figures(match: re.Match[str]) -> str:
-        found, summary = outcomes.get(match["name"]), SUMMARIES.get(match["name"])
-        inside = fragment(*found) if found else summary(runs) if summary else ""
-        inside = inside or NOT_YET
-        return f"{match[1]}{inside}{match[3]}"
+        name, inside = match["name"], ""
+        if name in outcomes:
+            inside = fragment(*outcomes[name])
+        elif name in SUMMARIES:
+            inside = SUMMARIES[name](runs)
+        return f"{match[1]}{inside or NOT_YET}{match[3]}"
 
     return MARKS.sub(figures, text)
 
@@ -99,14 +101,14 @@ def fragment(run: Run, outcome: Outcome) -> str:
     quick = ["A quick run."] if run.settings.quick else []
     below = f"<sub>{' '.join([*quick, about(run), *caveats(run)])}</sub>\n"
     experiment, points = outcome.experiment, outcome.points
-    found = [list(ratios(points, figure)) for figure in experiment.figures]
-    every = [ratio for each in found for ratio in each]
+    by_figure = [list(ratios(points, figure)) for figure in experiment.figures]
+    every = [ratio for of_figure in by_figure for ratio in of_figure]
     if not every:
         parts = [p.replace("### ", "**", 1).replace("\n\nIn ", "**, in ") for p in tables(outcome)]
         return "\n\n".join([*parts, below]) if parts else NOT_YET
     places = {(r.figure, r.x) for r in every}
-    here = [p.series for p in points if p.measured and (p.figure, p.x) in places]
-    peers = [name for name in dict.fromkeys(here) if not is_ours(name)]
+    measured = [p.series for p in points if p.measured and (p.figure, p.x) in places]
+    peers = [name for name in dict.fromkeys(measured) if not is_ours(name)]
     head = (
         f"{experiment.title[0].upper()}{experiment.title[1:]}: how many times as fast as the "
         f"fastest of\n{'; '.join(peers)}\nin the same run. Below 1 the peer named is faster."
@@ -116,9 +118,9 @@ def fragment(run: Run, outcome: Outcome) -> str:
     xs = sorted({float(r.x) for r in every})
     axis = "w" if experiment.figures[0].x == "window" else experiment.figures[0].x
     rows = [["", *(f"{axis} = {x:,.0f}" for x in xs)]]
-    for each in (each for each in found if each):
-        at = {float(r.x): str(r) for r in each}
-        rows.append([each[0].figure, *(at.get(x, "–") for x in xs)])
+    for of_figure in filter(None, by_figure):
+        at = {float(r.x): str(r) for r in of_figure}
+        rows.append([of_figure[0].figure, *(at.get(x, "–") for x in xs)])
     return f"{head}\n\n{as_markdown(rows)}\n\n{below}"
 
 
@@ -128,8 +130,8 @@ def _lines(every: list[Ratio]) -> str:
     names = [name.partition(", ")[2] or name for name in ours]
     rows = [["", "", "fastest peer", *names]]
     for figure, x in dict.fromkeys((r.figure, r.x) for r in every):
-        here = {r.ours: r for r in every if (r.figure, r.x) == (figure, x)}
-        peer = next(iter(here.values())).peer
-        cells = [str(here[name]) if name in here else "–" for name in ours]
+        at = {r.ours: r for r in every if (r.figure, r.x) == (figure, x)}
+        peer = next(iter(at.values())).peer
+        cells = [str(at[name]) if name in at else "–" for name in ours]
         rows.append([figure, place(x), peer, *cells])
     return as_markdown(rows)

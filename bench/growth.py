@@ -49,7 +49,7 @@ def answer_all(queries: int) -> None:
 
 
 def _own(i: int) -> Any:
-    """An aggregation of functions that no other query has."""
+    """Return an aggregation of functions that no other query has."""
     scale = i + 0.5
     if i % 2:
         return aggregation(lift=lambda v: v * scale, combine=lambda a, b: max(a, b), lower=float)

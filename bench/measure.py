@@ -1,4 +1,4 @@
-"""Times of calls in rounds of shuffled order; of sliding windows; and of single events."""
+"""Measures the time of calls, in rounds of shuffled order, of sliding windows, of single events."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rounds(calls: Calls, repeats: int) -> dict[str, list[float]]:
     """
     runs: dict[str, list[float]] = {name: [] for name in calls}
     for name in turns(calls, repeats):
-        fastest = min((min(found) for found in runs.values() if found), default=SLOW)
+        fastest = min((min(times) for times in runs.values() if times), default=SLOW)
         if not runs[name] or max(runs[name]) < min(SLOW, max(0.2, FAR * fastest)):
             runs[name].append(timed(calls[name])[0])
     return runs
@@ -94,8 +94,8 @@ class Timing:
         """Return the time of one of `rows` as a point."""
         if not self.runs:
             return figure.missing(series, x, self.status.removeprefix(NOT_MEASURED))
-        each = [seconds / rows for seconds in self.runs]
-        return figure.timed(series, x, each, self.first, self.status, **self.more)
+        row_seconds = [seconds / rows for seconds in self.runs]
+        return figure.timed(series, x, row_seconds, self.first, self.status, **self.more)
 
 
 def close(a: Any, b: Any, tolerance: float = 1e-9) -> bool:
@@ -131,6 +131,13 @@ def measure(calls: Calls, repeats: int, tolerance: float = 1e-9) -> dict[str, Ti
     return timings
 
 
+def run_ready(timings: Mapping[str, Timing], calls: Calls, repeats: int) -> None:
+    """Time the calls whose first call went well, in rounds, and keep their times in `timings`."""
+    ready = {name: calls[name] for name, timing in timings.items() if timing.ready}
+    for name, runs in rounds(ready, repeats).items():
+        timings[name].runs = runs
+
+
 # -- windows that slide --------------------------------------------------------------------------
 
 
@@ -161,9 +168,9 @@ def curve(
     """
     gone: dict[str, str] = {}
     first: dict[str, float] = {}
-    for here, x in clock.shares(places):
-        each = min(here.left / len(contenders), max(0.5, PATIENCE * settings.run_seconds))
-        enough = max(each, 0.5)
+    for place, x in clock.shares(places):
+        share = min(place.left / len(contenders), max(0.5, PATIENCE * settings.run_seconds))
+        enough = max(share, 0.5)
         ready: dict[str, tuple[Trial, int]] = {}
         runs: dict[str, list[float]] = {}
         for name, make in contenders.items():
@@ -173,9 +180,9 @@ def curve(
                 yield figure.missing(name, x, gone[name])
                 continue
             try:
-                trial = make(x, 2 * each)
+                trial = make(x, 2 * share)
                 first.setdefault(name, trial.first)  # of later ones it is loaded already
-                a_run = min(settings.run_seconds, each / (settings.repeats + 2))
+                a_run = min(settings.run_seconds, share / (settings.repeats + 2))
                 events, seconds = calibrated(trial, a_run)
             except TimeoutError as error:
                 gone[name] = str(error)
@@ -267,7 +274,7 @@ def latencies(
 
 def nanoseconds(step: Step, values: Sequence[Any]) -> NDArray[np.float64]:
     """Return each event's time; garbage is not collected meanwhile, as it would hit anyone."""
-    found = np.empty(len(values))
+    times = np.empty(len(values))
     clock = time.perf_counter_ns
     gc.collect()
     gc.disable()
@@ -275,7 +282,7 @@ def nanoseconds(step: Step, values: Sequence[Any]) -> NDArray[np.float64]:
         for i, value in enumerate(values):
             start = clock()
             step(value)
-            found[i] = clock() - start
+            times[i] = clock() - start
     finally:
         gc.enable()
-    return found
+    return times

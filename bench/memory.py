@@ -21,28 +21,28 @@ from windrow import Max, RocksStore, RollingState, aggregator, rolling
 PIECE = 1 << 14
 
 
-def grown(
+def memory_of(
     figure: Figure, contenders: Mapping[str, str], sizes: Sequence[int], clock: Clock
 ) -> Iterator[Point]:
     """Yield the memory in MB of windows of the sizes.
 
     A contender is KIND:ALGORITHM, where KIND is compiled, process or rocksdb.
     """
-    found: dict[tuple[str, int], float] = {}
+    grown: dict[tuple[str, int], float] = {}
     why = TIME_IS_UP
     names = list(contenders.values())
     try:
         seconds = max(1, round(clock.left / 3))
         for name, size, megabytes in alone(fill, seconds, names, sizes, seconds=clock.left):
-            found[name, size] = megabytes
+            grown[name, size] = megabytes
     except TimeoutError:
         pass
     except Exception as error:
         why = failure(error)
     for name, contender in contenders.items():
         for size in sizes:
-            if (contender, size) in found:
-                yield figure.point(name, size, max(found[contender, size], 1e-3))
+            if (contender, size) in grown:
+                yield figure.point(name, size, max(grown[contender, size], 1e-3))
             else:
                 yield figure.missing(name, size, why)
 

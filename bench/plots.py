@@ -19,7 +19,7 @@ PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def draw(figure: Figure, points: Points) -> str:
-    """The figure; nothing where no point was measured."""
+    """Return the figure; nothing where no point was measured."""
     shown = [p for p in points.of(figure) if p.runs]
     if not shown:
         return ""
@@ -29,7 +29,7 @@ def draw(figure: Figure, points: Points) -> str:
 
 
 def legend(figure: Figure, points: Points) -> list[tuple[int, str]]:
-    """The number of its colour and the name of each line that has a point."""
+    """Return the number of its colour and the name of each line that has a point."""
     names = points.series(figure)
     drawn = {p.series for p in points.of(figure) if p.runs}
     return [(i % COLOURS, name) for i, name in enumerate(names) if name in drawn]
@@ -55,7 +55,7 @@ class Axis:
         self.low, self.high, self.start, self.stop = low, high, start, stop
 
     def __call__(self, value: float) -> float:
-        """Where a value lies."""
+        """Return where a value lies."""
         scale: Callable[[float], float] = math.log if self.logarithmic else float
         share = (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low))
         return round(self.start + share * (self.stop - self.start), 1)
@@ -64,9 +64,9 @@ class Axis:
         """Round numbers on the axis: powers, or steps of 1, 2 or 5."""
         if self.logarithmic:
             for base in (1, 2, 10, 100, 1000):
-                found = self._powers(base)
-                if len(found) <= most:
-                    return found if len(found) > 1 else [self.low, self.high]
+                ticks = self._powers(base)
+                if len(ticks) <= most:
+                    return ticks if len(ticks) > 1 else [self.low, self.high]
         step = 10 ** math.floor(math.log10((self.high - self.low) / 2))
         while (self.high - self.low) / step > most:
             step *= 2.5 if str(step).lstrip("0.")[0] == "2" else 2
@@ -79,12 +79,12 @@ class Axis:
         base = max(base, 10)
         first = math.floor(math.log(self.low, base))
         last = math.ceil(math.log(self.high, base))
-        found: list[float] = []
+        ticks: list[float] = []
         for e in range(first, last + 1):
             unit = base**e if e >= 0 else float(base) ** e
-            found += [unit * digit for digit in within]
+            ticks += [unit * digit for digit in within]
         margin = 1 + 1e-9
-        return [tick for tick in found if self.low / margin <= tick <= self.high * margin]
+        return [tick for tick in ticks if self.low / margin <= tick <= self.high * margin]
 
 
 def doublings(places: Sequence[float], most: int = 9) -> list[float]:
@@ -98,7 +98,7 @@ def doublings(places: Sequence[float], most: int = 9) -> list[float]:
 
 
 def short(value: float) -> str:
-    """A number for an axis.
+    """Return a number for an axis.
 
     >>> short(4096), short(0.25), short(2_000_000), short(1 << 20)
     ('4096', '0.25', '2M', '2^20')
@@ -135,10 +135,10 @@ def _lines(figure: Figure, points: Points, shown: list[Point]) -> str:
 
 
 def _line(colour: int, name: str, across: Axis, up: Axis, points: list[Point]) -> str:
-    here = sorted((p for p in points if p.runs), key=lambda p: float(p.x))
-    path = " ".join(f"{across(float(p.x))},{up(p.median)}" for p in here)
-    parts = [f'<polyline points="{path}"/>'] if len(here) > 1 else []
-    for p in here:
+    drawn = sorted((p for p in points if p.runs), key=lambda p: float(p.x))
+    path = " ".join(f"{across(float(p.x))},{up(p.median)}" for p in drawn)
+    parts = [f'<polyline points="{path}"/>'] if len(drawn) > 1 else []
+    for p in drawn:
         x = across(float(p.x))
         parts.append(f'<line x1="{x}" y1="{up(p.low)}" x2="{x}" y2="{up(p.high)}"/>')
         parts.append(f'<circle cx="{x}" cy="{up(p.median)}" r="2.6">{_tooltip(p)}</circle>')

@@ -1,4 +1,4 @@
-"""A result: who, where on the axis, and the value of each round; or why there is none."""
+"""Points, the results: who, where on the axis, the value of each round, or why there is none."""
 
 from __future__ import annotations
 
@@ -165,10 +165,10 @@ class Points:
 
     def places(self, figure: Figure) -> list[Place]:
         """Return where a figure has points: numbers in order, words as they came."""
-        found = list(dict.fromkeys(p.x for p in self.of(figure)))
-        if all(isinstance(x, int | float) for x in found):
-            found.sort(key=float)
-        return found
+        places = list(dict.fromkeys(p.x for p in self.of(figure)))
+        if all(isinstance(x, int | float) for x in places):
+            places.sort(key=float)
+        return places
 
     def at(self, figure: Figure, series: str, x: Place) -> Point | None:
         return next((p for p in self.of(figure, series) if p.x == x), None)
@@ -183,13 +183,13 @@ class Points:
 
     def line(self, figure: Figure, series: str) -> list[tuple[float, float]]:
         """Return the measured points of a line as (x, median), by x."""
-        found = self.values(figure, series).items()
-        return sorted((x, y) for x, y in found if not isinstance(x, str))
+        values = self.values(figure, series).items()
+        return sorted((x, y) for x, y in values if not isinstance(x, str))
 
     def costs(self, figure: Figure, series: str) -> dict[Place, float]:
         """Return the values of a line with rates turned into times, so that less is better."""
-        found = self.values(figure, series)
-        return {x: 1 / y for x, y in found.items()} if figure.unit.endswith(RATE) else found
+        values = self.values(figure, series)
+        return {x: 1 / y for x, y in values.items()} if figure.unit.endswith(RATE) else values
 
     def ratios(self, figure: Figure, series: str, base: str) -> dict[Place, float]:
         """Return the cost of `base` by that of `series`, where both were measured."""

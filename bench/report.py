@@ -27,16 +27,16 @@ def html(run: Run) -> str:
 
 def about(run: Run) -> str:
     """Return the machine, the versions and the date of a run."""
-    here = run.machine
-    versions = {"Python": here["python"], "windrow": here["windrow"], **here["versions"]}
+    machine = run.machine
+    versions = {"Python": machine["python"], "windrow": machine["windrow"], **machine["versions"]}
     listed = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
-    return f"{here['cpu']}, {here['cores']} cores, {here['system']}; {listed}; {here['when']}."
+    where = f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}"
+    return f"{where}; {listed}; {machine['when']}."
 
 
 def notes(run: Run) -> list[str]:
     """Return how the values were taken, and what spoils them."""
-    here = run.machine
-    loads = (here.get(key) for key in LOADS)
+    loads = (run.machine.get(key) for key in LOADS)
     before, after = ("unknown" if load is None else f"{load:.1f}" for load in loads)
     files = ", ".join(path.name for path in run.settings.data)
     how = (
@@ -50,14 +50,14 @@ def notes(run: Run) -> list[str]:
 
 def caveats(run: Run) -> list[str]:
     """Return what a reader of any value of a run has to know."""
-    here, lines = run.machine, []
-    if max(here.get(key) or 0 for key in LOADS) > (here["cores"] or 1):
+    machine, lines = run.machine, []
+    if max(machine.get(key) or 0 for key in LOADS) > (machine["cores"] or 1):
         lines.append(
             "The machine was busy: more processes wanted to run than there are cores; ratios "
             "stand, single values may not."
         )
-    if "note" in here:
-        lines.append(here["note"])
+    if "note" in machine:
+        lines.append(machine["note"])
     if not run.finished:
         lines.append("Not finished: the run was interrupted, or is still going on.")
     return lines
@@ -87,14 +87,14 @@ def _section(outcome: Outcome) -> dict[str, Any]:
 
 def overall(outcome: Outcome) -> str:
     """Return whether every rule that could be checked agrees."""
-    found = [verdict.agrees for _, verdict, _ in outcome.verdicts if verdict.agrees is not None]
+    agree = [verdict.agrees for _, verdict, _ in outcome.verdicts if verdict.agrees is not None]
     if not outcome.experiment.rules:
         return ""
-    if not found:
+    if not agree:
         return AGREES[None]
-    if all(found):
+    if all(agree):
         return AGREES[True]
-    return f"agrees in {sum(found)} of {len(found)}"
+    return f"agrees in {sum(agree)} of {len(agree)}"
 
 
 def _figure(figure: Figure, points: Points) -> dict[str, Any]:
@@ -110,11 +110,11 @@ def _figure(figure: Figure, points: Points) -> dict[str, Any]:
 
 def _missing(points: Points, figure: Figure) -> list[str]:
     """Return what was not measured, by its reason."""
-    found: dict[tuple[str, str], list[str]] = {}
+    places: dict[tuple[str, str], list[str]] = {}
     for p in points.of(figure):
         if not p.measured:
-            found.setdefault((p.series, p.status), []).append(place(p.x))
-    return [f"{series} at {', '.join(xs)}: {why}" for (series, why), xs in found.items()]
+            places.setdefault((p.series, p.status), []).append(place(p.x))
+    return [f"{series} at {', '.join(xs)}: {why}" for (series, why), xs in places.items()]
 
 
 def table(points: Points, figure: Figure) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""What a run gave, as it is kept: JSON with every point, and the points alone as CSV."""
+"""The results of a run, kept as JSON with every point and as CSV, and ratios to the peers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Run:
         return {
             "title": self.title,
             "machine": self.machine,
-            "settings": self.settings.told,
+            "settings": self.settings.recorded,
             "finished": self.finished,
             "experiments": {o.experiment.name: o.to_dict() for o in self.outcomes},
         }
@@ -69,10 +69,10 @@ class Run:
         """Return the run as JSON, with a line for each point."""
         kept = self.to_dict()
         lines = {}
-        for i, each in enumerate(kept["experiments"].values()):
-            points = [json.dumps(p, ensure_ascii=False, allow_nan=False) for p in each["points"]]
-            each["points"] = f"points of {i}"
-            lines[json.dumps(each["points"])] = "[\n" + ",\n".join(points) + "\n]"
+        for i, outcome in enumerate(kept["experiments"].values()):
+            points = [json.dumps(p, ensure_ascii=False, allow_nan=False) for p in outcome["points"]]
+            outcome["points"] = f"points of {i}"
+            lines[json.dumps(outcome["points"])] = "[\n" + ",\n".join(points) + "\n]"
         text = json.dumps(kept, indent=1, ensure_ascii=False, allow_nan=False)
         for place, points_of_it in lines.items():
             text = text.replace(place, points_of_it, 1)
@@ -89,10 +89,10 @@ class Run:
         run = cls(kept["title"], settings, kept["machine"], finished=kept["finished"])
         for experiment in experiments:
             if experiment.name in kept["experiments"]:
-                found = kept["experiments"][experiment.name]
-                points = Points(map(Point.from_dict, found["points"]))
-                problem = found.get("problem", "")
-                run.outcomes.append(Outcome(experiment, points, found["seconds"], problem))
+                outcome = kept["experiments"][experiment.name]
+                points = Points(map(Point.from_dict, outcome["points"]))
+                problem = outcome.get("problem", "")
+                run.outcomes.append(Outcome(experiment, points, outcome["seconds"], problem))
         return run
 
     def to_csv(self) -> str:
@@ -148,15 +148,15 @@ def ratios(points: Points, figure: Figure) -> Iterator[Ratio]:
     [('pandas', 3.3333333333333335, 3.0, 4.0)]
     """
     for x in points.places(figure) if figure.contest else ():
-        here = [p for p in points.of(figure) if p.x == x and p.measured]
-        peers = [p for p in here if not is_ours(p.series)]
+        measured = [p for p in points.of(figure) if p.x == x and p.measured]
+        peers = [p for p in measured if not is_ours(p.series)]
         if not peers:
             continue
         peer = min(peers, key=lambda p: p.median)
-        for ours in (p for p in here if is_ours(p.series)):
-            found = _by_round(ours, peer)
-            ratio = peer.median / ours.median
-            yield Ratio(figure.name, x, ours.series, peer.series, ratio, min(found), max(found))
+        for ours in (p for p in measured if is_ours(p.series)):
+            by_round = _by_round(ours, peer)
+            ratio, ends = peer.median / ours.median, (min(by_round), max(by_round))
+            yield Ratio(figure.name, x, ours.series, peer.series, ratio, *ends)
 
 
 def _by_round(ours: Point, peer: Point) -> list[float]:

@@ -1,4 +1,4 @@
-"""What is expected of lines, as rules on points: how they grow, who is ahead, and by how much.
+"""Rules on points: how lines grow, who is ahead, and by how much.
 
 Growth is the exponent b of the best power law y = a·x^b, the slope of a straight line through the
 points where both axes are logarithmic: about 0 is flat, 1 is linear, and what grows as a logarithm
@@ -51,19 +51,19 @@ def middle(values: Collection[float]) -> float:
 
 
 def grows(figure: Figure, series: str, shape: str, *, since: float = 0) -> Rule:
-    """A line is `flat`, `logarithmic` or `linear` from x = `since` on."""
+    """Return the rule that a line is `flat`, `logarithmic` or `linear` from x = `since` on."""
     low, high, bounds = SHAPES[shape]
     where = f" from {since:,.0f} on" if since else ""
 
     def check(points: Points) -> Verdict:
         costs = points.costs(figure, series).items()
         line = sorted((x, y) for x, y in costs if not isinstance(x, str) and x >= since)
-        found = exponent(line)
-        if found is None:
+        slope = exponent(line)
+        if slope is None:
             return TOO_FEW
         return Verdict(
-            f"exponent {found:.2f} over {line[0][0]:,.0f} … {line[-1][0]:,.0f}",
-            low <= found <= high,
+            f"exponent {slope:.2f} over {line[0][0]:,.0f} … {line[-1][0]:,.0f}",
+            low <= slope <= high,
         )
 
     states = f"{figure.name}: {series} is {shape}{where}: its exponent is {bounds}"
@@ -80,7 +80,7 @@ def ahead(
     at: Place | None = None,
     by: float = 1.0,
 ) -> Rule:
-    """The winner's cost is the smaller one, at most of the places from `since` to `until`.
+    """Return the rule that the winner costs less, at most of the places from `since` to `until`.
 
     With `by` above 1 it is so many times smaller, below 1 it may be larger by as much. With `at`
     it is so at that place.
@@ -94,14 +94,14 @@ def ahead(
     elif by < 1:
         is_so = f"costs at most {1 / by:g} times {loser}"
 
-    def here(x: Place) -> bool:
+    def counts(x: Place) -> bool:
         if at is not None:
             return x == at
         return isinstance(x, str) or since <= x <= until
 
     def check(points: Points) -> Verdict:
-        found = points.ratios(figure, winner, loser)
-        ratios = [ratio for x, ratio in found.items() if here(x)]
+        by_place = points.ratios(figure, winner, loser)
+        ratios = [ratio for x, ratio in by_place.items() if counts(x)]
         if not ratios:
             return TOO_FEW
         won = sum(ratio >= by for ratio in ratios)
@@ -115,21 +115,21 @@ def ahead(
 
 
 def widens(figure: Figure, winner: str, loser: str) -> Rule:
-    """The ratio of two lines rises from the first place to the last."""
+    """Return the rule that the ratio of two lines rises from the first place to the last."""
 
     def check(points: Points) -> Verdict:
         ratios = sorted(points.ratios(figure, winner, loser).items(), key=lambda item: item[0])
         if len(ratios) < 2:
             return TOO_FEW
         (x0, first), (x1, last) = ratios[0], ratios[-1]
-        found = f"{loser} / {winner}: {first:.2f} at {x0:,.0f}, {last:.2f} at {x1:,.0f}"
-        return Verdict(found, last > first)
+        text = f"{loser} / {winner}: {first:.2f} at {x0:,.0f}, {last:.2f} at {x1:,.0f}"
+        return Verdict(text, last > first)
 
     return Rule(f"{figure.name}: the gap of {loser} to {winner} grows with x", check)
 
 
 def at_most(figure: Figure, bound: float, series: str | None = None) -> Rule:
-    """No value of a line, or of the whole figure, is above the bound."""
+    """Return the rule that no value of a line, or of the whole figure, is above the bound."""
 
     def check(points: Points) -> Verdict:
         measured = [p for p in points.of(figure, series) if p.measured]
@@ -145,30 +145,32 @@ def at_most(figure: Figure, bound: float, series: str | None = None) -> Rule:
 
 
 def spread(figure: Figure, bound: float, line: str = "", *, ends: bool = False) -> Rule:
-    """In the line, or in every one, the largest value is at most `bound` times the smallest.
+    """Return the rule that the largest value of a line is at most `bound` times the smallest.
+
+    Without a `line` it is about every line of the figure.
 
     With `ends`, the last value is compared with the first.
     """
     what = "the last to the first" if ends else "the largest to the smallest"
 
     def check(points: Points) -> Verdict:
-        found = {}
+        ratios = {}
         for series in [line] if line else points.series(figure):
             values = [y for _, y in points.line(figure, series)]
             if len(values) > 1:
                 ratio = values[-1] / values[0] if ends else max(values) / min(values)
-                found[series] = ratio
-        if not found:
+                ratios[series] = ratio
+        if not ratios:
             return TOO_FEW
-        text = ", ".join(f"{name} {ratio:.2f}" for name, ratio in found.items())
-        return Verdict(text, max(found.values()) <= bound)
+        text = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
+        return Verdict(text, max(ratios.values()) <= bound)
 
     of = f" of {line}" if line else ""
     return Rule(f"{figure.name}: the ratio of {what}{of} is at most {bound:g}", check)
 
 
 def scales(figure: Figure, series: str, factor: float) -> Rule:
-    """The cost at the last place is `factor` times smaller than at the first, or more so."""
+    """Return the rule that the last place costs `factor` times less than the first, or less."""
 
     def check(points: Points) -> Verdict:
         costs = points.costs(figure, series)
@@ -177,8 +179,8 @@ def scales(figure: Figure, series: str, factor: float) -> Rule:
             return TOO_FEW
         first, last = places[0], places[-1]
         ratio = costs[first] / costs[last]
-        found = f"{ratio:.2f} times as fast with {last:,.0f} as with {first:,.0f}"
-        return Verdict(found, ratio >= factor)
+        text = f"{ratio:.2f} times as fast with {last:,.0f} as with {first:,.0f}"
+        return Verdict(text, ratio >= factor)
 
     states = f"{figure.name}: {series} is {factor:g} times as fast at the last place, or more"
     return Rule(states, check)
@@ -199,8 +201,8 @@ def crossing(
     gaps = [(x, math.log(theirs[x] / (by * y))) for x, y in winner if x in theirs]
     if not gaps or gaps[-1][1] < 0:
         return None
-    found = gaps[0][0]
+    place = gaps[0][0]
     for (x0, g0), (x1, g1) in itertools.pairwise(gaps):
         if g0 < 0 <= g1:
-            found = math.exp(math.log(x0) + (math.log(x1) - math.log(x0)) * g0 / (g0 - g1))
-    return round(found, 6)
+            place = math.exp(math.log(x0) + (math.log(x1) - math.log(x0)) * g0 / (g0 - g1))
+    return round(place, 6)

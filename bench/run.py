@@ -1,4 +1,4 @@
-"""A run: experiments one after the other, each with its share of the time; all of it is kept."""
+"""Runs experiments one after the other, each with its share of the time, and keeps the results."""
 
 from __future__ import annotations
 
@@ -75,15 +75,16 @@ def run_all(
 def _finished(
     folder: Path, experiments: Sequence[Experiment], settings: Settings
 ) -> dict[str, Outcome]:
-    """The outcomes without a problem of an earlier run with the same settings, by their names."""
+    """Return the outcomes without a problem of an earlier run with these settings, by name."""
     try:
         before = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     run = Run.from_dict(before, experiments)
-    if run.settings.told != settings.told:
+    if run.settings.recorded != settings.recorded:
         raise InvalidArgument(
-            f"{folder / RESULTS} has other settings, {run.settings.told}: choose another directory"
+            f"{folder / RESULTS} has other settings, {run.settings.recorded}: choose another "
+            f"directory"
         )
     return {o.experiment.name: o for o in run.outcomes if not o.problem}
 

@@ -1,4 +1,4 @@
-"""Over whole runs: what users do today against windrow, the papers' verdicts, and how it grows."""
+"""Summaries of whole runs: what users do today, the papers' verdicts, and how costs grow."""
 
 from __future__ import annotations
 
@@ -125,22 +125,19 @@ def verdicts(runs: Mapping[str, Run]) -> str:
             if verdict.agrees is False:
                 because = f" Why: {why}" if why else ""
                 differs.append(f"- {experiment.name}: {rule}. Found: {verdict.found}.{because}")
-    told = ", ".join(f"{count} {AGREES[agrees]}" for agrees, count in counts.items() if count)
-    parts = [f"{sum(counts.values())} rules: {told}.", as_markdown(rows)]
+    listed = ", ".join(f"{count} {AGREES[agrees]}" for agrees, count in counts.items() if count)
+    parts = [f"{sum(counts.values())} rules: {listed}.", as_markdown(rows)]
     if differs:
         parts += ["What differs:", "\n".join(differs)]
-    here = run.machine
-    parts.append(f"<sub>{here['cpu']}, {here['cores']} cores; {here['when']}.</sub>\n")
+    machine = run.machine
+    parts.append(f"<sub>{machine['cpu']}, {machine['cores']} cores; {machine['when']}.</sub>\n")
     return "\n\n".join(parts)
 
 
 # -- how the cost grows ----------------------------------------------------------------------------
 
-CORES, ROWS, WRITTEN = (
-    1_000,
-    1e12,
-    100e6,
-)  # a cluster, a table, and bytes a second that a core moves
+CORES, ROWS = 1_000, 1e12  # a cluster, and a table
+WRITTEN = 100e6  # bytes a second that a core moves
 
 
 def model(runs: Mapping[str, Run]) -> str:
@@ -152,19 +149,19 @@ def model(runs: Mapping[str, Run]) -> str:
     lines = []
     costs: dict[str, tuple[float, float]] = {}
     for series in dict.fromkeys(p.series for p in outcome.points):
-        found = _line(outcome.points, series)
-        if found is not None:
-            costs[series] = found
-            base, each = found
+        line = _line(outcome.points, series)
+        if line is not None:
+            costs[series] = line
+            base, slope = line
             lines.append(
-                f"- {series}: {base:.0f} ns a row, and {each:.1f} ns more for each aggregation, on "
-                f"{run.machine['cores']} cores."
+                f"- {series}: {base:.0f} ns a row, and {slope:.1f} ns more for each aggregation, "
+                f"on {run.machine['cores']} cores."
             )
     shuffled = [p.median for p in outcome.points if p.figure == "bytes shuffled" and p.measured]
     if "Spark" not in costs or not shuffled:
         return "\n".join(lines) + "\n" if lines else ""
-    base, each = costs["Spark"]
-    busy = (base + 5 * each) * 1e-9 * run.machine["cores"]  # seconds of a core for a row
+    base, slope = costs["Spark"]
+    busy = (base + 5 * slope) * 1e-9 * run.machine["cores"]  # seconds of a core for a row
     moved = max(shuffled)
     hours = ROWS / CORES * (busy + 2 * moved / WRITTEN) / 3600
     lines.append(
@@ -177,18 +174,21 @@ def model(runs: Mapping[str, Run]) -> str:
 
 
 def _line(points: Points, series: str) -> tuple[float, float] | None:
-    """The straight line through the costs by aggregations: ns a row, and ns for each of them.
+    """Return the straight line through the costs by aggregations: ns a row, and ns for each.
 
-    That with the least relative errors: the dearest queries would decide alone otherwise.
+    It has the least relative errors: the dearest queries would decide alone otherwise.
     """
-    found = [(float(p.x), p.median) for p in points
-             if (p.figure, p.series) == ("by aggregations", series) and p.measured]  # fmt: skip
-    if len(found) < 2:
+    measured = [
+        (float(p.x), p.median)
+        for p in points
+        if (p.figure, p.series) == ("by aggregations", series) and p.measured
+    ]
+    if len(measured) < 2:
         return None
-    counts, costs = np.array(found).T
+    counts, costs = np.array(measured).T
     sides = np.column_stack([1 / costs, counts / costs])
-    base, each = np.linalg.lstsq(sides, np.ones(costs.size))[0].tolist()
-    return base, each
+    base, slope = np.linalg.lstsq(sides, np.ones(costs.size))[0].tolist()
+    return base, slope
 
 
 SUMMARIES: dict[str, Callable[[Mapping[str, Run]], str]] = {

@@ -1,4 +1,4 @@
-"""PySpark's daemon whose workers tell where the time of each task goes: a line of JSON a task.
+"""PySpark's daemon with workers that record where the time of each task goes, as lines of JSON.
 
 A session with `spark.python.daemon.module=bench.worker_times` runs it, and the variable
 WINDROW_TIMES names the folder into which each worker writes a file. Parts are exclusive: while an
@@ -62,8 +62,8 @@ class Parts:
         self.seconds[part] = self.seconds.get(part, 0.0) + now - self._since
         self._since = now
 
-    def told(self, stage: str) -> dict[str, Any]:
-        """The task as it is kept, in milliseconds."""
+    def record(self, stage: str) -> dict[str, Any]:
+        """Return the task as it is kept, in milliseconds."""
         self._settle()
         return {
             "stage": stage,
@@ -83,44 +83,44 @@ class Worker:
         self.file = Path(os.environ[FOLDER]) / f"{os.getpid()}.jsonl"
 
     def begin(self) -> None:
-        """A task begins: its first bytes are here."""
+        """Begin to measure a task: its first bytes are here."""
         self.parts, self.stage = Parts(), OTHER
         self.parts.enter(START)
 
     def end(self) -> None:
-        """A task has ended; what is measured of it is written."""
+        """Write what was measured of a task that has ended."""
         with self.file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(self.parts.told(self.stage)) + "\n")
+            file.write(json.dumps(self.parts.record(self.stage)) + "\n")
 
     def timed(self, part: str, function: Callable[..., Any], stage: str = "") -> Any:
-        """The function, whose time counts for the part."""
+        """Return the function, whose time counts for the part."""
 
         @functools.wraps(function)
-        def run(*given: Any, **named: Any) -> Any:
+        def run(*arguments: Any, **options: Any) -> Any:
             self.stage = stage or self.stage
             self.parts.enter(part)
             try:
-                return function(*given, **named)
+                return function(*arguments, **options)
             finally:
                 self.parts.leave()
 
         return run
 
     def waits(self, function: Callable[..., Iterator[Any]]) -> Any:
-        """A generator, the time of whose steps is that of waiting for rows."""
+        """Return the generator, the time of whose steps counts as waiting for rows."""
 
         @functools.wraps(function)
-        def run(*given: Any) -> Iterator[Any]:
-            found = function(*given)
+        def run(*arguments: Any) -> Iterator[Any]:
+            items = function(*arguments)
             while True:
                 self.parts.enter(WAIT)
                 try:
-                    each = next(found)
+                    item = next(items)
                 except StopIteration:
                     return
                 finally:
                     self.parts.leave()
-                yield each
+                yield item
 
         return run
 
@@ -132,14 +132,14 @@ class Worker:
         begins = worker.WorkerInitInfo.from_stream
         reads = worker.read_udfs
 
-        def first(*given: Any) -> Any:
+        def first(*arguments: Any) -> Any:
             self.begin()
-            return begins(*given)
+            return begins(*arguments)
 
-        def read(*given: Any) -> Any:
-            found = reads(*given)
+        def read(*arguments: Any) -> Any:
+            functions = reads(*arguments)
             self.parts.leave()  # the start
-            return found
+            return functions
 
         worker.WorkerInitInfo.from_stream = first
         worker.read_udfs = read

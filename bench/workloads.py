@@ -41,8 +41,8 @@ def measure_area(area: str, source: str, quick: bool, largest: int) -> None:
                 tell([name, f"{type(error).__name__}: {error}".partition("\n")[0][:80]])
         for name in turns(runs, RUNS):
             runs[name].append(cases[name]())
-        for name, found in runs.items():
-            tell([name, statistics.median(found)])
+        for name, seconds in runs.items():
+            tell([name, statistics.median(seconds)])
 
 
 def seconds_of(call: Callable[..., Any], *arguments: Any, **options: Any) -> Callable[[], float]:
@@ -154,12 +154,8 @@ def streams(quick: bool, largest: int) -> Iterator[Cases]:
             feed = Feed(spark, Path(folder), keys, per_second=max(1000, keys))
             for _ in range(4):
                 feed.add(n)
-            cases[name] = partial(feed.row_seconds, _transformed(query), 600.0)
+            cases[name] = partial(feed.row_seconds, query, 600.0)
         yield cases
-
-
-def _transformed(query: Any) -> Callable[[Any], Any]:
-    return lambda frame: frame.transform(query)
 
 
 AREAS = {"arrays": arrays, "tables": tables, "spark": spark, "streams": streams}

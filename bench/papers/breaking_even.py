@@ -35,9 +35,9 @@ def break_evens(
 def _break_even(table: Figure, name: str, lines: Figure, points: Points, factor: float) -> Point:
     case = lines.name
     line, base = points.line(lines, name), points.line(lines, BASE)
-    found = crossing(line, base, factor)
-    if found is not None:
-        return table.point(name, case, found, line=line, base=base)
+    window = crossing(line, base, factor)
+    if window is not None:
+        return table.point(name, case, window, line=line, base=base)
     common = sorted({x for x, _ in line} & {x for x, _ in base})
     if not common:
         why = next((p.why for p in points if not p.measured), TIME_IS_UP)
@@ -46,16 +46,16 @@ def _break_even(table: Figure, name: str, lines: Figure, points: Points, factor:
 
 
 def never(table: Figure, case: str) -> Rule:
-    """No algorithm overtakes recalculation in a case."""
+    """Return the rule that no algorithm overtakes recalculation in a case."""
 
     def check(points: Points) -> Verdict:
-        here = [p for p in points.of(table) if p.x == case]
-        if not here:
+        of_case = [p for p in points.of(table) if p.x == case]
+        if not of_case:
             return TOO_FEW
-        ahead = [f"{p.series} at {p.median:.0f}" for p in here if p.measured]
+        ahead = [f"{p.series} at {p.median:.0f}" for p in of_case if p.measured]
         if ahead:
             return Verdict(f"{case} breaks even: {', '.join(ahead)}", False)
-        told = any("never" in p.status for p in here)
-        return Verdict(here[0].why, True if told else None)
+        never_ahead = any("never" in p.status for p in of_case)
+        return Verdict(of_case[0].why, True if never_ahead else None)
 
     return Rule(f"{table.name}: {case} never breaks even", check)

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.experiment import Clock, Experiment, Rule, Settings, Verdict
 from bench.measure import Make, curve
-from bench.memory import grown
+from bench.memory import memory_of
 from bench.papers.breaking_even import break_evens, never
 from bench.points import Figure, Point, Points
 from bench.rules import TOO_FEW, ahead, grows
@@ -56,8 +56,8 @@ def break_even(settings: Settings, clock: Clock) -> Iterator[Point]:
     """Both at windows of 2 to 8192, an aggregation at a time."""
     floats, whole = settings.values(1 << 18), settings.whole_numbers(1 << 18)
     cases: dict[str, dict[str, Any]] = {
-        name: {a: partial(Compiled, a, each, whole if integer else floats) for a in BOTH}
-        for name, (each, integer) in AGGREGATIONS.items()
+        name: {a: partial(Compiled, a, part, whole if integer else floats) for a in BOTH}
+        for name, (part, integer) in AGGREGATIONS.items()
     }
     cases["Collect"] = {a: partial(Interpreted, a, Collect(), whole[:4096].tolist()) for a in BOTH}
     windows, tables = settings.powers(1, 13, quick=11), {TABLE_3: 1.0, TEN_TIMES: 10.0}
@@ -65,14 +65,12 @@ def break_even(settings: Settings, clock: Clock) -> Iterator[Point]:
 
 
 def _small(points: Points) -> Verdict:
-    found = points.values(TABLE_3, "flatfat")
-    found = {x: w for x, w in found.items() if x not in ("Count", "Collect")}
-    if not found:
+    values = points.values(TABLE_3, "flatfat").items()
+    windows = [(w, x) for x, w in values if x not in ("Count", "Collect")]
+    if not windows:
         return TOO_FEW
-    low, high = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
-    return Verdict(
-        f"from {found[low]:.0f} ({low}) to {found[high]:.0f} ({high})", found[high] <= 400
-    )
+    (least, first), (most, last) = min(windows), max(windows)
+    return Verdict(f"from {least:.0f} ({first}) to {most:.0f} ({last})", most <= 400)
 
 
 BREAK_EVEN = Experiment(
@@ -114,8 +112,8 @@ def cost(settings: Settings, clock: Clock) -> Iterator[Point]:
     """Windows of 1 to 1024 by both, then of 1 to 2^22 by flatfat."""
     values = settings.whole_numbers(1 << 18)
     contenders = {
-        f"{algorithm} {name}": partial(Compiled, algorithm, each, values)
-        for name, each in CHEAP_AND_DEAR.items()
+        f"{algorithm} {name}": partial(Compiled, algorithm, part, values)
+        for name, part in CHEAP_AND_DEAR.items()
         for algorithm in BOTH
     }
     windows = settings.powers(0, 10, quick=10)
@@ -182,8 +180,8 @@ def coarse_slides(settings: Settings, clock: Clock) -> Iterator[Point]:
     """Tumbling windows by both algorithms, then FlatFAT for each m."""
     values = settings.whole_numbers(1 << 14).tolist()
     tumbling = {
-        f"{algorithm} {name}": partial(Steps, STEPS["m = n"], True, algorithm, each, values)
-        for name, each in CHEAP_AND_DEAR.items()
+        f"{algorithm} {name}": partial(Steps, STEPS["m = n"], True, algorithm, part, values)
+        for name, part in CHEAP_AND_DEAR.items()
         for algorithm in BOTH
     }
     windows = settings.powers(0, 12, quick=12)
@@ -255,9 +253,9 @@ def resizing(settings: Settings, clock: Clock) -> Iterator[Point]:
     """Fixed and oscillating windows side by side."""
     values = settings.whole_numbers(1 << 14).tolist()
     contenders: dict[str, Make] = {}
-    for name, each in CHEAP_AND_DEAR.items():
-        contenders[f"{name}, fixed"] = partial(Interpreted, "flatfat", each, values)
-        contenders[f"{name}, oscillating"] = partial(Oscillating, each, values)
+    for name, part in CHEAP_AND_DEAR.items():
+        contenders[f"{name}, fixed"] = partial(Interpreted, "flatfat", part, values)
+        contenders[f"{name}, oscillating"] = partial(Oscillating, part, values)
     yield from curve(FIGURE_9, settings.powers(3, 16, quick=11), contenders, settings, clock)
 
 
@@ -297,8 +295,8 @@ def b_int(settings: Settings, clock: Clock) -> Iterator[Point]:
     windows = settings.powers(0, 22, quick=16)
     yield from curve(FIGURE_11, windows, pair, settings, clock.share(1, of=2))
     windows = settings.sizes([8, 8192, 1 << 17] if settings.quick else [8, 8192, 1 << 23])
-    for aggregation, each in COMPARED.items():
-        pair = {name: partial(Compiled, name, each, values) for name in TREES}
+    for aggregation, part in COMPARED.items():
+        pair = {name: partial(Compiled, name, part, values) for name in TREES}
         points = Points(curve(FIGURE_11, windows, pair, settings, clock))
         ratios = points.ratios(FIGURE_11, *TREES)
         for w in windows:
@@ -338,7 +336,7 @@ FIGURE_12 = Figure("Figure 12", "memory by window", "window", "MB")
 
 def memory(settings: Settings, clock: Clock) -> Iterator[Point]:
     contenders = {name: f"process:{name}" for name in BOTH}
-    yield from grown(FIGURE_12, contenders, settings.powers(12, 21, quick=16), clock)
+    yield from memory_of(FIGURE_12, contenders, settings.powers(12, 21, quick=16), clock)
 
 
 MEMORY = Experiment(

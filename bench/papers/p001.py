@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.experiment import Clock, Experiment, Rule, Settings, Verdict
 from bench.measure import Make, curve, timed, turns
-from bench.memory import grown
+from bench.memory import memory_of
 from bench.points import Figure, Point, Points
 from bench.rules import TOO_FEW, ahead, grows
 from bench.windows import TO_FILL, Counting, Interpreted
@@ -66,7 +66,7 @@ def stored(algorithm: str, values: list[int], stack: ExitStack) -> Make:
 
 
 def latency(settings: Settings, clock: Clock) -> Iterator[Point]:
-    """All of them at windows of 1 to 2^20."""
+    """Yield the latency of all of them at windows of 1 to 2^20."""
     values = [1 << 30] * 64
     with ExitStack() as stack:
         contenders: dict[str, Make] = {
@@ -149,15 +149,15 @@ def bulk_eviction(settings: Settings, clock: Clock) -> Iterator[Point]:
             stack.callback(windows[in_store(name)].close)
         for swag in windows.values():
             fill(swag, values)
-        for here, k in clock.shares(sizes):
+        for share, k in clock.shares(sizes):
             runs: dict[str, list[float]] = {name: [] for name in windows}
             for name in turns(windows, settings.repeats):
-                if not clock.over and not (runs[name] and here.over):
+                if not clock.over and not (runs[name] and share.over):
                     runs[name].append(timed(partial(evicted, windows[name], k))[0])
                     fill(windows[name], values[:k])
-            for name, found in runs.items():
-                done = FIGURE_7.timed(name, k, found, window=n)
-                yield done if found else FIGURE_7.missing(name, k)
+            for name, times in runs.items():
+                point = FIGURE_7.timed(name, k, times, window=n)
+                yield point if times else FIGURE_7.missing(name, k)
 
 
 def _operations(n: int) -> Iterator[Point]:
@@ -314,7 +314,7 @@ def _fastest(points: Points) -> Verdict:
 
 
 def _cheaper(points: Points) -> Verdict:
-    """Where the policy keeps the window short, recalculation comes back into play."""
+    """Return whether recalculation is cheap where the policy keeps the window short."""
     costs = points.values(TABLE_2, "recalculate")
     found = [costs[name] / costs["Sum"] for name in ("Max", "LIS") if {name, "Sum"} <= set(costs)]
     if not found:
@@ -361,7 +361,7 @@ CONTENDERS |= {in_store(name): f"rocksdb:{name}" for name in SEARCHING}
 
 def memory(settings: Settings, clock: Clock) -> Iterator[Point]:
     """Each in processes of its own."""
-    yield from grown(FIGURE_8, CONTENDERS, settings.powers(12, 22, quick=16), clock)
+    yield from memory_of(FIGURE_8, CONTENDERS, settings.powers(12, 22, quick=16), clock)
 
 
 def _bounded(points: Points) -> Verdict:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bench.experiment import Clock, Experiment, Rule, Settings, Verdict
 from bench.measure import curve
-from bench.memory import grown
+from bench.memory import memory_of
 from bench.points import Figure, Point, Points
 from bench.rules import TOO_FEW, ahead, grows, widens
 from bench.windows import Compiled, Counting, Interpreted
@@ -246,7 +246,7 @@ def memory(settings: Settings, clock: Clock) -> Iterator[Point]:
         for name in CONTENDERS:
             yield FIGURE_12.point(name, n, _numbers(name, n), exact=True)
     sizes = _uneven(range(16, 20, 2) if settings.quick else range(16, 23))
-    yield from grown(FIGURE_16, CONTENDERS, settings.sizes(sizes), clock)
+    yield from memory_of(FIGURE_16, CONTENDERS, settings.sizes(sizes), clock)
 
 
 def _uneven(exponents: Iterable[int]) -> list[int]:

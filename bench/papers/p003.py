@@ -78,23 +78,23 @@ def latency(settings: Settings, clock: Clock) -> Iterator[Point]:
 
 
 def _spikes(points: Points) -> Verdict:
-    """The longest event by the mean one, the system's disturbances taken out by medians."""
-    found = {}
+    """Return whether Two-Stacks has spikes and DABA has none: the longest event by the mean one."""
+    spikes = {}
     for name in ALGORITHMS:
         all_values = [points.values(table, name) for table in TABLES.values()]
         ratios = [v[TYPICAL] / v["mean"] for v in all_values if {TYPICAL, "mean"} <= set(v)]
         if ratios:
-            found[name] = middle(ratios)
-    if not {"two_stacks", "daba"} <= set(found):
+            spikes[name] = middle(ratios)
+    if not {"two_stacks", "daba"} <= set(spikes):
         return TOO_FEW
-    text = ", ".join(f"{name} {ratio:,.0f}" for name, ratio in found.items())
-    return Verdict(f"median over the operators: {text}", found["two_stacks"] > 5 * found["daba"])
+    text = ", ".join(f"{name} {ratio:,.0f}" for name, ratio in spikes.items())
+    return Verdict(f"median over the operators: {text}", spikes["two_stacks"] > 5 * spikes["daba"])
 
 
 def _order(statistic: str, better: str, worse: str) -> Rule:
     def check(points: Points) -> Verdict:
-        found = [points.ratios(table, better, worse) for table in TABLES.values()]
-        ratios = [each[statistic] for each in found if statistic in each]
+        tables = [points.ratios(table, better, worse) for table in TABLES.values()]
+        ratios = [table[statistic] for table in tables if statistic in table]
         if not ratios:
             return TOO_FEW
         return Verdict(
@@ -187,13 +187,13 @@ TABLE_3 = Figure(
 
 
 def break_even(settings: Settings, clock: Clock) -> Iterator[Point]:
-    """All of them at windows of 2 to 1024, an operator at a time."""
+    """Yield the break-even windows of all of them, an operator at a time."""
     cases = {
         name: {
-            algorithm: partial(Interpreted, algorithm, each, values_of(name, settings, 1 << 12))
+            algorithm: partial(Interpreted, algorithm, operator, values_of(name, settings, 1 << 12))
             for algorithm in (BASE, *FIVE)
         }
-        for name, each in {**OPERATORS, "Collect": Collect()}.items()
+        for name, operator in {**OPERATORS, "Collect": Collect()}.items()
     }
     windows = settings.powers(1, 10, quick=9)
     yield from break_evens(cases, windows, settings, clock, {TABLE_3: 1.0}, *FIVE)
@@ -202,9 +202,9 @@ def break_even(settings: Settings, clock: Clock) -> Iterator[Point]:
 def _first(points: Points) -> Verdict:
     medians = {}
     for algorithm in FIVE:
-        found = [w for x, w in points.values(TABLE_3, algorithm).items() if x != "Collect"]
-        if found:
-            medians[algorithm] = middle(found)
+        windows = [w for x, w in points.values(TABLE_3, algorithm).items() if x != "Collect"]
+        if windows:
+            medians[algorithm] = middle(windows)
     if "two_stacks" not in medians or "flatfat" not in medians:
         return TOO_FEW
     text = ", ".join(f"{name} {value:.0f}" for name, value in medians.items())

@@ -291,31 +291,31 @@ def latency(settings: Settings, clock: Clock) -> Iterator[Point]:
     events = settings.size(1 << 17, 1 << 13)
     sketched = min(events, 1 << 14)
     chance = np.random.default_rng(1).random(events).tolist()
-    given = settings.uniform(events).tolist()
+    values = settings.uniform(events).tolist()
     sketch = MomentSketch(order=10)
     cases: list[tuple[Figure, Figure, Aggregation, int, list[float]]] = [
         (TABLE_2, FIGURE_7, Max(), n, chance),
-        (SMALLER, FIGURE_7_SMALLER, Max(), n // 2, given),
-        (LARGER, FIGURE_7_LARGER, Max(), n, given),
-        (TABLE_3, FIGURE_7_HOUR, sketch, min(n, 3600), given[:sketched]),
-        (TWO_HOURS, FIGURE_7_HOURS, sketch, min(n, 7200), given[:sketched]),
+        (SMALLER, FIGURE_7_SMALLER, Max(), n // 2, values),
+        (LARGER, FIGURE_7_LARGER, Max(), n, values),
+        (TABLE_3, FIGURE_7_HOUR, sketch, min(n, 3600), values[:sketched]),
+        (TWO_HOURS, FIGURE_7_HOURS, sketch, min(n, 7200), values[:sketched]),
     ]
     compiled = {
         name: partial(event_nanoseconds, name, Max(), w=n) for name in ALGORITHMS if name != "pba"
     }
-    few = clock.share(1, of=20)
-    yield from latencies(TABLE_2_COMPILED, compiled, chance, settings, few, FIGURE_7_COMPILED)
-    for share, (table, stretches, each, w, values) in clock.shares(cases):
-        contenders = {name: interpreted_events(name, each, values, w) for name in ALGORITHMS}
-        yield from latencies(table, contenders, values, settings, share, stretches)
+    short = clock.share(1, of=20)
+    yield from latencies(TABLE_2_COMPILED, compiled, chance, settings, short, FIGURE_7_COMPILED)
+    for share, (table, stretches, part, w, events_of) in clock.shares(cases):
+        contenders = {name: interpreted_events(name, part, events_of, w) for name in ALGORITHMS}
+        yield from latencies(table, contenders, events_of, settings, share, stretches)
 
 
 def _mean(points: Points) -> Verdict:
-    found = {name: points.value(TABLE_2, name, "mean") for name in ALGORITHMS}
-    if found["sba"] is None or found["two_stacks"] is None or found["slick_deque"] is None:
+    means = {name: points.value(TABLE_2, name, "mean") for name in ALGORITHMS}
+    if means["sba"] is None or means["two_stacks"] is None or means["slick_deque"] is None:
         return TOO_FEW
-    text = ", ".join(f"{name} {ns:,.0f} ns" for name, ns in found.items() if ns is not None)
-    return Verdict(text, found["sba"] <= 1.1 * max(found["two_stacks"], found["slick_deque"]))
+    text = ", ".join(f"{name} {ns:,.0f} ns" for name, ns in means.items() if ns is not None)
+    return Verdict(text, means["sba"] <= 1.1 * max(means["two_stacks"], means["slick_deque"]))
 
 
 LATENCY = Experiment(
@@ -377,14 +377,12 @@ def instances(settings: Settings, clock: Clock) -> Iterator[Point]:
         nodes = count if figure is FIGURE_8_NODES else 0
         sizes = (rows, few, min(WINDOW, rows))
         try:
-            (found,) = alone(
-                both, count, nodes, *sizes, settings.repeats, files, seconds=share.left
-            )
+            (runs,) = alone(both, count, nodes, *sizes, settings.repeats, files, seconds=share.left)
         except Exception as error:
             yield from (figure.missing(name, count, failure(error)) for name in (OURS, THEIRS))
             continue
         for name in (OURS, THEIRS):
-            yield figure.timed(name, count, found[name], found["first_s"])
+            yield figure.timed(name, count, runs[name], runs["first_s"])
 
 
 def both(
@@ -410,8 +408,8 @@ def both(
         rounds(jobs, 1)  # to warm up
         first = time.perf_counter() - start
         runs = rounds(jobs, repeats)
-    found = {OURS: [s / rows for s in runs[OURS]], THEIRS: [s / few for s in runs[THEIRS]]}
-    tell({"first_s": first, **found})
+    a_row = {OURS: [s / rows for s in runs[OURS]], THEIRS: [s / few for s in runs[THEIRS]]}
+    tell({"first_s": first, **a_row})
 
 
 INSTANCES = Experiment(

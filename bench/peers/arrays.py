@@ -1,15 +1,13 @@
-"""Arrays: `rolling` against other libraries, how exact it is, and what it costs alone."""
+"""Arrays: `rolling` against other libraries, and what it costs alone."""
 
 from __future__ import annotations
 
-import math
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from decimal import Decimal, localcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,14 +24,14 @@ from bench.measure import (
     checked,
     close,
     curve,
-    failure,
     latencies,
     measure,
     nanoseconds,
-    rounds,
+    run_ready,
     timed,
     turns,
 )
+from bench.peers.accuracy import ACCURACY
 from bench.peers.libraries import COMPARISONS, PEERS, STATISTICS, Data
 from bench.points import Figure, Place, Point, Points
 from bench.results import OURS
@@ -113,20 +111,18 @@ def statistics_of(settings: Settings, clock: Clock) -> Iterator[Point]:
         w = min(w, data.values.size)
         bound = {name: partial(call, data, w) for name, call in calls.items()}
         timings = checked(bound, lambda a, b: close(numbers(a), numbers(b), TOLERANCE))
-        ready = {name: bound[name] for name, timing in timings.items() if timing.ready}
-        for name, runs in rounds(ready, settings.repeats).items():
-            timings[name].runs = runs
+        run_ready(timings, bound, settings.repeats)
         for name, timing in timings.items():
             timing.more["values"] = data.values.size
             yield timing.point(STATISTIC, name, x)
 
 
-def numbers(found: Any) -> NDArray[np.float64]:
+def numbers(results: Any) -> NDArray[np.float64]:
     """Return the numbers of results, those of lists one after the other; NaN fills short rows."""
-    if hasattr(found, "combine_chunks"):
-        return np.asarray(found.combine_chunks().flatten())
-    made = np.asarray(found, np.float64)
-    return made[~np.isnan(made)]
+    if hasattr(results, "combine_chunks"):
+        return np.asarray(results.combine_chunks().flatten())
+    array = np.asarray(results, np.float64)
+    return array[~np.isnan(array)]
 
 
 STATISTIC_PEERS = Experiment(
@@ -142,97 +138,6 @@ STATISTIC_PEERS = Experiment(
         for question, peers in GAINS.items()
         for peer, by in peers.items()
     ),
-)
-
-
-# -- accuracy --------------------------------------------------------------------------------------
-
-UNIT = "relative error"
-LARGEST = Figure("largest error", "largest relative error of 200 windows", "question", UNIT)
-MEAN = Figure("mean error", "root mean square of the relative errors", "question", UNIT)
-CENTRES = {"N(0, 1)": 0.0, "1e+08 + N(0, 1)": 1e8}
-EXACT_PEERS = (OURS, "pandas", "bottleneck", "numbagg", "polars")
-SAMPLES = 200
-
-
-def accuracy(settings: Settings, clock: Clock) -> Iterator[Point]:
-    """Sums, means and deviations of values around 0, and of values far from it."""
-    n = settings.size(4_000_000, 400_000)
-    for values, centre in CENTRES.items():
-        data = Data(centre + np.random.default_rng(1).standard_normal(n))
-        for question in ("sum", "mean", "stddev"):
-            for w in settings.windows((64, 1024), n):
-                x = f"{question}, w = {w}, {values}"
-                if clock.over:
-                    yield from (f.missing(a, x) for a in EXACT_PEERS for f in (LARGEST, MEAN))
-                else:
-                    yield from _errors(data, question, w, x)
-
-
-def _errors(data: Data, question: str, w: int, x: str) -> Iterator[Point]:
-    rows = np.random.default_rng(2).integers(w - 1, data.values.size, SAMPLES)
-    rows[-1] = data.values.size - 1
-    exact = exact_results(question, data.values, rows, w)
-    for name in EXACT_PEERS:
-        try:
-            got = np.asarray(COMPARISONS[question][name](data, w))[rows]
-            errors = relative_errors(got, exact)
-        except Exception as error:
-            yield LARGEST.missing(name, x, failure(error))
-            yield MEAN.missing(name, x, failure(error))
-            continue
-        yield LARGEST.point(name, x, max(errors), samples=SAMPLES)
-        rms = math.sqrt(statistics.fmean(e * e for e in errors))
-        yield MEAN.point(name, x, rms, samples=SAMPLES)
-
-
-def exact_results(
-    question: str, values: NDArray[np.float64], rows: NDArray[np.int64], w: int
-) -> list[Decimal]:
-    """Return the results of some rows to 60 digits, from sums in whole numbers."""
-    mantissa, exponent = np.frexp(values)
-    lowest = int(exponent.min())
-    whole = (np.ldexp(mantissa, 53)).astype(np.int64).tolist()
-    shifts = (exponent - lowest).tolist()
-    wanted = set((rows + 1).tolist()) | set((rows + 1 - w).tolist())
-    before: dict[int, tuple[int, int]] = {}  # position: the sums of all values before it
-    total = squares = 0
-    for position, (m, shift) in enumerate(zip(whole, shifts, strict=True)):
-        if position in wanted:
-            before[position] = total, squares
-        value = m << shift
-        total += value
-        squares += value * value
-    before[len(whole)] = total, squares
-    results = []
-    with localcontext(prec=60):
-        unit = Decimal(2) ** (lowest - 53)
-        for row in rows.tolist():
-            (s0, q0), (s1, q1) = before[row + 1 - w], before[row + 1]
-            s, q = s1 - s0, q1 - q0
-            if question == "stddev":
-                results.append((Decimal(w * q - s * s) / (w * (w - 1))).sqrt() * unit)
-            else:
-                results.append(Decimal(s) * unit / (w if question == "mean" else 1))
-    return results
-
-
-def relative_errors(got: NDArray[np.float64], exact: list[Decimal]) -> list[float]:
-    """Return how far each result is from the exact one, by its size."""
-    missing = int(np.isnan(got).sum())
-    if missing:
-        raise ArithmeticError(f"NaN in {missing} of {len(exact)}")
-    return [abs(float((Decimal(g) - e) / e)) for g, e in zip(got.tolist(), exact, strict=True)]
-
-
-ACCURACY = Experiment(
-    "arrays accuracy",
-    "how far results are from exact ones",
-    f"{SAMPLES} windows sampled from 4,000,000 values (400,000 in a quick run), against exact "
-    "arithmetic: the largest relative error, and the root mean square of all.",
-    (LARGEST, MEAN),
-    accuracy,
-    weight=0.5,
 )
 
 
@@ -273,9 +178,7 @@ def own_functions(settings: Settings, clock: Clock) -> Iterator[Point]:
             continue
         timings = checked(calls, close)
         calls[OURS] = partial(rolling, values, SPREAD, rows=w)
-        ready = {name: calls[name] for name, timing in timings.items() if timing.ready}
-        for name, runs in rounds(ready, settings.repeats).items():
-            timings[name].runs = runs
+        run_ready(timings, calls, settings.repeats)
         for name, timing in timings.items():
             size = values.size if name == OURS else short.values.size
             timing.more["values"] = size

@@ -19,6 +19,7 @@ from bench.alone import ROOT
 from bench.experiment import Clock, Experiment, Rule, Settings, Verdict
 from bench.feed import Feed
 from bench.measure import failure, timed, turns
+from bench.peers.streaming import LATE, our_windows, their_windows
 from bench.points import Figure, Point, Points
 from bench.processes import processor_seconds
 from bench.results import OURS
@@ -43,7 +44,6 @@ THREE = Figure(
     (False, False), False,
 )  # fmt: skip
 BUILT_IN = "Spark"
-LATE = "5 seconds"
 ROW, TUMBLING, HOPPING, LONG = "a result a row", "tumbling", "60 slides", "3600 slides"
 SLIDES = {TUMBLING: 1, HOPPING: 60, LONG: 3600}
 # What Spark tells of a batch, in the order in which it happens.
@@ -62,21 +62,11 @@ WARM_UP = 3  # batches, which start workers and compile
 
 def ours(query: str, frame: Any) -> Any:
     """Return our results."""
-    window: dict[str, Any] = {"rows": 100}
     if query in SLIDES:
-        window = {"range": f"{SLIDES[query]} seconds", "slide": "1 second"}
+        return our_windows(SLIDES[query], frame)
     parts = {"m": Max("v"), "a": Mean("v")}
-    asked = sliding(parts, partition_by="key", order_by="ts", lateness=LATE, **window)
-    return frame.transform(asked)
-
-
-def theirs(query: str, frame: Any) -> Any:
-    """Return what Spark's own window gives."""
-    from pyspark.sql import functions as sf
-
-    windows = sf.window("ts", f"{SLIDES[query]} seconds", "1 second")
-    grouped = frame.withWatermark("ts", LATE).groupBy("key", windows)
-    return grouped.agg(sf.max("v").alias("m"), sf.avg("v").alias("a"))
+    last = sliding(parts, partition_by="key", order_by="ts", lateness=LATE, rows=100)
+    return frame.transform(last)
 
 
 @dataclass(frozen=True)
@@ -119,18 +109,18 @@ class Runs:
         self.worst.append(max(times))
         rows = sum(batch["numInputRows"] for batch in progress)
         self.row.append(sum(times) / 1e3 / max(1, rows))
-        found: dict[str, float] = defaultdict(float)
+        totals: dict[str, float] = defaultdict(float)
         for batch in progress:
             for name, part in DURATIONS.items():
-                found[part] += batch["durationMs"].get(name, 0)
+                totals[part] += batch["durationMs"].get(name, 0)
             for operator in batch["stateOperators"]:
-                found["of it: committing the state (sum of tasks)"] += operator["commitTimeMs"]
-        found["Java, processor"] += java
+                totals["of it: committing the state (sum of tasks)"] += operator["commitTimeMs"]
+        totals["Java, processor"] += java
         for task in tasks:
-            found["Python, processor"] += task["processor"]
+            totals["Python, processor"] += task["processor"]
             for part, spent in task["parts"].items():
-                found[f"in {task['stage']} tasks: {part}"] += spent
-        for part, total in found.items():
+                totals[f"in {task['stage']} tasks: {part}"] += spent
+        for part, total in totals.items():
             self.parts.setdefault(part, []).append(total / len(progress))
 
 
@@ -162,7 +152,7 @@ def batches(settings: Settings, clock: Clock) -> Iterator[Point]:
 
 
 def _three_streams(folder: Path, settings: Settings) -> Point:
-    """The seconds of three streams, with windrow's daemon, as its documents say."""
+    """Return the seconds of three streams, with windrow's daemon, as its documents say."""
     more = {
         "spark.python.daemon.module": "windrow.spark.daemon",
         "spark.python.authenticate.socketTimeout": "120s",
@@ -194,8 +184,8 @@ def _held(spark: Any, folder: Path, seconds: int, settings: Settings) -> Point:
     table = pa.table(columns)
     for rows in ([before] if before else []) + [few] * 12:
         feed.add(rows, table)
-    found = feed.run(partial(ours, LONG)).recentProgress
-    taken = [float(b["durationMs"]["triggerExecution"]) for b in found if b["numInputRows"]]
+    progress = feed.run(partial(ours, LONG)).recentProgress
+    taken = [float(b["durationMs"]["triggerExecution"]) for b in progress if b["numInputRows"]]
     return HELD.point(OURS, seconds, *taken[-12 + WARM_UP :])
 
 
@@ -206,7 +196,7 @@ def _sized(
     for query in (ROW, *SLIDES):
         makers[f"{OURS}, {query}"] = partial(ours, query)
         if query in size.built_in:
-            makers[f"{BUILT_IN}, {query}"] = partial(theirs, query)
+            makers[f"{BUILT_IN}, {query}"] = partial(their_windows, SLIDES[query])
     runs = {name: Runs() for name in makers}
     feed = size.feed(spark, folder, settings)
     for name in turns(makers, settings.repeats):
@@ -216,11 +206,11 @@ def _sized(
             _run(feed, makers[name], runs[name], folder / "times", max(60.0, clock.left))
         except Exception as error:
             runs[name].problem = failure(error)
-    for name, found in runs.items():
-        yield from _points(name, found, size)
+    for name, runs_of_query in runs.items():
+        yield from _points(name, runs_of_query, size)
 
 
-def _run(feed: Feed, make: Callable[[Any], Any], found: Runs, times: Path, seconds: float) -> None:
+def _run(feed: Feed, make: Callable[[Any], Any], runs: Runs, times: Path, seconds: float) -> None:
     """Add a run of a query, without the batches that warm up."""
     for path in times.iterdir():
         path.unlink()
@@ -233,26 +223,26 @@ def _run(feed: Feed, make: Callable[[Any], Any], found: Runs, times: Path, secon
     for task in tasks:  # a task does not know its batch: each batch has its share of all of them
         task["processor"] *= share
         task["parts"] = {part: spent * share for part, spent in task["parts"].items()}
-    found.add(counted, tasks, java * share)
+    runs.add(counted, tasks, java * share)
 
 
-def _points(name: str, found: Runs, size: Size) -> Iterator[Point]:
+def _points(name: str, runs: Runs, size: Size) -> Iterator[Point]:
     who, _, query = name.partition(", ")
     figures = (LATENCY, WORST) if size is FEW else (SPEED,)
-    if not found.latencies:
-        yield from (figure.missing(who, query, found.problem) for figure in figures)
+    if not runs.latencies:
+        yield from (figure.missing(who, query, runs.problem) for figure in figures)
         return
     if size is FEW:
-        yield LATENCY.point(who, query, *found.latencies)
-        yield WORST.point(who, query, *found.worst)
+        yield LATENCY.point(who, query, *runs.latencies)
+        yield WORST.point(who, query, *runs.worst)
     else:
-        yield SPEED.timed(who, query, found.row)
-    for part, spent in found.parts.items():
+        yield SPEED.timed(who, query, runs.row)
+    for part, spent in runs.parts.items():
         yield size.parts.point(name, part, *spent)
 
 
 def beside_tumbling(figure: Figure, query: str, most: float) -> Rule:
-    """Our cost of a query is at most so many times that of Spark's tumbling windows."""
+    """Return the rule that a query costs at most so many times Spark's tumbling windows."""
 
     def check(points: Points) -> Verdict:
         ours, theirs = points.costs(figure, OURS), points.costs(figure, BUILT_IN)
@@ -266,13 +256,13 @@ def beside_tumbling(figure: Figure, query: str, most: float) -> Rule:
 
 
 def fast_enough(query: str, rows_per_second: float) -> Rule:
-    """A query takes so many rows a second, in large batches."""
+    """Return the rule that a query takes so many rows a second, in large batches."""
 
     def check(points: Points) -> Verdict:
-        found = points.costs(SPEED, OURS)
-        if query not in found:
+        costs = points.costs(SPEED, OURS)
+        if query not in costs:
             return TOO_FEW
-        rate = 1e6 / found[query]
+        rate = 1e6 / costs[query]
         return Verdict(f"{rate:,.0f} rows a second", rate >= rows_per_second)
 
     return Rule(f"{SPEED.name}: {query} takes {rows_per_second:,.0f} rows a second or more", check)

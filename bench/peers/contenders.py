@@ -42,7 +42,7 @@ def readings(n: int, keys: int) -> pa.Table:
     )
 
 
-def given(table: pa.Table) -> pa.Table:
+def own_readings(table: pa.Table) -> pa.Table:
     """Return a user's own table (key, ts, load) as the benchmark takes it: keys from 0 on."""
     keys = np.unique(table["key"].to_numpy(), return_inverse=True)[1]
     return pa.table(
@@ -80,9 +80,9 @@ class Frames:
     def duckdb(self) -> Any:
         """A DuckDB connection with all columns in a table."""
         connection = import_module("duckdb").connect()  # as many threads as there are cores
-        connection.register("given", self.table)
-        connection.execute("CREATE TABLE readings AS SELECT * FROM given")
-        connection.unregister("given")
+        connection.register("frame", self.table)
+        connection.execute("CREATE TABLE readings AS SELECT * FROM frame")
+        connection.unregister("frame")
         return connection
 
     @property
@@ -90,7 +90,7 @@ class Frames:
         return int(self.table.num_rows)
 
     def part(self, share: int) -> Frames:
-        """A part of the rows whose windows are as long: some of the keys, or the first hours."""
+        """Return a part of the rows with windows as long: some of the keys, or the first hours."""
         if self.keys == 1:
             return Frames(self.table.slice(0, max(1, self.rows // share)), 1)
         kept = np.flatnonzero(self.table["key"].to_numpy() < max(1, self.keys // share))
@@ -122,7 +122,7 @@ def query(keys: int, window: Window, located: bool) -> Query:
 
 
 def pandas(frames: Frames, window: Window, located: bool) -> Any:
-    """The position of the maximum by `apply`: pandas has no other way."""
+    """Return the results of pandas; the position of the maximum is found by `apply`."""
     pd = import_module("pandas")
     frame = frames.pandas
     if window.rows is None:
@@ -144,7 +144,7 @@ def pandas(frames: Frames, window: Window, located: bool) -> Any:
 
 
 def polars(frames: Frames, window: Window, located: bool) -> Any:
-    """An expression a column: `rolling_max` and its like, `over` the keys."""
+    """Return the results of Polars, an expression a column: `rolling_max` …, `over` the keys."""
     pl = import_module("polars")
     load, ts, frame = pl.col("load"), pl.col("ts"), frames.polars
 
@@ -170,7 +170,7 @@ def polars(frames: Frames, window: Window, located: bool) -> Any:
 
 
 def polars_rolling(frames: Frames, window: Window, located: bool) -> Any:
-    """The other way of Polars: all of them in `rolling(…).agg(…)`."""
+    """Return the results of Polars in its other form: all of them in `rolling(…).agg(…)`."""
     pl = import_module("polars")
     columns = [pl.col("load").max().alias("peak"), pl.col("load").mean().alias("mean")]
     if located:
@@ -184,7 +184,7 @@ def polars_rolling(frames: Frames, window: Window, located: bool) -> Any:
 
 
 def duckdb(frames: Frames, window: Window, located: bool) -> Any:
-    """SQL, all calls over one window."""
+    """Return the results of DuckDB, in SQL with all calls over one window."""
     calls = ["max(load) OVER w AS peak", "avg(load) OVER w AS mean"]
     if located:
         calls.append("arg_max(ts, load) OVER w AS worst")
@@ -235,19 +235,19 @@ PEERS: dict[str, Contender] = {
 def answers_of(name: str, result: Any, frames: Frames) -> dict[str, NDArray[Any]]:
     """Return the results in the order of the table."""
     columns = result.column_names if hasattr(result, "column_names") else list(result.columns)
-    found = {c: result[c].to_numpy() for c in columns}
+    arrays = {c: result[c].to_numpy() for c in columns}
     order = None
     if name == "duckdb":
-        order = found["i"]
+        order = arrays["i"]
     elif name in ("pandas", "polars, rolling") and frames.keys > 1:
         order = grouped(frames)
         if name == "polars, rolling":  # its keys come as they are first seen
-            seen = np.argsort(found["key"], kind="stable")
-            found = {c: values[seen] for c, values in found.items()}
-    wanted = {c: found[c] for c in ("peak", "mean", "worst") if c in found}
+            seen = np.argsort(arrays["key"], kind="stable")
+            arrays = {c: values[seen] for c, values in arrays.items()}
+    answers = {c: arrays[c] for c in ("peak", "mean", "worst") if c in arrays}
     if order is None:
-        return wanted
-    placed = {c: np.empty_like(values) for c, values in wanted.items()}
-    for c, values in wanted.items():
+        return answers
+    placed = {c: np.empty_like(values) for c, values in answers.items()}
+    for c, values in answers.items():
         placed[c][order] = values
     return placed

@@ -67,10 +67,10 @@ class Data:
     def connection(self) -> Any:
         """A DuckDB connection with the values in a table."""
         connection = import_module("duckdb").connect(config={"threads": 1})
-        given = {"i": np.arange(self.values.size), "v": self.values}
-        connection.register("given", given)
-        connection.execute("CREATE TABLE t AS SELECT i, v FROM given")
-        connection.unregister("given")
+        columns = {"i": np.arange(self.values.size), "v": self.values}
+        connection.register("columns", columns)
+        connection.execute("CREATE TABLE t AS SELECT i, v FROM columns")
+        connection.unregister("columns")
         return connection
 
     @cached_property
@@ -106,7 +106,7 @@ def argmax_position(d: Data, w: int) -> Any:
 
 
 def scipy_filter(name: str, outside: float) -> Call:
-    """A filter whose window ends at the value instead of being centred on it."""
+    """Return a filter whose window ends at the value instead of being centred on it."""
 
     def call(d: Data, w: int) -> Any:
         run = function("scipy.ndimage", name)

@@ -69,12 +69,12 @@ class Job:
     @property
     def query(self) -> Any:
         """The query; over so many columns as the aggregations need."""
-        every = itertools.product(range(COLUMNS), enumerate(KINDS))
+        pairs = itertools.product(range(COLUMNS), enumerate(KINDS))
         parts: dict[str, Any] = {
-            f"r{column}_{i}": kind(f"v{column}") for column, (i, kind) in every
+            f"r{column}_{i}": kind(f"v{column}") for column, (i, kind) in pairs
         }
-        some = dict(itertools.islice(parts.items(), self.aggregations))
-        return sliding(partition_by="key", order_by="ts", rows=self.window, **some)
+        chosen = dict(itertools.islice(parts.items(), self.aggregations))
+        return sliding(partition_by="key", order_by="ts", rows=self.window, **chosen)
 
     @property
     def columns(self) -> int:
@@ -82,26 +82,26 @@ class Job:
         return math.ceil(self.aggregations / len(KINDS))
 
     def table(self) -> pa.Table:
-        """The rows, in the order of time."""
+        """Return the rows, in the order of time."""
         rng = np.random.default_rng(1)
-        made: dict[str, Any] = {"key": rng.integers(0, self.keys, self.rows)}
-        made["ts"] = np.arange(self.rows)
-        return pa.table(made | {f"v{i}": rng.normal(size=self.rows) for i in range(self.columns)})
+        keys, times = rng.integers(0, self.keys, self.rows), np.arange(self.rows)
+        values = {f"v{i}": rng.normal(size=self.rows) for i in range(self.columns)}
+        return pa.table({"key": keys, "ts": times, **values})
 
     def frame(self, spark: Any) -> Any:
-        """The same for Spark, cached if they are not too many."""
+        """Return the same for Spark, cached if they are not too many."""
         from pyspark.sql import functions as sf
 
         values = [sf.randn(i + 2).alias(f"v{i}") for i in range(self.columns)]
         key = (sf.rand(1) * self.keys).cast("long").alias("key")
-        made = spark.range(self.rows).select(key, sf.col("id").alias("ts"), *values)
+        frame = spark.range(self.rows).select(key, sf.col("id").alias("ts"), *values)
         if self.rows <= CACHED:
-            made.cache().count()
-        return made
+            frame.cache().count()
+        return frame
 
 
 def jobs(settings: Settings, most: int, largest: int) -> dict[Figure, dict[Place, Job]]:
-    """The jobs of each figure, by their places; `most` rows where rows do not vary.
+    """Return the jobs of each figure, by their places; `most` rows where rows do not vary.
 
     Those of up to the `largest` number of rows come last: they take what is left of the time.
     """
@@ -158,8 +158,8 @@ def _on_spark(
                 runs = rounds({series: call}, settings.repeats if cached else 1)[series]
                 yield _point(figure, series, x, job, runs)
                 if figure is BY_KEYS:
-                    each = (_shuffled(spark) - before) / len(runs) / job.rows
-                    yield SHUFFLED.point(series, x, each, rows=job.rows)
+                    a_row = (_shuffled(spark) - before) / len(runs) / job.rows
+                    yield SHUFFLED.point(series, x, a_row, rows=job.rows)
                 if cached:
                     frame.unpersist()
 
@@ -169,8 +169,8 @@ def _run(frame: Any, job: Job) -> None:
 
 
 def _point(figure: Figure, series: str, x: Place, job: Job, runs: list[float]) -> Point:
-    each = 1 if figure is BY_ROWS else job.rows
-    return figure.timed(series, x, [seconds / each for seconds in runs], rows=job.rows)
+    rows = 1 if figure is BY_ROWS else job.rows
+    return figure.timed(series, x, [seconds / rows for seconds in runs], rows=job.rows)
 
 
 def _shuffled(spark: Any) -> int:
@@ -185,20 +185,19 @@ def _by_cores(settings: Settings, clock: Clock) -> Iterator[Point]:
     """Each number of cores in a process of its own, in turns."""
     n = settings.size(3_000_000, 300_000)
     cases = [(series, cores) for series in (TABLE, SPARK) for cores in (1, all_cores())]
-    found: dict[tuple[str, int], list[float]] = {case: [] for case in cases}
+    runs: dict[tuple[str, int], list[float]] = {case: [] for case in cases}
     why: dict[tuple[str, int], str] = {}
     for _ in range(settings.repeats):
         for case in cases:
-            if case in why or (clock.over and found[case]):
+            if case in why or (clock.over and runs[case]):
                 continue
             try:
-                found[case] += alone(on_cores, *case, n, seconds=max(60.0, clock.left))
+                runs[case] += alone(on_cores, *case, n, seconds=max(60.0, clock.left))
             except Exception as error:
                 why[case] = failure(error)
-    for (series, cores), runs in found.items():
-        each = [seconds / n for seconds in runs]
-        point = BY_CORES.timed(series, cores, each, rows=n)
-        yield point if runs else BY_CORES.missing(series, cores, why[series, cores])
+    for (series, cores), times in runs.items():
+        point = BY_CORES.timed(series, cores, [seconds / n for seconds in times], rows=n)
+        yield point if times else BY_CORES.missing(series, cores, why[series, cores])
 
 
 def on_cores(series: str, cores: int, rows: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from bench import debs
 from bench.alone import alone, tell
 from bench.experiment import Clock, Experiment, Rule, Settings, Verdict
-from bench.measure import checked, failure, rounds, timed, turns
+from bench.measure import checked, failure, run_ready, timed, turns
 from bench.points import Figure, Place, Point, Points
 from bench.processes import family, shared_bytes
 from bench.results import OURS
@@ -91,6 +91,22 @@ def cases(windows: list[int], visits: int, n: int) -> Iterator[Case]:
 
     What is asked about fewer rows has as many less keys, so that windows are as full.
     """
+    yield Case(OTHERS, SORT, "Spark", _sorted)
+    yield from _last_rows(windows, visits, n)
+    yield from _without_a_key()
+    for x, size in ((ONE_HORIZON, HORIZONS[0]), (FOUR_HORIZONS, HORIZONS)):
+        query = sliding(partition_by="key", order_by="ts", range=size, **_five())
+        yield Case(OTHERS, x, OURS, partial(_over_two_months, query))
+    yield from _hops(visits)
+
+
+def _five() -> dict[str, Any]:
+    """Return five aggregations by the names of their results."""
+    return {"a": Max("v"), "b": Min("v"), "c": Mean("v"), "d": Sum("v"), "e": StdDev("v")}
+
+
+def _last_rows(windows: list[int], visits: int, n: int) -> Iterator[Case]:
+    """Yield aggregations of the last rows of each key."""
     from pyspark.sql import Window as Frame
     from pyspark.sql import functions as sf
 
@@ -98,16 +114,8 @@ def cases(windows: list[int], visits: int, n: int) -> Iterator[Case]:
         rows = max(6_000, rows)
         return {"rows": rows, "keys": max(2, KEYS * rows // n)} if rows < n else {}
 
-    yield Case(OTHERS, SORT, "Spark", _sorted)
     keyed = Frame.partitionBy("key").orderBy("ts")
     width, argmax = 1024 if 1024 in windows else windows[-1], sf.max_by("ts", "v")
-    five: dict[str, Any] = {
-        "a": Max("v"),
-        "b": Min("v"),
-        "c": Mean("v"),
-        "d": Sum("v"),
-        "e": StdDev("v"),
-    }
     columns: list[tuple[Figure, Place, int, dict[str, Any], list[Any]]] = [
         *((ROWS, w, w, {"a": Max("v")}, [sf.max("v")]) for w in windows),
         (OTHERS, "stddev", width, {"a": StdDev("v")}, [sf.stddev("v")]),
@@ -115,7 +123,7 @@ def cases(windows: list[int], visits: int, n: int) -> Iterator[Case]:
             OTHERS,
             FIVE,
             width,
-            five,
+            _five(),
             [sf.max("v"), sf.min("v"), sf.avg("v"), sf.sum("v"), sf.stddev("v")],
         ),
         (OTHERS, "argmax", width, {"by": ArgMax("v", "ts")}, [argmax]),
@@ -145,26 +153,36 @@ def cases(windows: list[int], visits: int, n: int) -> Iterator[Case]:
         yield Case(OTHERS, x, OURS, query, about=about)
         yield Case(OTHERS, x, theirs, _over(last, [column], ["a"]), **few, about=about)
     yield from _medians(last, width, max(5_000, visits // width))
+
+
+def _without_a_key() -> Iterator[Case]:
+    """Yield maxima of a time, of all rows together."""
+    from pyspark.sql import Window as Frame
+    from pyspark.sql import functions as sf
+
     for name, seconds in RANGES.items():
         frame = Frame.orderBy(sf.col("ts").cast("double")).rangeBetween(-seconds, 0)
         x = f"max without a key, {name}"
         yield Case(OTHERS, x, OURS, sliding(order_by="ts", range=name, a=Max("v")))
         yield Case(OTHERS, x, TREE, _over(frame, [sf.max("v")], ["a"]), True)
-    for x, size in ((ONE_HORIZON, HORIZONS[0]), (FOUR_HORIZONS, HORIZONS)):
-        query = sliding(partition_by="key", order_by="ts", range=size, **five)
-        yield Case(OTHERS, x, OURS, partial(_over_two_months, query))
+
+
+def _hops(visits: int) -> Iterator[Case]:
+    """Yield maxima of windows that hop."""
+    from pyspark.sql import functions as sf
+
     for name, hops in HOPS.items():
-        x, some = f"max, an hour every {name}", max(500, visits // hops**2)
+        x, fewest = f"max, an hour every {name}", max(500, visits // hops**2)
         query = sliding(
             partition_by="key", order_by="ts", range="1 hour", slide=f"1 {name}", a=Max("v")
         )
         window = partial(sf.window, "ts", "1 hour", f"1 {name}")
         yield Case(OTHERS, x, OURS, query, rows=max(5_000, 6 * visits // hops))
-        yield Case(OTHERS, x, WINDOW, partial(_hopping, window), rows=some)
+        yield Case(OTHERS, x, WINDOW, partial(_hopping, window), rows=fewest)
 
 
 def _medians(last: Any, w: int, few: int) -> Iterator[Case]:
-    """Of so few keys that windows of the few rows are full."""
+    """Yield medians, of so few keys that windows of the few rows are full."""
     from pyspark.sql import functions as sf
 
     x, keys = f"median, {w} rows", max(1, few // (4 * w))
@@ -174,7 +192,7 @@ def _medians(last: Any, w: int, few: int) -> Iterator[Case]:
 
 
 def _own() -> Any:
-    """A function of one's own."""
+    """Return an aggregation of functions of one's own."""
     return aggregation(
         "v",
         lift=lambda v: (v, v),
@@ -184,7 +202,7 @@ def _own() -> Any:
 
 
 def _pandas_function() -> Any:
-    """The same for Spark, which calls it for each window."""
+    """Return the same for Spark, which calls it for each window."""
     import pandas as pd
     from pyspark.sql.pandas.functions import pandas_udf
 
@@ -200,7 +218,7 @@ def _sorted(frame: Any) -> Any:
 
 
 def _over_two_months(query: Any, frame: Any) -> Any:
-    """The query over rows of sixty days, where there were ten hours."""
+    """Return the query over rows of sixty days, where there were ten hours."""
     from pyspark.sql import functions as sf
 
     return query(frame.withColumn("ts", sf.expr("timestamp_micros(144 * unix_micros(ts))")))
@@ -218,7 +236,7 @@ def _hopping(window: Callable[[], Any], frame: Any) -> Any:
 
 
 def spark_own(settings: Settings, clock: Clock) -> Iterator[Point]:
-    """The cases of a place take turns."""
+    """Yield the points of all cases; those of a place take turns."""
     n = settings.size(3_000_000, 200_000)
     windows = [w for w in (8, 64, 1024, 4000) if w <= max(8, settings.largest)]
     windows = windows[:3] if settings.quick else windows
@@ -227,26 +245,26 @@ def spark_own(settings: Settings, clock: Clock) -> Iterator[Point]:
         every = list(cases(windows, min(n * 20, 4_000_000 if settings.quick else 200_000_000), n))
         places = list(dict.fromkeys((case.figure, case.x) for case in every))
         for share, place in clock.shares(places):
-            here = [case for case in every if (case.figure, case.x) == place]
+            of_place = [case for case in every if (case.figure, case.x) == place]
             if clock.over:
-                yield from (case.figure.missing(case.name, case.x) for case in here)
+                yield from (case.figure.missing(case.name, case.x) for case in of_place)
             else:
-                yield from _measured(spark, rows, here, share, settings)
+                yield from _measured(spark, rows, of_place, share, settings)
 
 
 def _measured(
-    spark: Any, rows: Rows, here: list[Case], clock: Clock, settings: Settings
+    spark: Any, rows: Rows, place: list[Case], clock: Clock, settings: Settings
 ) -> Iterator[Point]:
-    least = min(here, key=lambda case: case.rows)
-    alike = [replace(case, rows=least.rows, keys=least.keys) for case in here]
+    """Yield the points of the cases of one place; their results are compared over the same rows."""
+    least = min(place, key=lambda case: case.rows)
+    alike = [replace(case, rows=least.rows, keys=least.keys) for case in place]
     totals = {case.name: partial(_total, spark, case, rows) for case in alike}
     timings = checked(totals, lambda a, b: abs(a - b) <= least.about * max(1.0, abs(b)))
-    jobs = {c.name: partial(_run, spark, c, rows) for c in here if timings[c.name].ready}
+    jobs = {case.name: partial(_run, spark, case, rows) for case in place}
     repeats = min(REPEATS, settings.repeats)
-    repeats = repeats if clock.left > 3 * repeats * len(jobs) else 1
-    for name, runs in rounds(jobs, repeats).items():
-        timings[name].runs = runs
-    for case in here:
+    ready = sum(timing.ready for timing in timings.values())
+    run_ready(timings, jobs, repeats if clock.left > 3 * repeats * ready else 1)
+    for case in place:
         n = rows(case).count()
         timings[case.name].more["rows"] = n
         yield timings[case.name].point(case.figure, case.name, case.x, n)
@@ -269,8 +287,8 @@ def _total(spark: Any, case: Case, rows: Rows) -> float:
 
 def _question(points: Points, begins: str) -> float | None:
     """Return our cost of a question of many rows."""
-    found = points.values(OTHERS, OURS).items()
-    return next((y for x, y in found if str(x).startswith(begins)), None)
+    costs = points.values(OTHERS, OURS).items()
+    return next((y for x, y in costs if str(x).startswith(begins)), None)
 
 
 def _against_sort(points: Points) -> Verdict:
@@ -288,8 +306,8 @@ def _best_plan(points: Points) -> Verdict:
     best = {x: min(ratio, frames.get(x, ratio)) for x, ratio in trees.items()}
     if not best:
         return TOO_FEW
-    found = ", ".join(f"{ratio:.2f}× at {x}" for x, ratio in best.items())
-    return Verdict(found, min(best.values()) >= 0.95)
+    text = ", ".join(f"{ratio:.2f}× at {x}" for x, ratio in best.items())
+    return Verdict(text, min(best.values()) >= 0.95)
 
 
 def _together(points: Points) -> Verdict:
@@ -308,11 +326,11 @@ def _horizons(points: Points) -> Verdict:
 
 def _question_rule(begins: str, peer: str, by: float) -> Rule:
     def check(points: Points) -> Verdict:
-        ratios = points.ratios(OTHERS, OURS, peer).items()
-        found = [ratio for x, ratio in ratios if str(x).startswith(begins)]
-        if not found:
+        by_question = points.ratios(OTHERS, OURS, peer).items()
+        ratios = [ratio for x, ratio in by_question if str(x).startswith(begins)]
+        if not ratios:
             return TOO_FEW
-        return Verdict(f"{peer} / {OURS}: {min(found):.2f}× at least", min(found) >= by)
+        return Verdict(f"{peer} / {OURS}: {min(ratios):.2f}× at least", min(ratios) >= by)
 
     return Rule(f"{OTHERS.name}: {begins}: {by:g} times as fast as {peer}", check)
 
@@ -363,12 +381,12 @@ def in_processes(settings: Settings, clock: Clock) -> Iterator[Point]:
     rows = settings.size(20_000_000, 800_000)
     for share, span in clock.shares(["1 minute", "1 hour"]):
         try:
-            (found,) = alone(one_key, rows, span, "600m", seconds=share.left)
+            (costs,) = alone(one_key, rows, span, "600m", seconds=share.left)
         except Exception as error:
             yield from (f.missing(OURS, span, failure(error)) for f in (MEMORY, SECONDS))
             continue
-        yield MEMORY.point(OURS, span, found["megabytes"], rows=rows)
-        yield SECONDS.point(OURS, span, found["seconds"], rows=rows)
+        yield MEMORY.point(OURS, span, costs["megabytes"], rows=rows)
+        yield SECONDS.point(OURS, span, costs["seconds"], rows=rows)
 
 
 def _by_cores(rows: int, settings: Settings, clock: Clock) -> Iterator[Point]:
@@ -381,10 +399,9 @@ def _by_cores(rows: int, settings: Settings, clock: Clock) -> Iterator[Point]:
             runs[cores] += alone(no_key, int(cores), rows, seconds=max(30.0, clock.left))
         except Exception as error:
             why = failure(error)
-    for cores, found in runs.items():
-        each = [seconds / rows for seconds in found]
-        point = CORES.timed(OURS, int(cores), each, rows=rows)
-        yield point if found else CORES.missing(OURS, int(cores), why)
+    for cores, times in runs.items():
+        point = CORES.timed(OURS, int(cores), [seconds / rows for seconds in times], rows=rows)
+        yield point if times else CORES.missing(OURS, int(cores), why)
 
 
 def no_key(cores: int, rows: int) -> None:

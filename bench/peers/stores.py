@@ -54,8 +54,7 @@ def run(settings: Settings, clock: Clock) -> Iterator[Point]:
     for share, name in clock.share(2, of=3).shares(FILLED):
         try:
             for figure, x, value in alone(fill, name, sizes, seconds=share.left):
-                found = next(f for f in STORES.figures if f.name == figure)
-                yield found.point(name, x, value)
+                yield next(f for f in STORES.figures if f.name == figure).point(name, x, value)
         except Exception as error:
             yield PRIVATE.missing(name, sizes[-1], failure(error))
     yield from _events(settings, clock)
@@ -111,8 +110,8 @@ def _events(settings: Settings, clock: Clock) -> Iterator[Point]:
             seconds = timed(partial(swags[who].extend, range(count)))[0]
             runs.setdefault((name, insert), []).append(seconds / count)
             swags[who].evict(count)
-    for (name, x), found in sorted(runs.items(), key=lambda item: names.index(item[0][0])):
-        yield EVENTS.timed(name, x, found, events=count)
+    for (name, x), times in sorted(runs.items(), key=lambda item: names.index(item[0][0])):
+        yield EVENTS.timed(name, x, times, events=count)
 
 
 def _slide(swag: Any, count: int) -> None:
@@ -123,24 +122,24 @@ def _slide(swag: Any, count: int) -> None:
 
 
 def _at_once(points: Points) -> Verdict:
-    found = {}
+    ratios = {}
     for name in (ROCKS, LMDB):
         values = points.values(EVICTING, name)
         if {AT_ONCE, ONE_BY_ONE} <= set(values):
-            found[name] = values[ONE_BY_ONE] / values[AT_ONCE]
-    if not found:
+            ratios[name] = values[ONE_BY_ONE] / values[AT_ONCE]
+    if not ratios:
         return TOO_FEW
-    text = ", ".join(f"{name} {ratio:,.0f} times" for name, ratio in found.items())
-    return Verdict(text, min(found.values()) >= 1000)
+    text = ", ".join(f"{name} {ratio:,.0f} times" for name, ratio in ratios.items())
+    return Verdict(text, min(ratios.values()) >= 1000)
 
 
 def _events_rule(points: Points) -> Verdict:
-    ratios = points.ratios(EVENTS, BASE, ROCKS)
-    found = {str(x): ratio for x, ratio in ratios.items() if str(x).endswith(", amta")}
-    if not found:
+    by_event = points.ratios(EVENTS, BASE, ROCKS)
+    ratios = {str(x): ratio for x, ratio in by_event.items() if str(x).endswith(", amta")}
+    if not ratios:
         return TOO_FEW
-    text = "; ".join(f"{x}: {ratio:.1f} times" for x, ratio in found.items())
-    return Verdict(text, max(found.values()) <= 10)
+    text = "; ".join(f"{x}: {ratio:.1f} times" for x, ratio in ratios.items())
+    return Verdict(text, max(ratios.values()) <= 10)
 
 
 STORES = Experiment(

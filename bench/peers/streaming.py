@@ -29,7 +29,7 @@ LATE = "5 seconds"
 FILES = 4
 
 
-def ours(ratio: int, frame: Any) -> Any:
+def our_windows(ratio: int, frame: Any) -> Any:
     """Return our windows of so many seconds, every second."""
     return frame.transform(
         sliding(
@@ -39,7 +39,7 @@ def ours(ratio: int, frame: Any) -> Any:
     )  # fmt: skip
 
 
-def theirs(ratio: int, frame: Any) -> Any:
+def their_windows(ratio: int, frame: Any) -> Any:
     """Return Spark's windows of so many seconds, every second."""
     from pyspark.sql import functions as sf
 
@@ -73,7 +73,7 @@ def _per_row(
         feed = Feed(spark, folder, keys=10_000, per_second=10_000)
         for _ in range(FILES + 1):
             feed.add(n)
-        runs.append(feed.row_seconds(lambda frame: frame.transform(query), 600.0))
+        runs.append(feed.row_seconds(query, 600.0))
     yield PER_ROW.timed(OURS, x, runs, rows=feed.rows)
 
 
@@ -92,7 +92,7 @@ def _hopping(
     spark: Any, folder: Path, n: int, ratio: int, settings: Settings, clock: Clock
 ) -> Iterator[Point]:
     sizes = {OURS: n, BUILT_IN: min(n, BUILT_IN_ROWS.get(ratio, 0))}
-    makers = {OURS: partial(ours, ratio), BUILT_IN: partial(theirs, ratio)}
+    makers = {OURS: partial(our_windows, ratio), BUILT_IN: partial(their_windows, ratio)}
     if clock.over:
         yield from (HOPPING.missing(name, ratio) for name in sizes)
         return
@@ -152,7 +152,7 @@ def state(settings: Settings, clock: Clock) -> Iterator[Point]:
 def _state(spark: Any, folder: Path, window: int, batches: int) -> Iterator[Point]:
     query = sliding(partition_by="key", rows=window, m=Max("v"))
     feed = Feed(spark, folder, keys=1, per_second=1000)
-    read = partial(feed.run, lambda frame: frame.transform(query), checkpoint=CHECKPOINT)
+    read = partial(feed.run, query, checkpoint=CHECKPOINT)
     feed.add(window)
     read()
     for _ in range(batches):

@@ -15,7 +15,16 @@ from bench import debs
 from bench.alone import alone, status_bytes, tell
 from bench.experiment import Clock, Experiment, Settings
 from bench.measure import Calls, Timing, checked, failure, rounds, timed
-from bench.peers.contenders import OURS, PEERS, Frames, Window, answers_of, given, query, readings
+from bench.peers.contenders import (
+    OURS,
+    PEERS,
+    Frames,
+    Window,
+    answers_of,
+    own_readings,
+    query,
+    readings,
+)
 from bench.points import Figure, Point
 from bench.rules import at_most, spread
 from windrow import Aggregation, Max, Mean, Query, sliding
@@ -65,7 +74,7 @@ def libraries(settings: Settings, clock: Clock) -> Iterator[Point]:
 def _frames(settings: Settings) -> Iterator[tuple[int, Frames]]:
     n = settings.size(5_000_000, 500_000)
     if settings.data:
-        table = given(debs.readings(settings.data))
+        table = own_readings(debs.readings(settings.data))
         keys = len(table["key"].unique())
         yield keys, Frames(table, keys)
         return
@@ -105,9 +114,9 @@ def _answers(name: str, call: Any, part: Frames) -> Any:
     return answers_of(name, call(), part)
 
 
-def same(found: Any, reference: Any) -> bool:
+def same(answers: Any, reference: Any) -> bool:
     """Whether all columns agree: times to the microsecond, numbers to rounding."""
-    return all(_same_column(found[name], column) for name, column in reference.items())
+    return all(_same_column(answers[name], column) for name, column in reference.items())
 
 
 def _same_column(a: Any, b: Any) -> bool:
@@ -149,7 +158,7 @@ SMALL_WINDOWS = (Window(rows=100), Window())
 
 
 def small(settings: Settings, clock: Clock) -> Iterator[Point]:
-    """The same questions of a small table: what a call costs."""
+    """Yield the times of the same questions of a small table: what a call costs."""
     for keys in (1, FEW_KEYS):
         frames = Frames(readings(FEW_ROWS, keys), keys)
         for window in SMALL_WINDOWS:
@@ -258,13 +267,13 @@ ALLOWED = {
 
 def frame_queries(kind: str, question: str) -> dict[str, Query]:
     """Return a question about the frames of a kind, and about those that leave something out."""
-    made = {}
+    queries = {}
     for name, ends in ENDS[kind].items():
         frame = {"order_by": "ts", kind: ends, "result": QUESTIONS[question]}
-        made[name] = sliding(**frame)
-        made[f"{name}, {WITHOUT}"] = sliding(**frame, exclude="current row")
-        made[f"{name}, {LEAST}"] = sliding(**frame, min_rows=500)
-    return {name: query for name, query in made.items() if name == TRAILING or name in ALLOWED}
+        queries[name] = sliding(**frame)
+        queries[f"{name}, {WITHOUT}"] = sliding(**frame, exclude="current row")
+        queries[f"{name}, {LEAST}"] = sliding(**frame, min_rows=500)
+    return {name: query for name, query in queries.items() if name == TRAILING or name in ALLOWED}
 
 
 def frames_of(settings: Settings, clock: Clock) -> Iterator[Point]:
@@ -315,13 +324,14 @@ def memory(settings: Settings, clock: Clock) -> Iterator[Point]:
                     yield BEYOND.missing(name, x)
                     continue
                 try:
-                    (found,) = alone(tell_memory, kind, n, keys, window.rows)
-                    yield BEYOND.point(name, x, found["beyond"] / found["input"], **found)
+                    (sizes,) = alone(tell_memory, kind, n, keys, window.rows)
+                    yield BEYOND.point(name, x, sizes["beyond"] / sizes["input"], **sizes)
                 except Exception as error:
                     yield BEYOND.missing(name, x, failure(error))
 
 
 def tell_memory(kind: str, n: int, keys: int, rows: int | None) -> None:
+    """Tell what `measured` returns, from a process of its own."""
     tell(measured(kind, n, keys, Window(rows)))
 
 

@@ -50,31 +50,31 @@ def expected(workload: Workload, batches: int, watermark: int) -> Iterator[Resul
 
 
 def _sampled_rows(workload: Workload, batch: int) -> Iterator[tuple[int, int, float, int]]:
-    """The rows of sampled keys that are not too late, by key and time."""
-    made = workload.made(batch)
-    key, at = made["key"].to_numpy(), made["ts"].cast(pa.int64()).to_numpy()
+    """Yield the rows of sampled keys that are not too late: key, time, value, id."""
+    rows = workload.rows_of(batch)
+    key, at = rows["key"].to_numpy(), rows["ts"].cast(pa.int64()).to_numpy()
     in_time = at > START + (60 * minute(batch) - 1800) * SECOND
-    chosen = made.filter(pa.array(in_time & is_sampled(key)))
+    chosen = rows.filter(pa.array(in_time & is_sampled(key)))
     columns = [chosen["key"], chosen["ts"].cast(pa.int64()), chosen["value"], chosen["id"]]
     yield from zip(*(column.to_pylist() for column in columns), strict=True)
 
 
-def compare(found: Iterable[pa.Table], wanted: Iterable[Result]) -> tuple[int, list[str]]:
+def compare(tables: Iterable[pa.Table], expected: Iterable[Result]) -> tuple[int, list[str]]:
     """Return how many results were compared, and what is lost, doubled or wrong, in words."""
-    there: dict[int, Result] = {}
+    results: dict[int, Result] = {}
     problems = []
-    for table in found:
+    for table in tables:
         for row in zip(*(table[name].to_pylist() for name in COLUMNS), strict=True):
-            if row[0] in there:
+            if row[0] in results:
                 problems.append(f"doubled: {row}")
-            there[row[0]] = row
+            results[row[0]] = row
     compared = 0
-    for result in wanted:
+    for right in expected:
         compared += 1
-        made = there.pop(result[0], None)
-        if made is None:
-            problems.append(f"lost: {result}")
-        elif made != result:
-            problems.append(f"wrong: {made}, recalculated {result}")
-    problems += [f"too many: {row}" for row in there.values()]
+        result = results.pop(right[0], None)
+        if result is None:
+            problems.append(f"lost: {right}")
+        elif result != right:
+            problems.append(f"wrong: {result}, recalculated {right}")
+    problems += [f"too many: {row}" for row in results.values()]
     return compared, problems

@@ -19,7 +19,7 @@ MEGABYTE = 2**20
 
 @dataclass(frozen=True)
 class Measure:
-    """Something that is watched: where it is in the raw results, and in which unit it is told."""
+    """Something that is watched: where it is in the raw results, and its unit."""
 
     name: str
     series: str  # "batches" or "samples"
@@ -30,7 +30,7 @@ class Measure:
 
     def values(self, raw: dict[str, Any]) -> list[float]:
         """Return what was measured, in its order."""
-        return [each[self.key] / self.unit for each in raw[self.series]]
+        return [record[self.key] / self.unit for record in raw[self.series]]
 
 
 MEASURES = (
@@ -78,12 +78,12 @@ def is_right(raw: dict[str, Any]) -> bool:
 
 def summary(raw: dict[str, Any]) -> list[str]:
     """Return what is to be known, in a few lines."""
-    batches, asked = raw["batches"], raw["asked"]
-    rows = sum(each["rows"] for each in batches)
+    batches = raw["batches"]
+    rows = sum(batch["rows"] for batch in batches)
     grown = [verdict.measure.name for verdict in verdicts(raw) if not verdict.flat]
     return [
         f"{len(batches):,} micro-batches in {raw['minutes']:.0f} minutes, {rows:,} rows, "
-        f"{asked['keys']:,} keys that come and go"
+        f"{raw['asked']['keys']:,} keys that come and go"
         + (", interrupted before its time." if raw["interrupted"] else "."),
         f"{raw['compared']:,} results recalculated: {_problems(raw)}.",
         f"{raw['late']:,} rows were counted as late, and {raw['late_expected']:,} were.",
@@ -92,8 +92,8 @@ def summary(raw: dict[str, Any]) -> list[str]:
 
 
 def _problems(raw: dict[str, Any]) -> str:
-    found = raw["problems"]
-    return f"not all are right, for one {found[0]}" if found else "all are right"
+    problems = raw["problems"]
+    return f"not all are right, for one {problems[0]}" if problems else "all are right"
 
 
 def documents(raw: dict[str, Any]) -> dict[str, str]:
@@ -103,17 +103,17 @@ def documents(raw: dict[str, Any]) -> dict[str, str]:
 
 def markdown(raw: dict[str, Any]) -> str:
     """Return the report."""
-    here = raw["machine"]
-    versions = {"Python": here["python"], "windrow": here["windrow"]}
-    versions |= {name: here["versions"].get(name) for name in ("pyspark", "pyarrow", "numba")}
+    machine = raw["machine"]
+    versions = {"Python": machine["python"], "windrow": machine["windrow"]}
+    versions |= {name: machine["versions"].get(name) for name in ("pyspark", "pyarrow", "numba")}
     listed = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     rows = [["", "unit", "first third", "last third", "last / first", ""]]
     for verdict in verdicts(raw):
         measure = verdict.measure
         ratio = verdict.last / verdict.first if verdict.first else 1.0
         words = "flat" if verdict.flat else f"**grows**: more than {measure.most}"
-        told = [number(verdict.first), number(verdict.last), f"{ratio:.2f}", words]
-        rows.append([measure.name, measure.unit_name, *told])
+        cells = [number(verdict.first), number(verdict.last), f"{ratio:.2f}", words]
+        rows.append([measure.name, measure.unit_name, *cells])
     what = (
         "One stream of a query by rows with `idle=`, watched for as long as `make soak` says. Keys "
         "come for a while and are gone for longer; there are empty micro-batches, bursts of ten "
@@ -126,9 +126,10 @@ def markdown(raw: dict[str, Any]) -> str:
         f"micro-batches at most {FLAT_TIME} times."
     )
     where = (
-        f"{here['cpu']}, {here['cores']} cores, {here['system']}; {listed}; {here['when']}. "
-        f"Load {median(each['load'] for each in raw['batches']):.1f} in the median: above "
-        f"{here['cores']}, other programs ran beside it, and times are theirs too."
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}; {listed}; "
+        f"{machine['when']}. "
+        f"Load {median(batch['load'] for batch in raw['batches']):.1f} in the median: above "
+        f"{machine['cores']}, other programs ran beside it, and times are theirs too."
     )
     parts = [
         "# A stream for half an hour",
@@ -147,7 +148,7 @@ def markdown(raw: dict[str, Any]) -> str:
 
 
 def _tenths(raw: dict[str, Any]) -> list[list[str]]:
-    """Rows of a table: the tenths of the run down, the measures across."""
+    """Return the rows of a table: the tenths of the run down, the measures across."""
     head = ["micro-batches", *(f"{m.name}, {m.unit_name}" for m in MEASURES)]
     first, last = raw["batches"][0]["batch"], raw["batches"][-1]["batch"] + 1
     cuts = [first + (last - first) * n // TENTHS for n in range(TENTHS + 1)]
@@ -155,12 +156,9 @@ def _tenths(raw: dict[str, Any]) -> list[list[str]]:
     for begin, end in pairwise(cuts):
         cells = []
         for measure in MEASURES:
-            here = [
-                value
-                for each, value in zip(raw[measure.series], measure.values(raw), strict=True)
-                if begin <= each["batch"] < end
-            ]
-            cells.append(number(median(here)) if here else "–")
+            records = zip(raw[measure.series], measure.values(raw), strict=True)
+            values = [value for record, value in records if begin <= record["batch"] < end]
+            cells.append(number(median(values)) if values else "–")
         rows.append([f"{begin:,} to {end - 1:,}", *cells])
     return rows
 
@@ -180,7 +178,7 @@ def svg(raw: dict[str, Any]) -> str:
     shown = [m for m in MEASURES if len(raw[m.series]) > 1]
     parts = []
     for i, measure in enumerate(shown):
-        batches = [float(each["batch"]) for each in raw[measure.series]]
+        batches = [float(record["batch"]) for record in raw[measure.series]]
         parts.append(_panel(measure, batches, measure.values(raw), i * (HEIGHT + GAP)))
     height = len(shown) * (HEIGHT + GAP)
     return (

@@ -67,7 +67,7 @@ class Workload:
         place = batch % PERIOD
         return 0 if place in EMPTY else self.rows * (BURST_SIZE if place == BURST else 1)
 
-    def made(self, batch: int) -> pa.Table:
+    def rows_of(self, batch: int) -> pa.Table:
         """Return the rows of a batch, late ones among the others.
 
         No two of all rows have the same value, and sums of values are exact.
@@ -90,7 +90,7 @@ class SoakSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What ``format(…)`` calls it."""
+        """Return the name of the format."""
         return "windrow-soak"
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -98,11 +98,11 @@ class SoakSource(DataSource):
         self.stop = Path(options["stop"])
 
     def schema(self) -> str:
-        """The columns."""
+        """Return the columns."""
         return "key bigint, ts timestamp, value double, id bigint"
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """The rows, batch by batch."""
+        """Return the reader of the rows."""
         return SoakReader(self)
 
 
@@ -120,18 +120,18 @@ class SoakReader(DataSourceStreamReader):
         self.source = source
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Before the first."""
+        """Return the offset before the first batch."""
         return {"batch": 0}
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802
-        """One batch more, unless it is time to stop."""
+        """Return an offset of one batch more, unless it is time to stop."""
         return {"batch": start["batch"] + (not self.source.stop.exists())}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """A task for each batch."""
+        """Return a task for each batch."""
         return [Batch(number) for number in range(start["batch"], end["batch"])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a batch."""
+        """Yield the rows of a batch."""
         assert isinstance(partition, Batch)
-        yield from self.source.workload.made(partition.number).to_batches()
+        yield from self.source.workload.rows_of(partition.number).to_batches()

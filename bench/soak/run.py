@@ -17,14 +17,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from bench.alone import ROOT
+from bench.processes import family, resident_bytes
 from bench.run import load, machine
 from bench.sessions import session
 from bench.soak.check import COLUMNS, compare, expected, is_sampled, query
 from bench.soak.rows import SoakSource, Workload
 from windrow.spark.progress import Progress, listening
 
-ROOT = Path(__file__).parents[2]
-PROC = Path("/proc")
 SAMPLES = 60  # how often the state is read, of a whole run
 HEAP = "1g"  # all of it is taken at the start: what grows is not the heap
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
@@ -65,7 +65,7 @@ def run_stream(minutes: float, batches: int, workload: Workload, note: Note) -> 
     """
     paths = (str(ROOT), os.environ.get("PYTHONPATH"))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # workers make the rows
-    here, begin = machine(), time.monotonic()
+    about_machine, begin = machine(), time.monotonic()
     settings = {
         "spark.driver.extraJavaOptions": f"-Xms{HEAP} -XX:+AlwaysPreTouch",
         "spark.sql.shuffle.partitions": "2",
@@ -103,13 +103,13 @@ def run_stream(minutes: float, batches: int, workload: Workload, note: Note) -> 
     note("recalculating", 1.0)
     compared, problems = compare(results, wanted)
     return {
-        "machine": here,
+        "machine": about_machine,
         "asked": {"minutes": minutes, "batches": batches, **vars(workload)},
         "interrupted": interrupted.is_set(),
         "minutes": round((time.monotonic() - begin) / 60, 1),
         "compared": compared,
         "problems": problems[:20],
-        "late": sum(each["late"] for each in recorder.batches),
+        "late": sum(batch["late"] for batch in recorder.batches),
         "late_expected": sum(workload.late_rows(batch) for batch in range(done)),
         "batches": recorder.batches,
         "samples": samples,
@@ -128,7 +128,7 @@ def interrupts() -> Iterator[threading.Event]:
 
 
 def _started(spark: Any, folder: Path, workload: Workload) -> Any:
-    """The stream; all results are made, and those of sampled keys go to files."""
+    """Return the started stream; the results of sampled keys go to files."""
     from pyspark.sql import functions as sf
 
     spark.dataSource.register(SoakSource)
@@ -146,7 +146,7 @@ def _started(spark: Any, folder: Path, workload: Workload) -> Any:
 
 
 def _state(spark: Any, folder: Path, recorder: Recorder) -> dict[str, Any]:
-    """What the state holds: the bytes of its chunks, and those of the checkpoint's files."""
+    """Return the bytes of the state's chunks, and those of the checkpoint's files."""
     batch = recorder.batches[-1]["batch"]
     chunks = spark.read.format("statestore").option("stateVarName", "chunks")
     chunks = chunks.option("batchId", batch).load(str(folder / "checkpoint"))
@@ -161,9 +161,9 @@ def _state(spark: Any, folder: Path, recorder: Recorder) -> dict[str, Any]:
 
 
 def _batch(offset: Any) -> int:
-    """The number of batches that were read, as Spark tells an offset."""
-    found = json.loads(offset) if isinstance(offset, str) else offset
-    return int(found["batch"])
+    """Return the number of batches that were read, from an offset of Spark's."""
+    fields = json.loads(offset) if isinstance(offset, str) else offset
+    return int(fields["batch"])
 
 
 def _microseconds(watermark: str) -> int:
@@ -175,33 +175,14 @@ def _microseconds(watermark: str) -> int:
 
 def memory_below(pid: int) -> dict[str, int]:
     """Return the resident bytes of a process's Java machines and Python workers, and its own."""
-    parents, names = {}, {}
-    for entry in PROC.iterdir():
-        if entry.name.isdecimal():
-            try:
-                head, _, tail = (entry / "stat").read_text("utf-8").rpartition(")")
-            except OSError:  # it has just ended
-                continue
-            parents[int(entry.name)] = int(tail.split()[1])
-            names[int(entry.name)] = head.partition("(")[2]
-    below, found = {pid}, {pid}
-    while found:
-        found = {child for child, parent in parents.items() if parent in found} - below
-        below |= found
-    workers = [_resident(p) for p in below - {pid} if names.get(p, "").startswith("python")]
-    java = [_resident(p) for p in below if names.get(p) == "java"]
+    below = family(pid)
+    workers = [
+        resident_bytes(p) for p, name in below.items() if name.startswith("python") and p != pid
+    ]
     return {
         "workers": len(workers),
         "python_bytes": sum(workers),
         "largest_worker": max(workers, default=0),
-        "java_bytes": sum(java),
-        "driver_bytes": _resident(pid),
+        "java_bytes": sum(resident_bytes(p) for p, name in below.items() if name == "java"),
+        "driver_bytes": resident_bytes(pid),
     }
-
-
-def _resident(pid: int) -> int:
-    try:
-        pages = int((PROC / str(pid) / "statm").read_text().split()[1])
-    except OSError:
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
