@@ -24,7 +24,7 @@ with event.install_listener("numba:compile", Compiled()):
 """
 EXTREMES = ["_fourfold", "_load", "_pairwise", "key_of", "last_at", "segments", "short_extremes",
             "value_of"]  # fmt: skip
-SUMS = ["few_sums", "load_tile", "segments", "tile_at"]
+SUMS = ["_factor", "few_sums", "load_tile", "segments", "tile_at"]
 
 
 @pytest.mark.parametrize(

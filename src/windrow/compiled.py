@@ -1,4 +1,4 @@
-"""Functions as machine code: compiled when first called, and kept on disk for the next process.
+"""Functions compiled to machine code when first called, and kept on disk for the next process.
 
 All that windrow compiles goes through here, so one place decides where machine code lies and whom
 it is trusted from:
@@ -75,7 +75,7 @@ engines: WeakSet[Any] = WeakSet()
 
 
 def compiled(function: Any = None, *, cached: bool = True, **options: Any) -> Any:
-    """A function that is compiled for the types that it is called with.
+    """Return a function that is compiled for the types that it is called with.
 
     It runs in any thread, without Python's lock. `options` are those of `numba.njit`.
 
@@ -94,7 +94,7 @@ def compiled(function: Any = None, *, cached: bool = True, **options: Any) -> An
 
 
 def inner(function: Any = None, *, apart: bool = False, **options: Any) -> Any:
-    """A function that only compiled functions call, and that becomes part of them.
+    """Return a function that only compiled functions call, and that becomes part of them.
 
     It is optimised within the functions that call it, where the compiler knows what it is called
     with. One that is faster without this knowledge is optimised `apart`, before that.
@@ -104,7 +104,7 @@ def inner(function: Any = None, *, apart: bool = False, **options: Any) -> Any:
 
 
 def _compile(dispatcher: Any, original: Any, signature: Any) -> Any:
-    """Compile, or load; let other processes go on, also if the function cannot be compiled.
+    """Compile or load a function, and return its entry point; then let waiting processes go on.
 
     What was compiled gives way to a copy of its machine code, without all that the compiler needed
     on the way to it: 0.4 MB instead of 3 for a loop.
@@ -120,23 +120,23 @@ def _compile(dispatcher: Any, original: Any, signature: Any) -> Any:
             return entry
         context.remove_user_function(entry)
         context.insert_user_function(copy.entry_point, copy.fndesc, [copy.library])
-        others = [each for each in dispatcher.overloads.values() if each.entry_point is not entry]
+        others = [o for o in dispatcher.overloads.values() if o.entry_point is not entry]
         dispatcher.overloads.clear()
         dispatcher._clear()
-        for each in (*others, copy):
-            dispatcher.add_overload(each)
+        for overload in (*others, copy):
+            dispatcher.add_overload(overload)
         return copy.entry_point
 
 
 def _call_template(original: Any, arguments: Any, keywords: Any) -> Any:
-    """What compiled code calls: a constant argument does not make another function."""
+    """Return what compiled code calls: a constant argument does not make another function."""
     plain: Any = unliteral
-    given = {name: plain(kind) for name, kind in keywords.items()}
-    return original(tuple(map(plain, arguments)), given)
+    kinds = {name: plain(kind) for name, kind in keywords.items()}
+    return original(tuple(map(plain, arguments)), kinds)
 
 
 def run_of(text: str) -> Any:
-    """The compiled function `run` of a generated module whose source is `text`.
+    """Return the compiled function `run` of a generated module whose source is `text`.
 
     Whoever asks for the same text gets the same function, as long as somebody keeps it; then it is
     freed, and the module with it.
@@ -150,7 +150,7 @@ def run_of(text: str) -> Any:
 
 
 def _built(name: str, text: str) -> Any:
-    """The function `run` of a new module, compiled, and without the module.
+    """Return the function `run` of a new module, compiled, and without the module.
 
     Numba asks `sys.modules` for the module while it compiles. It keeps what a compiled function's
     globals hold for as long as these hold the function itself: for ever, if they are not emptied.
@@ -186,21 +186,17 @@ class _Library(JITCodeLibrary):
     def _finalize_specific(self) -> None:
         """Give functions of other engines that became part of this one their environments."""
         super()._finalize_specific()
-        names = [each.name for each in self._final_module.global_variables]
-        found = map(lookup_environment, filter(_is_environment, names))
-        self._environments = [each for each in found if each is not None]  # the code points to them
-        for each in self._environments:
-            self._codegen.set_env(each.env_name, each)
+        names = [variable.name for variable in self._final_module.global_variables]
+        known = [lookup_environment(name) for name in names if name.startswith("_ZN08NumbaEnv")]
+        self._environments = [e for e in known if e is not None]  # the code points to them
+        for environment in self._environments:
+            self._codegen.set_env(environment.env_name, environment)
 
 
 class _Engine(JITCPUCodegen):
     """Numba's engine, of which there may be several."""
 
     _library_class = _Library
-
-
-def _is_environment(name: str) -> bool:
-    return name.startswith("_ZN08NumbaEnv")
 
 
 @contextlib.contextmanager
@@ -221,10 +217,10 @@ def own_engine() -> Iterator[None]:
 def _forget_dispatchers(context: Any) -> None:
     """Drop what Numba remembers of functions as values, which it keeps when they are gone."""
     models = context.data_model_manager._cache.data
-    for reference in [each for each in models if isinstance(each(), Dispatcher)]:
+    for reference in [ref for ref in models if isinstance(ref(), Dispatcher)]:
         del models[reference]
     constants = context._get_constants._cache
-    for key in [each for each in constants if isinstance(each[0], Dispatcher)]:
+    for key in [key for key in constants if isinstance(key[0], Dispatcher)]:
         del constants[key]
 
 
@@ -247,12 +243,12 @@ class _Part(Compiler):
         self.state.library = _Module(_parts(), self.apart)
 
     def compile_extra(self, function: Any) -> Any:
-        """Compile, and tell Numba under which object callers find the module."""
-        made = super().compile_extra(function)
-        about, module = made.fndesc, made.fndesc.lookup_module()
-        key = make_function(module, about.qualname, "", 0, made.environment, (made.library,))
-        made.target_context.insert_user_function(key, about, [made.library])
-        return made._replace(entry_point=key)
+        """Compile, and register with Numba the object by which callers find the module."""
+        result = super().compile_extra(function)
+        about, module = result.fndesc, result.fndesc.lookup_module()
+        key = make_function(module, about.qualname, "", 0, result.environment, (result.library,))
+        result.target_context.insert_user_function(key, about, [result.library])
+        return result._replace(entry_point=key)
 
 
 @functools.cache
@@ -262,7 +258,7 @@ def _parts() -> Any:
 
 
 class _PartApart(_Part):
-    """The same, optimised before it becomes part of another function."""
+    """The compiler for such a function that is optimised before it becomes part of another."""
 
     apart = True
 
@@ -303,32 +299,32 @@ class _Copies(NullCache):
         self._compiled = b""  # what was compiled last
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """What lies on disk, once no other process is just compiling it; None if nothing does."""
-        directory, found = cache_dir(), None
+        """Return what lies on disk, once no other process is compiling it; None if nothing does."""
+        directory, copy = cache_dir(), None
         if directory is not None:
             context.refresh()
             path = self._path(directory, signature)
-            found = _rebuilt(path, context)
-            if found is None:
+            copy = _rebuilt(path, context)
+            if copy is None:
                 self._held.enter_context(_telling())
                 self._held.enter_context(_locked(path.with_suffix(".lock")))
-                found = _rebuilt(path, context)  # another process may have made it by now
-        if found is None:
+                copy = _rebuilt(path, context)  # another process may have made it by now
+        if copy is None:
             self._held.enter_context(own_engine())
-        return found
+        return copy
 
-    def save_overload(self, signature: Any, made: Any) -> None:
+    def save_overload(self, signature: Any, result: Any) -> None:
         """Keep what was compiled; a disk that is full loses the copy and nothing else."""
-        if made.lifted or made.library.has_dynamic_globals:
+        if result.lifted or result.library.has_dynamic_globals:
             return
-        self._compiled = dumps(made._reduce())
+        self._compiled = dumps(result._reduce())
         directory = cache_dir()
         if directory is not None:
             with contextlib.suppress(OSError):
                 _write(self._path(directory, signature), self._compiled)
 
     def last_compiled(self, context: Any) -> Any:
-        """A copy of what was compiled since this was last asked; None if nothing was."""
+        """Return a copy of what was compiled since the last call of this; None if nothing was."""
         data, self._compiled = self._compiled, b""
         return _loaded(data, context) if data else None
 
@@ -337,17 +333,18 @@ class _Copies(NullCache):
         self._held.close()
 
     def _path(self, directory: Path, signature: Any) -> Path:
-        of = (self._function.__module__, self._function.__qualname__, self._what, self._options)
+        function = self._function
+        what = (function.__module__, function.__qualname__, self._function_digest, self._options)
         types_ = signature if isinstance(signature, tuple) else signature.args
-        return directory / f"{_digest(repr((*of, types_)))}.code"
+        return directory / f"{_digest(repr((*what, types_)))}.code"
 
     @functools.cached_property
-    def _what(self) -> str:
+    def _function_digest(self) -> str:
         return digest_of(self._function, into="windrow")
 
 
 def _rebuilt(path: Path, context: Any) -> Any:
-    """The compiled function in a file; None if it is not there, or damaged."""
+    """Return the compiled function in a file; None if it is not there, or damaged."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -358,7 +355,7 @@ def _rebuilt(path: Path, context: Any) -> Any:
 
 
 def _loaded(data: bytes, context: Any) -> Any:
-    """The compiled function that such bytes hold."""
+    """Return the compiled function that such bytes hold."""
     rebuild: Any = CompileResult._rebuild
     return rebuild(context, *pickle.loads(data))
 
@@ -402,7 +399,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _telling() -> Iterator[None]:
-    """Tell the user what takes so long, if it does."""
+    """Print what takes so long, if it does."""
     timer = threading.Timer(SILENT, _tell)
     timer.daemon = True
     timer.start()
@@ -421,28 +418,23 @@ def _tell() -> None:
 
 
 def cache_dir() -> Path | None:
-    """The directory of compiled functions, made if it is not there; None if none can be used."""
+    """Return the directory of compiled functions, made if need be; None if none can be used."""
     return _usable(_chosen_dir())
 
 
 def _chosen_dir() -> Path:
     chosen = os.environ.get("WINDROW_CACHE_DIR")
-    if chosen:
-        return Path(chosen) / _user()
+    if chosen:  # it may be given to several users, and has a directory for each of them
+        return Path(chosen) / (f"windrow-{os.getuid()}" if hasattr(os, "getuid") else "windrow")
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "windrow" / "cache"
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(home) / "windrow"
 
 
-def _user() -> str:
-    """A directory that several users are given has one for each of them."""
-    return f"windrow-{os.getuid()}" if hasattr(os, "getuid") else "windrow"
-
-
 @functools.cache
 def _usable(path: Path) -> Path | None:
-    """The directory, if it can be written to by this user and by no other one."""
+    """Return the directory, if it can be written to by this user and by no other one."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path).close()

@@ -96,6 +96,21 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     return number
 
 
+def choice(name: str, value: str, allowed: Iterable[str]) -> str:
+    """Return `value` if it is allowed, or raise an error that speaks of `name`.
+
+    >>> choice("nan", "null", ["value", "null"])
+    'null'
+    >>> choice("nan", "nul", ["value", "null"])
+    Traceback (most recent call last):
+    windrow.errors.InvalidArgument: nan='nul' is unknown; did you mean 'null'? Known: value, null
+    """
+    names = list(allowed)
+    if value not in names:
+        raise InvalidArgument(f"{name}={value!r} is unknown; {did_you_mean(str(value), names)}")
+    return value
+
+
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """The end of an error message: the nearest known name, then all of them.
 

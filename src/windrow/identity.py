@@ -1,8 +1,8 @@
-"""What a function is: a digest of its code and of all that the code refers to.
+"""Digests of functions: of their code, and of all that the code refers to.
 
 Two functions with the same digest do the same; a function that is changed, or that uses a constant
-or another function of the user's that is changed, has another one. It tells whether a state that
-was kept (in a store, in a checkpoint, as machine code on disk) belongs to the functions of today.
+or another function of the user's that is changed, has another one. By its digest one sees whether a
+state that was kept (in a store, in a checkpoint, as machine code on disk) belongs to a function.
 
     code, constants, defaults, closure
         └─ functions of the user's own modules: the same again
@@ -41,9 +41,9 @@ def named(function: Any) -> str:
     ('max', 'partial(max, 2, key=len)', 'v > 3')
     """
     if isinstance(function, functools.partial):
-        given = [*map(named, function.args)]
-        given += [f"{name}={named(value)}" for name, value in function.keywords.items()]
-        return f"partial({', '.join([named(function.func), *given])})"
+        arguments = [*map(named, function.args)]
+        arguments += [f"{name}={named(value)}" for name, value in function.keywords.items()]
+        return f"partial({', '.join([named(function.func), *arguments])})"
     name = getattr(function, "__qualname__", None)
     if name is None and callable(function):
         name = f"{type(function).__qualname__}(…)"
@@ -51,7 +51,7 @@ def named(function: Any) -> str:
 
 
 def digest_of(thing: Any, into: str | None = None) -> str:
-    """A digest of a function, or of any object, in hexadecimal digits.
+    """Return a digest of a function, or of any object, in hexadecimal digits.
 
     The functions of the installed package `into` are looked into, as the user's own are.
 
@@ -61,13 +61,13 @@ def digest_of(thing: Any, into: str | None = None) -> str:
     >>> digest_of(partial(pow, 2)) == digest_of(partial(pow, 3))
     False
     """
-    made = hashlib.sha256()
-    _Walk(made.update, into).add(thing)
-    return made.hexdigest()[:32]
+    digest = hashlib.sha256()
+    _Walk(digest.update, into).add(thing)
+    return digest.hexdigest()[:32]
 
 
 class _Walk:
-    """Feeds everything that an object refers to, in an order that is always the same."""
+    """Feeds everything that an object refers to into a digest, always in the same order."""
 
     def __init__(self, feed: Callable[[bytes], None], into: str | None) -> None:
         self._feed, self._into = feed, into
@@ -83,9 +83,9 @@ class _Walk:
             return
         self._seen[id(value)] = len(self._seen)
         self._kept.append(value)
-        given = getattr(value, "windrow_identity", None)
-        if isinstance(given, str):
-            self._say(f"known as {given}")
+        identity = getattr(value, "windrow_identity", None)
+        if isinstance(identity, str):
+            self._say(f"known as {identity}")
             return
         # a function that Numba compiles, or one that writes machine code for it
         own = getattr(value, "py_func", getattr(value, "_defn", None))
@@ -97,7 +97,7 @@ class _Walk:
             case tuple() | list():
                 self._all(type(value).__name__, value)
             case set() | frozenset():
-                digests = sorted(digest_of(each, self._into) for each in value)
+                digests = sorted(digest_of(item, self._into) for item in value)
                 self._all(type(value).__name__, digests)
             case dict() | types.MappingProxyType():
                 self._mapping(value)
@@ -186,12 +186,12 @@ def _name(value: Any) -> str:
 
 
 def _parts(value: Any) -> list[Any]:
-    """What an object is made again from, as pickle does it."""
+    """Return what an object is made again from, as pickle does it."""
     reduce = copyreg.dispatch_table.get(type(value))
-    found = value.__reduce_ex__(4) if reduce is None else reduce(value)
-    if isinstance(found, str):  # the name of something in a module
-        return [found]
-    make, arguments, *rest = found
+    reduced = value.__reduce_ex__(4) if reduce is None else reduce(value)
+    if isinstance(reduced, str):  # the name of something in a module
+        return [reduced]
+    make, arguments, *rest = reduced
     state, items, entries = [*rest, None, None, None][:3]
     return [make, arguments, state, list(items or ()), list(entries or ())]
 
@@ -204,7 +204,7 @@ def _content(cell: Any) -> Any:
 
 
 def _globals(function: Any, into: str | None) -> Iterator[tuple[str, Any]]:
-    """What a function's code names in its module, and in the modules that it names there."""
+    """Yield names and values that a function's code uses of its module, and of modules there."""
     names = list(dict.fromkeys(_names(function.__code__)))
     known = function.__globals__
     for name in names:

@@ -1,4 +1,4 @@
-"""Instructions on vectors, for what the compiler makes no vectors of by itself.
+"""Writes vector instructions, for loops that the compiler does not vectorise by itself.
 
 They are LLVM's own, which every processor has in some form: a vector that is longer than those of
 the processor becomes several.
@@ -32,7 +32,7 @@ class Vectors:
         ]
 
     def load(self, data: ir.Value, index: int | ir.Value) -> ir.Value:
-        """The numbers from an index on."""
+        """Return the numbers from an index on, as a vector."""
         return self.builder.load(self.place(data, index, self.type), align=8)
 
     def store(self, vector: ir.Value, data: ir.Value, index: int | ir.Value) -> None:
@@ -40,21 +40,21 @@ class Vectors:
         self.builder.store(vector, self.place(data, index, vector.type), align=8)
 
     def place(self, data: ir.Value, index: int | ir.Value, kind: ir.Type) -> ir.Value:
-        """Where a vector of a type lies from an index on."""
+        """Return the address of a vector of a type, from an index on."""
         index = ir.Constant(INT64, index) if isinstance(index, int) else index
         return self.builder.bitcast(self.builder.gep(data, [index]), kind.as_pointer())
 
     def moved(self, vector: ir.Value, lanes: list[int] | tuple[int, ...]) -> ir.Value:
-        """The vector's numbers at these places; 0 for the place behind the last."""
+        """Return the vector's numbers at these places; 0 for the place behind the last."""
         mask = ir.Constant(ir.VectorType(INT32, len(lanes)), list(lanes))
         return self.builder.shuffle_vector(vector, ir.Constant(vector.type, None), mask)
 
     def spread(self, number: ir.Value) -> ir.Value:
-        """A vector of one number."""
+        """Return a vector that has one number in all places."""
         vector = ir.Constant(ir.VectorType(number.type, self.lanes), ir.Undefined)
         vector = self.builder.insert_element(vector, number, ir.Constant(INT32, 0))
         return self.moved(vector, [0] * self.lanes)
 
     def number(self, vector: ir.Value, lane: int) -> ir.Value:
-        """One of the vector's numbers."""
+        """Return one of the vector's numbers."""
         return self.builder.extract_element(vector, ir.Constant(INT32, lane))

@@ -212,6 +212,14 @@ def test_pandas_marks_are_nulls() -> None:
     assert answer(Max(), [pd.NaT, pd.Timestamp(0)]) == pd.Timestamp(0)
 
 
+def test_numpy_marks_are_nulls() -> None:
+    day = np.datetime64("2026-01-01")
+    assert answer(Max(), [day, np.datetime64("NaT")]) == day
+    assert answer(CountDistinct(), [day, np.datetime64("NaT"), day]) == 1
+    assert answer(Min(), [np.timedelta64(3, "s"), np.timedelta64("NaT")]) == np.timedelta64(3, "s")
+    assert answer(Mean(), [1.0, np.ma.masked, 3.0]) == 2.0
+
+
 def test_numpy_integers_do_not_wrap_around() -> None:
     assert answer(Sum(), [np.int64(2**62)] * 4) == 2**64
     assert answer(Product(), [np.int32(2**30)] * 4) == 2**120

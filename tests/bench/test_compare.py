@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from bench.alone import alone
 from bench.command import bench
-from bench.compare import AREAS, compare_checkouts
-from bench.workloads import measure_area
+from bench.compare import compare_checkouts
+from bench.workloads import AREAS, measure_area
 
 ROOT = Path(__file__).parents[2]
 CASES = {"arrays": 42, "tables": 12, "spark": 5, "streams": 2}

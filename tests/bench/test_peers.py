@@ -14,7 +14,7 @@ from bench import measure as measuring
 from bench.experiment import Settings
 from bench.measure import measure
 from bench.peers import tables as table_peers
-from bench.peers.arrays import exact_results, relative_errors
+from bench.peers.accuracy import exact_results, relative_errors
 from bench.peers.contenders import OURS as OUR_FRAMES
 from bench.peers.contenders import PEERS as TABLE_PEERS
 from bench.peers.contenders import Frames, Window, answers_of, readings

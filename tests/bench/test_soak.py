@@ -26,26 +26,26 @@ SMALL = Workload(keys=2000, rows=200)
 def test_rows_are_late_only_in_floods_and_the_watermark_is_stuck_where_it_says() -> None:
     newest, marks = 0, []
     for batch in range(2 * LONG):
-        at = SMALL.made(batch)["ts"].cast(pa.int64()).to_numpy()
+        at = SMALL.rows_of(batch)["ts"].cast(pa.int64()).to_numpy()
         assert np.sum(at < newest - LATENESS) == SMALL.late_rows(batch)
         newest = max(newest, int(at.max(initial=0)))
         marks.append(newest - LATENESS)
     moved = np.diff(marks)
     stuck = np.array([is_stuck(batch) for batch in range(1, 2 * LONG)])
     assert moved[stuck].max() == 0 < 30 * 10**6 < np.median(moved[~stuck])
-    sizes = {SMALL.made(batch).num_rows for batch in range(PERIOD)}
+    sizes = {SMALL.rows_of(batch).num_rows for batch in range(PERIOD)}
     assert sizes == {0, 200, 1200, 2000}
 
 
 def test_keys_come_and_go_and_are_all_there_in_the_end() -> None:
-    seen = [set(SMALL.made(batch)["key"].to_pylist()) for batch in range(10 * PERIOD)]
+    seen = [set(SMALL.rows_of(batch)["key"].to_pylist()) for batch in range(10 * PERIOD)]
     assert not seen[0] & seen[PERIOD]
     assert len(set().union(*seen)) > 0.9 * SMALL.keys
 
 
 def test_recalculation_gives_what_a_table_does_where_no_key_is_idle() -> None:
     batches = PERIOD // 2  # of one cohort, for ten minutes at most
-    rows = pa.concat_tables(SMALL.made(batch) for batch in range(batches) if batch % PERIOD != 9)
+    rows = pa.concat_tables(SMALL.rows_of(batch) for batch in range(batches) if batch % PERIOD != 9)
     rows = rows.filter(pa.array(is_sampled(rows["key"].to_numpy())))
     last = sliding(
         partition_by="key", order_by="ts", rows=8,

@@ -51,7 +51,7 @@ from windrow.kernels.end_positions import positions_of_ends
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import NotCompiledWarning
 from windrow.windows import arrays, positions
-from windrow.windows.measured import segment_bounds
+from windrow.windows.measured import measured_bounds
 from windrow.windows.positions import Windows
 
 NAN = math.nan
@@ -343,7 +343,7 @@ def test_a_long_segment_among_short_ones() -> None:
     n = int(starts[-1])
     values = source.normal(size=n) * 100
     at = np.concatenate([np.sort(source.integers(0, 2000, s)) for s in sizes])
-    lo, hi = segment_bounds(at, starts, 300, "both")
+    lo, hi, _ = measured_bounds(at, starts, (-300, True), (0, False))
     for windows in (
         Windows(starts, rows=700),
         Windows(starts, rows=5000),

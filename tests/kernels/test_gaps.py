@@ -225,8 +225,7 @@ def test_windows_along_the_order(
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threading, "PIECE", 64)
-        patch.setattr(current_row, "_CUT", 100)
-        patch.setattr(current_row, "_LOOKED", 3 * seed % 11)  # and so it is too much, or is not
+        patch.setattr(current_row, "LOOKED", 3 * seed % 11)  # and so it is too much, or is not
         check(agg, values, gone, parts)
         arrays, masks = arrays_for(agg, values), [gone]
         way = way_of(agg, arrays, gone)
@@ -267,6 +266,95 @@ def test_what_is_left_out_leaves_no_trace(ends: tuple[int, int]) -> None:
         own = [float(v) for lo, hi in bounds for v in values[lo[i] : hi[i]]]
         exact = math.fsum(own)
         assert abs(made[i] - exact) <= 1e-15 * math.fsum(map(abs, own)), i
+
+
+# -- values that a sum without the row must not lose, or keep a trace of ---------------------------
+
+
+def hard(kind: str, random: Any, n: int) -> Any:
+    """Values of which a row may outweigh all others, or of which sums are next to nothing."""
+    values = random.normal(size=n)
+    some = random.random(n) < 0.01
+    if kind == "outliers":
+        values[some] = random.choice([1e20, -1e20, 1e300], some.sum())
+    elif kind == "no numbers":
+        values[some] = random.choice([np.nan, np.inf, -np.inf], some.sum())
+    elif kind == "many infinite":
+        values[random.random(n) < 0.3] = np.inf
+    elif kind == "alike":
+        values[:] = 0.1
+    elif kind == "alternating":
+        values[:] = np.where(np.arange(n) % 2, 1e16, -1e16) + random.integers(0, 9, n)
+    elif kind == "nothing but some":
+        values[~some] = 0.0
+    elif kind == "growing":
+        values[:] = 40.0 ** (np.arange(n) % 180)
+    elif kind == "overflowing":
+        values[:] = np.where(np.arange(n) % 499 == 250, 1.797e308, 1e305)
+    else:
+        assert kind == "around zero"
+    return values
+
+
+def sum_exactly(values: Any) -> float:
+    if np.isfinite(values).all():
+        try:
+            return math.fsum(values)
+        except OverflowError:
+            return math.inf
+    with np.errstate(invalid="ignore"):
+        return float(values[~np.isfinite(values)].sum())
+
+
+HARD = [
+    "outliers", "no numbers", "many infinite", "alike", "alternating", "nothing but some",
+    "growing", "overflowing", "around zero",
+]  # fmt: skip
+SIDES: list[Any] = [
+    ("rows", 3, 3), ("rows", 30, 30), ("rows", 200, 200), ("rows", 240, 40), ("rows", 1, 130),
+    ("along", 600, 600), ("along", 900, 90), ("along", 0, 700), ("along", 700, 0), ("along", 9, 9),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HARD)
+@pytest.mark.parametrize("sides", SIDES, ids=str)
+def test_hard_values(sides: tuple[str, int, int], kind: str) -> None:
+    """Errors are those of the others' sum, whatever the row is: some units in the last place.
+
+    Also of keys of one to three rows.
+    """
+    random = np.random.default_rng(7)
+    starts = np.cumsum([0, 1, 2, 3, 900, 1, 1094])
+    n = int(starts[-1])
+    values = hard(kind, random, n)
+    if sides[0] == "rows":
+        parts = around(starts, *sides[1:])
+    else:
+        at = [
+            np.sort(random.integers(0, 4 * (b - a), b - a)) for a, b in itertools.pairwise(starts)
+        ]
+        parts = along(np.concatenate(at), starts, *sides[1:])
+    made = {
+        agg: aggregate_parts(agg, [values], parts, way=way_of(agg, [values], None))
+        for agg in (Sum(), Mean(), Max(), Min())
+    }
+    total, mean, highest, lowest = made.values()
+    bounds = [part.bounds() for part in parts]
+    for i in range(n):
+        own = np.concatenate([values[lo[i] : hi[i]] for lo, hi in bounds])
+        assert total.mask[i] == mean.mask[i] == highest.mask[i] == (own.size == 0)
+        if not own.size:
+            continue
+        exact, size = sum_exactly(own), sum_exactly(np.abs(own))
+        if math.isfinite(exact) and math.isfinite(size):
+            assert abs(total.values[i] - exact) <= 4e-15 * size, i
+            assert abs(mean.values[i] - exact / own.size) <= 4e-15 * size / own.size, i
+        else:
+            assert np.array_equal(total.values[i], exact, equal_nan=True), i
+            assert np.array_equal(mean.values[i], exact, equal_nan=True), i
+        assert np.array_equal(highest.values[i], own.max(), equal_nan=True), i
+        least = np.nanmin(own) if not np.isnan(own).all() else np.nan
+        assert np.array_equal(lowest.values[i], least, equal_nan=True), i
 
 
 def test_many_rows_of_equal_order() -> None:

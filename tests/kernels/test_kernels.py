@@ -18,7 +18,8 @@ from tests.examples import examples
 from windrow.compiled import compiled
 from windrow.kernels.special import minmax, segmented, variance
 from windrow.kernels.special.scans import BLOCK
-from windrow.kernels.special.sums import FEW
+from windrow.kernels.special.sums import FEW, MANY
+from windrow.windows.arrays import roomy
 
 Array = np.ndarray[Any, Any]
 
@@ -292,6 +293,22 @@ def test_means_and_deviations_follow_from_sums_and_variances(n: int, w: int) -> 
     assert identical(whole(rolling_mean, values, w), whole(rolling_sum, values, w) / sizes)
     roots = np.sqrt(whole(var_with(1), values, w))
     np.testing.assert_allclose(whole(deviation, values, w), roots, rtol=2.0**-52)
+
+
+@pytest.mark.parametrize("mean", [False, True])
+@pytest.mark.parametrize("w", [100, 1024, (1 << 21) - 5])
+def test_results_past_the_cache_are_those_in_it(w: int, mean: bool) -> None:
+    values = np.random.default_rng(w).normal(size=MANY + 77)
+    ends, aligned = np.array([0, values.size]), roomy(values.size, np.float64)
+    elsewhere = np.empty(values.size + 2)
+    elsewhere = elsewhere[1 + (elsewhere.ctypes.data % 32 == 24) :][: values.size]
+    assert aligned.ctypes.data % 32 == 0 != elsewhere.ctypes.data % 32
+    for out in (aligned, elsewhere):
+        segmented.segment_sums(values, ends, w, 0, values.size, mean, out)
+    assert identical(aligned, elsewhere)
+    some = np.arange(w - 1, values.size, 200_003)
+    sums = [math.fsum(values[i - w + 1 : i + 1]) / (w if mean else 1) for i in some]
+    np.testing.assert_allclose(aligned[some], sums, rtol=0, atol=1e-12 if mean else 1e-12 * w)
 
 
 def test_sums_forget_what_has_left() -> None:

@@ -12,26 +12,45 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from windrow import Sum, rolling
 from windrow.compiled import compiled
 from windrow.identity import digest_of
 from windrow.kernels.special import Array, octets
 from windrow.kernels.special.octets import OCTET
 from windrow.kernels.special.scans import BLOCK
+from windrow.windows.arrays import roomy
 
 blocks = arrays(np.float64, BLOCK, elements=st.floats(-1e6, 1e6))
 whole_blocks = arrays(np.float64, BLOCK, elements=st.integers(-1000, 1000).map(float))
 
 
 @compiled(cached=False)
-def sums_of_windows(older: Array, newer: Array, high: float, low: float, out: Array) -> Any:
-    return octets.window_sums(older, 0, newer, 0, out, 0, high, low, 1.0)
+def sums_of_windows(
+    older: Array, newer: Array, high: float, low: float, out: Array, past_cache: bool = False
+) -> Any:
+    return octets.window_sums(older, 0, newer, 0, out, 0, high, low, 1.0, past_cache)
 
 
 @compiled(cached=False)
-def means_of_windows(
+def multiples_of_windows(
     older: Array, newer: Array, high: float, low: float, by: float, out: Array
 ) -> Any:
-    return octets.window_means(older, 0, newer, 0, out, 0, high, low, by)
+    return octets.window_multiples(older, 0, newer, 0, out, 0, high, low, by, False)
+
+
+@compiled(cached=False)
+def quotients_of_windows(
+    older: Array, newer: Array, high: float, low: float, by: float, out: Array
+) -> Any:
+    return octets.window_quotients(older, 0, newer, 0, out, 0, high, low, by, False)
+
+
+@compiled(cached=False)
+def sums_and_means_of_growing_windows(
+    newer: Array, high: float, low: float, out: Array, means: Array
+) -> Any:
+    total = octets.growing_sums(newer, 0, newer, 0, out, 0, high, low, 1.0, False)
+    return total, octets.growing_means(newer, 0, newer, 0, means, 0, high, low, 65.0, False)
 
 
 @compiled(cached=False)
@@ -55,7 +74,7 @@ def in_two_steps(
 ) -> None:
     parts = np.empty(BLOCK)
     octets.parts_of_windows(older, 0, newer, 0, parts, 0, totals, 0)
-    octets.put_sums_together(parts, 0, high, 0, low, 0, out, 0, 1.0)
+    octets.put_multiples_together(parts, 0, high, 0, low, 0, out, 0, 1.0)
 
 
 def exact(older: Array, newer: Array, j: int) -> Fraction:
@@ -67,14 +86,38 @@ def exact(older: Array, newer: Array, j: int) -> Fraction:
 def test_windows_have_what_lies_in_both_blocks_and_between(
     older: Array, newer: Array, high: float, low: float
 ) -> None:
-    out, means = np.empty(BLOCK), np.empty(BLOCK)
-    found = sums_of_windows(older, newer, high, low, out)
-    assert found == total_of(newer) == means_of_windows(older, newer, high, low, 7.0, means)
+    out = np.empty(BLOCK)
+    assert sums_of_windows(older, newer, high, low, out) == total_of(newer)
     size = abs(older).sum() + abs(newer).sum() + abs(high)
     for j in range(BLOCK):
         wanted = exact(older, newer, j) + Fraction(high) + Fraction(low)
         assert abs(Fraction(out[j]) - wanted) <= Fraction(9 * 2.0**-53 * size)
-    np.testing.assert_array_equal(means, out / 7.0)
+
+
+@given(blocks, blocks, st.floats(-1e9, 1e9), st.floats(-1e-6, 1e-6))
+def test_sums_are_multiplied_and_divided_and_written_past_the_cache(
+    older: Array, newer: Array, high: float, low: float
+) -> None:
+    out, again, total = np.empty(BLOCK), np.empty(BLOCK), total_of(newer)
+    sums_of_windows(older, newer, high, low, out)
+    assert multiples_of_windows(older, newer, high, low, 0.125, again) == total
+    np.testing.assert_array_equal(again, out / 8.0)
+    assert quotients_of_windows(older, newer, high, low, 7.0, again) == total
+    np.testing.assert_array_equal(again, out / 7.0)
+    again = roomy(1 << 17, np.float64)[:BLOCK]
+    assert sums_of_windows(older, newer, high, low, again, True) == total
+    np.testing.assert_array_equal(again, out)
+
+
+@given(blocks, st.floats(-1e9, 1e9), st.floats(-1e-6, 1e-6))
+def test_growing_windows_are_those_that_begin_with_zeros(
+    newer: Array, high: float, low: float
+) -> None:
+    out, means, expected = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    total = sums_of_windows(np.zeros(BLOCK), newer, high, low, expected)
+    assert sums_and_means_of_growing_windows(newer, high, low, out, means) == (total, total)
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(means, expected / np.arange(65, 129))
 
 
 @given(blocks)
@@ -114,7 +157,19 @@ def test_parts_of_blocks(older: Array, newer: Array, count: int) -> None:
 
 
 def test_functions_that_write_other_machine_code_are_told_apart() -> None:
-    again = octets._windows_of_block(divided=False)
-    each = (octets.window_sums, octets.window_means, again)
+    again = octets._windows_of_block()
+    each = (octets.window_sums, octets.window_quotients, again)
     made = [digest_of(one, into="windrow") for one in each]
     assert made[0] == made[2] != made[1]
+
+
+@pytest.mark.parametrize("w", [100, 129, 152, 400])
+def test_infinities_of_both_signs_are_no_number(w: int) -> None:
+    random = np.random.default_rng(w)
+    for _ in range(30):
+        values = random.normal(size=600)
+        some = random.random(600) < 0.03
+        values[some] = random.choice([np.inf, -np.inf], some.sum())
+        with np.errstate(invalid="ignore"):
+            wanted = [values[max(0, i - w + 1) : i + 1].sum() for i in range(600)]
+        np.testing.assert_allclose(rolling(values, Sum(), rows=w), wanted, rtol=1e-9, atol=1e-9)

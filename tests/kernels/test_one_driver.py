@@ -18,7 +18,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.results import merged
 from windrow.kernels.routes import NotCompiledWarning, traced
-from windrow.windows.measured import segment_bounds
+from windrow.windows.measured import measured_bounds
 from windrow.windows.positions import Windows
 
 SMALL = {"bits": 128, "precision": 5, "epsilon": 0.2, "order": 3}
@@ -82,7 +82,7 @@ def test_rolling_is_the_table_s_driver_cut_anywhere(
     if by_rows:
         windows, asked = Windows(starts, rows=size), {"rows": size}
     else:
-        lo, hi = segment_bounds(at, np.array([0, at.size]), size, "both")
+        lo, hi, _ = measured_bounds(at, np.array([0, at.size]), (-size, True), (0, False))
         windows, asked = Windows(starts, lo=lo, hi=hi), {"range": size}
     table = bits(merged(aggregate(agg, arrays, windows, nulls=[gone] * len(arrays))))
     times = {} if by_rows else {"at": at}

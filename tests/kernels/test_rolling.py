@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from windrow import (
+    Aggregation,
     ArgMax,
     ArgMin,
     Collect,
@@ -25,6 +26,9 @@ from windrow import (
     Max,
     Mean,
     Min,
+    Mode,
+    Nth,
+    Quantile,
     Range,
     RollingState,
     StdDev,
@@ -33,6 +37,7 @@ from windrow import (
     Variance,
     aggregation,
     rolling,
+    window,
 )
 from windrow.errors import InvalidArgument, InvalidValue, Unsupported
 from windrow.kernels.routes import NotCompiledWarning
@@ -110,6 +115,24 @@ def test_times_stay_times() -> None:
         rolling(values, Sum(), rows=2)
     only = rolling(np.array(["NaT", "2026-01-01"], "M8[D]"), Max(), rows=1)
     assert np.isnat(only[0])
+
+
+@pytest.mark.parametrize("agg", [Nth(n=2), Mode(), Quantile(q=0.3, interpolation="higher")])
+def test_nanoseconds_stay_times_in_the_interpreter(agg: Aggregation) -> None:
+    values = np.array(["2026-01-03", "NaT", "2026-01-01", "2026-01-07"], "M8[ns]")
+    made = rolling(values, agg, rows=3, algorithm="daba")
+    np.testing.assert_array_equal(made.astype("M8[ns]"), rolling(values, agg, rows=3))
+    pushed = window(agg, rows=3).push_many(values)
+    np.testing.assert_array_equal(pushed.astype("M8[ns]"), rolling(values, agg, rows=3))
+    assert {type(v) for v in (*made, *pushed)} <= {np.datetime64, type(None)}
+
+
+@pytest.mark.parametrize("agg", [Nth(n=2), Mode(), Quantile(q=0.3, interpolation="higher")])
+def test_booleans_stay_booleans_in_the_interpreter(agg: Aggregation) -> None:
+    values, nulls = np.array([True, False, True, True]), np.array([True, False, False, False])
+    made = rolling(values, agg, rows=3, nulls=nulls, algorithm="daba")
+    assert made.dtype == np.bool_
+    assert made.tolist() == rolling(values, agg, rows=3, nulls=nulls).tolist()
 
 
 def test_integer_sums_are_exact_or_refused() -> None:
@@ -345,6 +368,20 @@ def test_a_state_belongs_to_one_question() -> None:
         rolling(np.arange(3), Sum(), rows=3, state=state)
     with pytest.raises(InvalidArgument, match="nothing has been rolled"):
         RollingState().finish()
+
+
+# -- memory ----------------------------------------------------------------------------------
+
+
+def test_a_large_result_keeps_its_memory() -> None:
+    """Memory of a pool is used again only once nobody has the result."""
+    pytest.importorskip("pyarrow")
+    values = np.arange(300_000.0)
+    results = [rolling(values + i, Sum(), rows=2) for i in range(3)]
+    rolling(values, Sum(), rows=3)
+    for i, result in enumerate(results):
+        assert result.flags.writeable
+        np.testing.assert_array_equal(result[1:], (2 * values + 2 * i - 1)[1:])
 
 
 # -- threads ---------------------------------------------------------------------------------

@@ -113,7 +113,10 @@ def _expressions(depth: int) -> dict[str, st.SearchStrategy[str]]:
             _of("({} IN ({}, {}, NULL))", numbers, numbers, numbers),
             _of("({} NOT IN ({}, {}))", texts, texts, texts),
             _of("({} BETWEEN {} AND {})", numbers, numbers, numbers),
-            _of("({} LIKE '{}')", texts, st.sampled_from(["a%", "%b_", "", "%", "_", "a.%"])),
+            *(
+                _of(form, texts, st.sampled_from(["a%", "%b_", "", "%", "_", "a.%"]))
+                for form in ("({} LIKE '{}')", "({} NOT LIKE '{}')")
+            ),
             _of("({} = NULL)", numbers),
             st.just("(d < t)"),
             _of("(d = CAST({} AS DATE))", times),

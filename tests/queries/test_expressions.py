@@ -37,6 +37,8 @@ def test_the_canonical_text_is_its_own_and_means_the_same(text: str, table: pa.T
         ("load>3 and not(kind='x')", "load > 3 AND NOT (kind = 'x')"),
         ("load is not null", "NOT load IS NULL"),
         ("a != b", "a <> b"),
+        ("kind not like 'a%' and a > b", "NOT kind LIKE 'a%' AND a > b"),
+        ("kind not like 'a%' < (a > b)", "(NOT kind LIKE 'a%') < (a > b)"),
         ("if(a, b, c)", "CASE WHEN a THEN b ELSE c END"),
         ("pow(a, 2)", "POWER(a, 2)"),
         ("a::double", "CAST(a AS DOUBLE)"),

@@ -14,6 +14,7 @@ from tests.streams.feeding import plan_of
 from windrow import Max, sliding
 from windrow.spark import packets
 from windrow.spark.stream_processor import BUCKET, PLACE, RESULT, TIMELESS
+from windrow.stores.encoding import decode as count
 from windrow.stores.encoding.tables import decode
 
 
@@ -61,4 +62,5 @@ def test_rows_without_a_time_are_counted_where_no_row_is_left() -> None:
     )  # fmt: skip
     _, (found,) = answers(slices, rows, sizes=10)
     told = [each for each in found.to_pylist() if each is not None]
-    assert (len(found), [each[TIMELESS] for each in told]) == (3, [3])
+    assert (len(found), [each[PLACE] for each in told]) == (3, [TIMELESS])
+    assert count(told[0][RESULT], "a count") == 3

@@ -82,16 +82,16 @@ class Bucket:
             deleteTimer=lambda _: None,
         )
         self.plan, self.tables = plan, []
-        counts = [pa.field(name, pa.int32()) for name in ("late", "partly_late")]
-        given = pa.schema([pa.field(stream_processor.RESULT, pa.binary()), *counts])
+        count = pa.field(stream_processor.COUNT, pa.int32())
+        given = pa.schema([pa.field(stream_processor.RESULT, pa.binary()), count])
         self.processor = stream_processor.WindowProcessor(plan, range(1), given, False, final=final)
         self.processor.init(handle)
 
     def batch(self, *rows: pa.Table, beat: bool, watermark: int = 0, clock: int = 0) -> None:
         """A micro-batch; times are in seconds."""
-        packets = [(i, encode(each), 0) for i, each in enumerate(rows)]
-        packets += [(stream_processor.BEAT, b"", 0)] if beat else []
-        names = [stream_processor.PLACE, stream_processor.RESULT, stream_processor.TIMELESS]
+        packets = [(i, encode(each)) for i, each in enumerate(rows)]
+        packets += [(stream_processor.BEAT, b"")] if beat else []
+        names = [stream_processor.PLACE, stream_processor.RESULT]
         timers = SimpleNamespace(
             getCurrentWatermarkInMs=lambda: watermark * 1000,
             getCurrentProcessingTimeInMs=lambda: clock * 1000,
@@ -159,14 +159,14 @@ def test_a_clock_lets_results_out_when_no_row_comes() -> None:
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
 def test_results_are_given_to_spark_as_they_are(zone: str) -> None:
     """Of plain types, with nulls, in the types that Spark expects; late rows are counted apart."""
-    names = [*VALUES, "late", "partly_late"]
-    kinds = [kind for kind, _ in VALUES.values()] + [st.IntegerType()] * 2
+    names = [*VALUES, "late"]
+    kinds = [kind for kind, _ in VALUES.values()] + [st.IntegerType()]
     schema = st.StructType([st.StructField(n, k) for n, k in zip(names, kinds, strict=True)])
     given = arrow_result(schema)
     rows = [{name: value for name, (_, value) in VALUES.items()}, dict.fromkeys(VALUES)]
-    table = pa.Table.from_pylist(rows, pa.schema(list(given)[:-2]))
+    table = pa.Table.from_pylist(rows, pa.schema(list(given)[:-1]))
     processor: Any = object.__new__(stream_processor.WindowProcessor)
-    processor._given, processor._in_rows = given, True
+    processor._output, processor._in_rows = given, True
     empty = table.slice(0, 0)
     frames = list(processor._results(StepResult([empty, pa.concat_tables([table, table])], 3, 4)))
     made = [
@@ -180,9 +180,9 @@ def test_results_are_given_to_spark_as_they_are(zone: str) -> None:
         ).column(0)
         for frame in frames
     ]
-    assert [len(each) for each in made] == [1, 4]
-    assert made[0].to_pylist() == [{**dict.fromkeys(VALUES), "late": 3, "partly_late": 4}]
-    assert made[1].to_pylist() == [{**row, "late": None, "partly_late": None} for row in rows * 2]
+    assert [len(each) for each in made] == [2, 4]
+    assert made[0].to_pylist() == [{**dict.fromkeys(VALUES), "late": n} for n in (3, -4)]
+    assert made[1].to_pylist() == [{**row, "late": None} for row in rows * 2]
 
 
 def test_a_worker_sets_what_is_loaded_apart_from_garbage_in_its_first_tasks(

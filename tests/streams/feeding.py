@@ -13,8 +13,8 @@ from windrow.queries.query import Query
 from windrow.queries.shared import shared
 from windrow.queries.streaming import streaming
 from windrow.streams.bucket import Bucket, StepResult
+from windrow.streams.cache import DECODED
 from windrow.streams.header import Header
-from windrow.streams.log import DECODED
 from windrow.streams.plan import Plan, identity_text
 from windrow.tables.bind import bind
 

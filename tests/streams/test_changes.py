@@ -35,7 +35,7 @@ def moved(stream: Stream, query: Query, then: Description) -> Stream:
     found = Stream(plan_of(query, schema=ROWS.schema), stream.lateness, watermark=stream.watermark)
     waiting = [found.plan.rows.empty_table()]
     for piece in stream.bucket._waiting.pieces:
-        waiting.append(stream.bucket._waiting._read(piece)[0].slice(piece.gone))
+        waiting.append(stream.bucket._waiting.read(piece).slice(piece.gone))
     kept = []
     families = [*found.plan.families, *found.plan.latest.values()]
     for i, (log, family) in enumerate(zip(stream.bucket._logs, families, strict=True)):

@@ -12,8 +12,9 @@ from tests.streams.feeding import Store, Stream, plan_of
 from windrow import Max, sliding
 from windrow.errors import InvalidArgument
 from windrow.streams.bucket import Bucket
+from windrow.streams.cache import DECODED
 from windrow.streams.header import Header, check_identity
-from windrow.streams.log import DECODED, SEALED, Log, Recent, chunk_memory
+from windrow.streams.log import SEALED, Log
 
 KEYS = pa.schema({"key": pa.string()})
 VALUES = pa.schema({"x": pa.int64()})
@@ -105,7 +106,7 @@ def test_decoded_chunks_go_with_the_chunks(window: dict[str, Any]) -> None:
     sizes = []
     for i in range(20):
         stream.push(batch(i))
-        stamps = {chunk.stamp for log in stream.bucket.header.logs for chunk in log}
+        stamps = stream.bucket.header.stamps
         assert {max(stamp, ~stamp) for stamp in DECODED.stamps} <= stamps
         sizes.append(DECODED.size)
     assert max(sizes[10:]) <= max(sizes[:10]), "no longer than windows need them"
@@ -125,18 +126,3 @@ def test_a_bucket_that_another_process_went_on_with_gives_its_chunks_back() -> N
         there.step([batch(i).cast(here.plan.arrives)], i * 10**6 + 10**15)
     here.bucket.give_way_to(there)
     assert held and not DECODED.stamps & held
-
-
-def test_decoded_chunks_are_forgotten_beyond_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    recent = Recent(lambda: 100)
-    for stamp in (1, 2, 2):
-        recent.put(stamp, pa.table({"x": range(6)}))
-    assert (recent.stamps, recent.size) == ({1, 2}, 96)
-    assert recent.get(1) is not None
-    recent.put(3, pa.table({"x": range(6)}))
-    assert (recent.stamps, recent.size) == ({1, 3}, 96)
-    monkeypatch.setenv("WINDROW_CHUNK_MEMORY", "0.5")
-    assert chunk_memory() == 1 << 19
-    monkeypatch.setenv("WINDROW_CHUNK_MEMORY", "1 GB")
-    with pytest.raises(InvalidArgument, match=r"WINDROW_CHUNK_MEMORY='1 GB': .* MB"):
-        chunk_memory()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.streams.feeding import Stream, disordered, plan_of, readings
 from windrow import Count, First, Max, Mean, Sum, sliding
-from windrow.streams.log import DECODED
+from windrow.streams.cache import DECODED
 from windrow.streams.slices import SliceLog
 
 PARTS: dict[str, Any] = {"m": Max("x"), "s": Sum("x"), "n": Count(), "a": Mean("x")}

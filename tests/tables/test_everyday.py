@@ -13,6 +13,7 @@ import pytest
 
 from windrow import (
     EWM,
+    Aggregation,
     All,
     Any,
     BitAnd,
@@ -21,7 +22,10 @@ from windrow import (
     Delta,
     EWMByTime,
     Increase,
+    Max,
+    Mode,
     Rate,
+    TopK,
     rolling,
     sliding,
     sql,
@@ -75,6 +79,17 @@ def test_booleans_and_bits_are_duckdb_s(frame: str) -> None:
     assert made.schema.field("e").type == pa.int32()
     for name in "abcde":
         assert made.column(name).to_pylist() == wanted.column(name).to_pylist(), name
+
+
+@pytest.mark.parametrize("other", [Max("flag"), Mode("flag"), TopK("flag", k=2)])
+@pytest.mark.parametrize("window", [{"range": 6, "slide": 2}, {"rows": 6, "slide": 3}, {"gap": 2}])
+def test_booleans_beside_what_orders_them(
+    window: dict[str, typing.Any], other: Aggregation
+) -> None:
+    windows = {"partition_by": "key", "order_by": "t", **window}
+    beside = sliding(**windows, other=other, a=Any("flag"), b=All("flag"))(readings())
+    alone = sliding(**windows, a=Any("flag"), b=All("flag"))(readings())
+    assert beside.select("ab").equals(alone.select("ab"))
 
 
 def test_names_in_sql() -> None:

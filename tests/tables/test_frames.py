@@ -21,6 +21,7 @@ from windrow import (
     Concat,
     Count,
     First,
+    LongestRun,
     Max,
     Mean,
     Min,
@@ -292,6 +293,18 @@ def test_results_can_be_written_to() -> None:
     assert set(windows["n"]) == {1}
 
 
+@pytest.mark.parametrize("unit", ["ns", "us", "s"])
+def test_runs_in_pandas_have_times_and_whole_lengths(unit: str) -> None:
+    times = pd.to_datetime(["2026-01-01 10:00", "2026-01-01 10:05", "2026-01-01 10:20"])
+    frame = pd.DataFrame({"ts": times.as_unit(unit), "load": [None, 1.0, 2.0]})
+    made = sliding(order_by="ts", rows=2, run=LongestRun("load", "ts"))(frame)["run"]
+    assert made[0] is None
+    assert made[2] == {
+        "start": times[1], "end": times[2], "length": 2, "span": pd.Timedelta("15min")
+    }  # fmt: skip
+    assert isinstance(made[2]["length"], int)
+
+
 def test_results_of_the_same_aggregation_are_written_to_one_by_one() -> None:
     query = sliding(order_by="ts", rows=3, a=Sum("load"), b=Sum("load"), mean=Mean("load"))
     made = query(readings())
@@ -366,3 +379,56 @@ def test_a_query_is_pickled_after_it_has_run() -> None:
     bound = bind._bound[id(query)][1][0][2]
     (plan,) = pickle.loads(pickle.dumps(bound.plan.results))
     assert plan == bound.plan.results[0] and plan.route() == bound.plan.results[0].route()
+
+
+_TIMES = np.datetime64("2026-01-05", "us") + np.arange(6).astype("m8[h]")
+
+
+@pytest.mark.parametrize("nulls", [False, True], ids=["", "nulls"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
+        *(pl.Float32, pl.Float64, pl.Boolean, pl.Decimal(9, 2), pl.Date),
+        *(pl.Datetime("ms"), pl.Datetime("us", "Europe/Berlin"), pl.Datetime("ns")),
+        *(pl.Duration("ms"), pl.Duration("ns")),
+    ],
+    ids=str,
+)
+def test_every_type_of_polars_is_that_of_arrow(kind: Any, nulls: bool) -> None:
+    numbers = pl.Series([3, 1, 2, 5, 4, 0])
+    column = (numbers > 2) if kind == pl.Boolean else numbers.cast(kind)
+    if nulls:
+        column = column.set(pl.Series([False, True, False, False, True, False]), None)
+    frame = pl.DataFrame({"ts": _TIMES, "load": column})
+    pieces = pl.concat([frame[:2], frame[2:]], rechunk=False)
+    query = sliding(order_by="ts", rows=3, peak=Max("load"), first=First("load"), n=Count("load"))
+    results = query(frame.to_arrow())
+    assert query(frame).equals(pl.from_arrow(results))
+    assert query(pieces).equals(pl.from_arrow(results))
+    assert query(frame[1:]).equals(pl.from_arrow(query(frame[1:].to_arrow())))
+    assert query(frame)["peak"].dtype == kind
+
+
+def test_a_system_that_says_nothing_of_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrow = pa.table({"load": [3, 1, 2]})
+    query = sliding(rows=2, peak=Max("load"))
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    assert query(arrow)["peak"].to_pylist() == [3, 3, 2]
+
+
+def test_results_carry_no_metadata_of_the_frame() -> None:
+    fields = [
+        pa.field("ts", pa.int64(), nullable=False),
+        pa.field("load", pa.float64(), metadata={"unit": "W"}),
+    ]
+    query = sliding(order_by="ts", rows=2, peak=Max("load"))
+    for schema in (
+        pa.schema(fields),
+        pa.schema([("ts", pa.int64()), ("load", pa.float64())], metadata={"of": "me"}),
+        pa.schema([("ts", pa.int64()), ("load", pa.float64())]),
+    ):
+        result = query(pa.table({"ts": [1, 2, 3], "load": [3.0, 1.0, 2.0]}, schema=schema))
+        plain = pa.schema([("ts", pa.int64()), ("load", pa.float64()), ("peak", pa.float64())])
+        assert result.schema.equals(plain, check_metadata=True)
+        assert result["peak"].to_pylist() == [3.0, 3.0, 2.0]

@@ -77,6 +77,22 @@ def random_statements(seed: int, count: int, duck: duckdb.DuckDBPyConnection) ->
 REFUSED = ("goes the other way than", "leave NULLS out")
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "COUNT_IF(load > 1)", "REGR_COUNT(load, t)", "REGR_AVGX(load, t)", "REGR_AVGY(load, t)",
+        "COUNT(*) FILTER (WHERE plug NOT LIKE 'a%')",
+        "LAG(ABS(load) IGNORE NULLS)", "LAST_VALUE(COALESCE(load, NULL) IGNORE NULLS)",
+    ],
+)  # fmt: skip
+def test_calls_over_windows_are_duckdb_s(call: str, duck: duckdb.DuckDBPyConnection) -> None:
+    n = [3, 0, 4, 1, 2]
+    data = PLUGS.append_column("t", pa.array(n)).append_column("u", pa.array(n))
+    duck.register("data", data)
+    for order in ("u", "u DESC"):
+        check(f"SELECT u, {call} OVER (ORDER BY {order}) AS r FROM data", False, data, duck)
+
+
 # -- statements as people write them -----------------------------------------------------------
 
 PLUGS = pa.table(

@@ -46,6 +46,7 @@ from windrow import (
     aggregation,
     sliding,
 )  # fmt: skip
+from windrow.errors import InvalidValue
 
 EPOCH = datetime.datetime(2026, 1, 1)
 
@@ -186,6 +187,33 @@ def test_hopping_windows(size: int, slide: int, offset: int, keys: Any, rows: An
     for got, want in zip(made, wanted, strict=True):
         assert list(got) == list(want)
         assert all(same(got[name], want[name]) for name in want), (got, want)
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most"),
+    [
+        (pa.int8(), -128, 127), (pa.uint16(), 0, 65_535), (pa.int32(), -(2**31), 2**31 - 1),
+        (pa.float32(), -(2**24), 2**24),
+    ],
+)  # fmt: skip
+def test_windows_reach_past_what_short_numbers_hold(
+    kind: pa.DataType, least: int, most: int
+) -> None:
+    table = pa.table({"t": pa.array([most, least, 5, least + 1], kind), "v": [1, 2, 4, 8]})
+    hops = sliding(order_by="t", range=7, slide=3, offset=1, s=Sum("v"))
+    assert hops(table).to_pylist() == hopping(hops, table.to_pylist(), 7, 3, 1)
+    sessions = sliding(order_by="t", gap=3, s=Sum("v"))(table).to_pylist()
+    assert [row["session_end"] for row in sessions] == [least + 4, 8, most + 3]
+
+
+def test_integers_past_int64_as_an_order() -> None:
+    t = [2**63 + 5, 3, None, 2**64 - 1, 2**62]
+    table = pa.table({"t": pa.array(t, pa.uint64()), "v": list("abcde")})
+    rows = sliding(order_by="t", rows=2, w=Concat("v"))
+    assert rows(table)["w"].to_pylist() == ["ea", "cb", "c", "ad", "be"]
+    for window in ({"range": 3}, {"range": 8, "slide": 4}, {"gap": 3}):
+        with pytest.raises(InvalidValue, match=f"order_by='t' has integers past {2**63 - 1}"):
+            sliding(order_by="t", **window, w=Concat("v"))(table)
 
 
 @given(rows=ROWS, limit=st.integers(0, 12))

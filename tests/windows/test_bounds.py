@@ -16,8 +16,8 @@ from tests.examples import examples
 from tests.kernels.test_aggregate import segments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows import arrays
-from windrow.windows.hop_bounds import Asked, hop_bounds
-from windrow.windows.measured import TILE, Extent, measured_bounds, segment_bounds
+from windrow.windows.hop_bounds import Selection, hop_bounds
+from windrow.windows.measured import TILE, Extent, measured_bounds
 from windrow.windows.positions import Windows
 
 NAN = math.nan
@@ -26,7 +26,7 @@ NAN = math.nan
 @pytest.mark.parametrize("closed", ["both", "right", "left", "neither"])
 @given(starts=segments(), seed=st.integers(0, 99), size=st.sampled_from([1, 2, 7, 1000]))
 @examples(30)
-def test_segment_bounds(closed: str, starts: Any, seed: int, size: int) -> None:
+def test_measured_bounds(closed: str, starts: Any, seed: int, size: int) -> None:
     source = np.random.default_rng(seed)
     sizes = np.diff(starts)
     at = np.concatenate([np.sort(source.integers(-20, 20, s)) for s in sizes])
@@ -34,7 +34,8 @@ def test_segment_bounds(closed: str, starts: Any, seed: int, size: int) -> None:
     reach = size * 0.1 if seed % 2 else size
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arrays, "PIECE", 8)
-        lo, hi = segment_bounds(at, starts, reach, closed, threads=1 + seed % 3)
+        start, end = (-reach, closed in ("both", "left")), (0, closed in ("left", "neither"))
+        lo, hi, _ = measured_bounds(at, starts, start, end, threads=1 + seed % 3)
     for a, b in itertools.pairwise(starts.tolist()):
         for i in range(a, b):
             t, own = at[i], at[a:b]
@@ -123,7 +124,7 @@ def test_windows_that_are_shorter(length: int) -> None:
 
 def test_bounds_at_the_ends_of_time() -> None:
     at = np.array([-(2**63), -(2**62), 0, 2**62, 2**63 - 1])
-    lo, hi = segment_bounds(at, np.array([0, 5]), 2**62, "both")
+    lo, hi, _ = measured_bounds(at, np.array([0, 5]), (-(2**62), True), (0, False))
     assert lo.tolist() == [0, 0, 1, 2, 3] and hi.tolist() == [1, 2, 3, 4, 5]
 
 
@@ -167,17 +168,17 @@ def test_hopping_windows(
     size=st.integers(1, 9),
     slide=st.integers(1, 9),
     asked=st.builds(
-        Asked,
+        Selection,
         now=st.none() | st.integers(-30, 30),
         open=st.integers(0, 4),
         done=st.none() | st.integers(-30, 30),
-        told=st.integers(0, 4),
+        answered=st.integers(0, 4),
     ),
     real=st.booleans(),
 )
 @examples(100)
 def test_only_the_windows_that_are_asked_for_are_made(
-    starts: Any, seed: int, size: Any, slide: Any, asked: Asked, real: bool
+    starts: Any, seed: int, size: Any, slide: Any, asked: Selection, real: bool
 ) -> None:
     source = np.random.default_rng(seed)
     at = np.concatenate([np.sort(source.integers(-25, 25, s)) for s in np.diff(starts)])
@@ -191,7 +192,7 @@ def test_only_the_windows_that_are_asked_for_are_made(
         (lo, hi, start, s)
         for lo, hi, start, s in every
         if (now is None or s < asked.open or start + size <= now)
-        and (done is None or s >= asked.told or start + size > done)
+        and (done is None or s >= asked.answered or start + size > done)
     ]
     assert list(zip(*hop_bounds(at, starts, size, slide, 0, asked), strict=True)) == want
 
@@ -202,7 +203,7 @@ def test_windows_that_memory_has_no_room_for_are_refused(monkeypatch: pytest.Mon
         hop_bounds(one, starts, 1000 * 86_400_000, 1, named="range='1000 days', slide='1 ms'")
     with pytest.raises(InvalidArgument, match="4,611,686,018,427,387,904 results"):
         hop_bounds(np.zeros(9, np.int64), np.arange(10), 2**62, 1)  # they are not even counted
-    now = hop_bounds(one, starts, 1000 * 86_400_000, 1, 0, Asked(now=3))
+    now = hop_bounds(one, starts, 1000 * 86_400_000, 1, 0, Selection(now=3))
     assert now[2].tolist() == list(range(1 - 1000 * 86_400_000, 4 - 1000 * 86_400_000))
     monkeypatch.setattr("windrow.windows.room.free_memory", lambda: 2**29)
     with pytest.raises(InvalidArgument, match="would make 10,000,000 results"):
@@ -227,5 +228,5 @@ def test_hops_that_leave_rows_out_and_hops_at_the_ends_of_time() -> None:
 def test_times_that_cannot_be_written() -> None:
     at, starts = np.array([1, 2, 4, 9]), np.array([0, 3, 4])
     at.flags.writeable = starts.flags.writeable = False
-    assert segment_bounds(at, starts, 1, "both")[0].tolist() == [0, 0, 2, 3]
+    assert measured_bounds(at, starts, (-1, True), (0, False))[0].tolist() == [0, 0, 2, 3]
     assert hop_bounds(at, starts, 2, 2)[2].tolist() == [0, 2, 4, 8]

@@ -235,7 +235,7 @@ def test_a_query_file_names_the_zone() -> None:
     ("given", "said"),
     [
         ({"range": "1 day", "timezone": "Europe/Berln"}, "did you mean 'Europe/Berlin'"),
-        ({"range": 5, "timezone": "UTC"}, "goes with durations"),
+        ({"range": 5, "timezone": "UTC"}, "goes with a duration"),
         ({"rows": 5, "timezone": "UTC"}, "means nothing with rows="),
         ({"range": "1.5 months"}, "a part of a month"),
         ({"range": "1 month", "slide": "1 hour"}, "start every so many months"),

@@ -93,9 +93,9 @@ def _of_columns(decides: dict[str, Any]) -> dict[str, Any]:
 
 def test_frames_have_a_result_a_row() -> None:
     for more in ({"slide": 2}, {"gaps": True}):
-        with pytest.raises(InvalidArgument, match="which has a result a row; give rows= one size"):
+        with pytest.raises(InvalidArgument, match="for each row; give rows= one size"):
             sliding(rows=(-3, 3), **more, s=Sum("v"))
-    with pytest.raises(InvalidArgument, match="which has a result a row"):
+    with pytest.raises(InvalidArgument, match="which has a result for each row"):
         rolling(V, Sum(), rows=(-3, 3), slide=2)
 
 

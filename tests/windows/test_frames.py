@@ -333,7 +333,7 @@ def test_one_way_to_say_a_window(given_: Any, same_as: Any) -> None:
         ({"rows": ("all", 2)}, "unbounded"),
         ({"rows": (-3, 3), "slide": 2}, "slide=2 does not go with rows=(-3, 3)"),
         ({"rows": (-3, 3), "closed": "left"}, "closed='left' means nothing with rows="),
-        ({"rows": (-3, 3), "exclude": "ties"}, "exclude='ties' is unknown here"),
+        ({"rows": (-3, 3), "exclude": "ties"}, "exclude='ties' is unknown; Known: current row"),
         ({"range": (-3, "1 hour")}, "both numbers, or both durations"),
         ({"range": ("-1 hour", "-2 hours")}, "ends before it begins"),
         ({"range": ("-1 houer", 0)}, "no unit of time"),

@@ -281,7 +281,7 @@ def test_the_first_pushes_load_nothing_heavy() -> None:
 def test_a_loop_that_is_there_is_taken_sooner() -> None:
     window(Max(), rows=9).push_many(np.empty(0))
     windows = window(Max(), rows=3, partition_by=True)
-    for i in range(numbers.FEW + 1):
+    for i in range(numbers.PUSHES_IF_READY + 1):
         windows.push(float(i), key="many")
         windows.push(float(i % 7), key="few" if i < 50 else "others")
     assert [runs(w).split()[0] for w in windows.values()] == ["compiled,", "in", "in"]

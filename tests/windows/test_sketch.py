@@ -13,7 +13,8 @@ from windrow.windows.frames import Frame
 from windrow.windows.sizes import Axis
 from windrow.windows.sketch import Sketch, together
 from windrow.windows.sorted_rows import SortedRows
-from windrow.windows.span import Measured
+from windrow.windows.span import Closed, Measured
+from windrow.windows.zoned import Zoned
 
 ARGUMENTS: list[dict[str, Any]] = [
     {"rows": 1},
@@ -139,7 +140,8 @@ def test_every_kind_is_drawn() -> None:
         kind = waiting.pop()
         found.add(kind)
         waiting += kind.__subclasses__()
-    plain = [k.__name__ for k in found - {Window, Frame, Measured} if k.sketch is Window.sketch]
+    bases = {Window, Zoned, Measured, Closed, Frame}
+    plain = [k.__name__ for k in found - bases if k.sketch is Window.sketch]
     assert not sorted(k for k in plain)
 
 

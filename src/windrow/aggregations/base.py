@@ -78,7 +78,9 @@ _FUNCTIONS = frozenset(
 _STATEMENTS = frozenset({"fields", "algebra", "rows", "listing", "bulk", "kernel", "spark_fields"})
 
 _HERE = "windrow.aggregations."
-_NULL_TYPES = frozenset({"NAType", "NaTType"})
+# Known by their names, so that neither pandas nor NumPy is imported to ask.
+_TIMES = frozenset({"datetime64", "timedelta64"})
+_NULL_TYPES = frozenset({"NAType", "NaTType", "MaskedConstant", *_TIMES})
 
 
 @functools.cache
@@ -103,8 +105,13 @@ def check_aggregation(value: object, asker: str) -> Aggregation:
 
 
 def is_null(value: object) -> bool:
-    """Return whether `value` is SQL's null: None, or pandas' NA or NaT. NaN is not."""
-    return value is None or type(value).__name__ in _NULL_TYPES
+    """Return whether `value` is SQL's null: None, or NA, NaT or masked. NaN is not."""
+    if value is None:
+        return True
+    name = type(value).__name__
+    if name not in _NULL_TYPES:
+        return False
+    return name not in _TIMES or value != value  # a NaT of NumPy differs from itself
 
 
 class Aggregation:
@@ -201,16 +208,16 @@ class Aggregation:
             raise InvalidArgument(f"where({condition!r}) takes text of SQL, as in 'load > 3'")
         if self.condition is not None:
             raise InvalidArgument(f'{self!r} has a condition already: write where("… AND …") once')
-        made = copy.copy(self)
-        made.condition = condition.strip()
-        return made
+        other = copy.copy(self)
+        other.condition = condition.strip()
+        return other
 
     def reading(self, columns: tuple[str, ...]) -> Self:
         """Return the same aggregation over other columns or expressions; it prints as it did."""
-        made = copy.copy(self)
-        made.written = self.columns if self.written is None else self.written
-        made.columns = columns
-        return made
+        other = copy.copy(self)
+        other.written = self.columns if self.written is None else self.written
+        other.columns = columns
+        return other
 
     # -- the monoid -------------------------------------------------------------------------
 
@@ -388,8 +395,8 @@ class Aggregation:
         Those of a built-in `__init__` are kept under their names.
         """
         options = _options(type(self).__init__).items()
-        given = ((name, getattr(self, name), default) for name, default in options)
-        return {name: value for name, value, default in given if value != default}
+        values = ((name, getattr(self, name), default) for name, default in options)
+        return {name: value for name, value, default in values if value != default}
 
     @property
     def fingerprint(self) -> str:
@@ -411,9 +418,9 @@ class Aggregation:
         return f"{name}({column!r})"
 
     def __repr__(self) -> str:
-        given = list(map(repr, self.columns if self.written is None else self.written))
-        given += [f"{name}={value!r}" for name, value in self.parameters().items()]
-        return f"{type(self).__name__}({', '.join(given)}){self._where()}"
+        arguments = list(map(repr, self.columns if self.written is None else self.written))
+        arguments += [f"{name}={value!r}" for name, value in self.parameters().items()]
+        return f"{type(self).__name__}({', '.join(arguments)}){self._where()}"
 
     def _where(self) -> str:
         return "" if self.condition is None else f".where({self.condition!r})"
@@ -432,5 +439,5 @@ class Aggregation:
 
 def fingerprints(parts: Mapping[str, Aggregation]) -> list[str]:
     """Return the fingerprints of named aggregations that say more than how they print."""
-    found = {name: (part, part.fingerprint) for name, part in parts.items()}
-    return [f"{name}: {text}" for name, (part, text) in found.items() if text != repr(part)]
+    texts = ((name, part.fingerprint, repr(part)) for name, part in parts.items())
+    return [f"{name}: {text}" for name, text, printed in texts if text != printed]

@@ -73,16 +73,6 @@ class _Bivariate(NumberPairs):
         return n, ymean, yrest, xmean, xrest, yy, xx, xy + ((yy - yy) + (xx - xx))
 
 
-def covariance(state: Any, ddof: Any) -> Any:
-    """Return the covariance of a state."""
-    return state[_XY] / (state[_N] - ddof)
-
-
-def has_covariance(state: Any, ddof: Any) -> Any:
-    """Return whether there are pairs enough for a covariance."""
-    return state[_N] > ddof
-
-
 class Covariance(_Bivariate):
     """The covariance: of a sample (`ddof=1`, the default) or of a population (`ddof=0`).
 
@@ -98,8 +88,6 @@ class Covariance(_Bivariate):
     sql_names = {"COVAR_SAMP": SqlName({}, ()), "COVAR_POP": SqlName({"ddof": 0}, ())}
     fields = _Bivariate.fields
     kernel = _Bivariate.kernel
-    answer = staticmethod(covariance)
-    defined = staticmethod(has_covariance)
 
     def __init__(self, *columns: str, ddof: int = 1) -> None:
         super().__init__(*columns)
@@ -112,6 +100,14 @@ class Covariance(_Bivariate):
     @property
     def constants(self) -> tuple[Any, ...]:
         return (self.ddof,)
+
+    @staticmethod
+    def defined(state: Any, ddof: Any) -> Any:
+        return state[_N] > ddof
+
+    @staticmethod
+    def answer(state: Any, ddof: Any) -> Any:
+        return state[_XY] / (state[_N] - ddof)
 
 
 class Corr(_Bivariate):

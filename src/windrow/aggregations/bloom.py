@@ -13,7 +13,7 @@ from windrow.errors import InvalidArgument, whole_number
 
 
 def bit_set(value: Any, bits: int, hashes: int, asker: object) -> int:
-    """The bits of one value: `hashes` of `bits`, as the ones of an integer.
+    """Return the bits of one value: `hashes` of `bits`, as the ones of an integer.
 
     Double hashing: the low half of one hash says where to start, the high half how far to step.
     The step is odd and `bits` a power of two, so no bit is met twice.
@@ -47,7 +47,7 @@ class BloomFilter:
         return self.ones & wanted == wanted
 
     def approximate_count(self) -> float:
-        """How many distinct values set these bits, most likely; infinite when all are set.
+        """Return how many distinct values set these bits, most likely; infinite when all are set.
 
         >>> bloom = Bloom()
         >>> seen = bloom.lower(bloom.fold(map(bloom.lift, ["Ada", "Bob", "Ada"])))
@@ -58,7 +58,7 @@ class BloomFilter:
         return -self.bits / self.hashes * math.log(free / self.bits) if free else math.inf
 
     def __bytes__(self) -> bytes:
-        """The number of hashes and the bits, lowest first: the filter in a column of a table.
+        """Return the number of hashes and the bits, lowest first: the filter in a table's column.
 
         >>> bloom = Bloom()
         >>> "Ada" in BloomFilter.from_bytes(bytes(bloom.lower(bloom.lift("Ada"))))
@@ -68,7 +68,7 @@ class BloomFilter:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> BloomFilter:
-        """The filter that `bytes` was made of."""
+        """Return the filter that `bytes` was made of."""
         return cls(int.from_bytes(data[1:], "little"), 8 * (len(data) - 1), data[0])
 
     def __repr__(self) -> str:

@@ -25,52 +25,15 @@ def whole_sum(a: Any, b: Any) -> Any:
     return a + b
 
 
-def delta(state: Any) -> Any:
-    """Return the newest value minus the oldest."""
-    return state[1] - state[0]
-
-
 def whole_delta(state: Any) -> Any:
-    """Return the same of machine integers, which may be too far apart."""
+    """Return the newest minus the oldest of machine integers, which may be too far apart."""
     return whole_change(state[0], state[1])
 
 
-def increase_unit(value: Any) -> Any:
-    """Return the state of one value; that of NaN or an infinity has increased by NaN."""
-    return value, value, value - value
-
-
-def increase_plus(a: Any, b: Any) -> Any:
-    """Return the state of two parts; a counter that is smaller than before began again at 0."""
-    between = b[0] if b[0] < a[1] else b[0] - a[1]
-    return a[0], b[1], a[2] + between + b[2]
-
-
 def whole_increase_plus(a: Any, b: Any) -> Any:
-    """Return the same of machine integers, which may become too large."""
+    """Return the state of two parts of machine integers, which may become too large."""
     between = b[0] if b[0] < a[1] else whole_change(a[1], b[0])
     return a[0], b[1], whole_sum(whole_sum(a[2], between), b[2])
-
-
-def increase(state: Any) -> Any:
-    """Return the increase."""
-    return state[2]
-
-
-def rate_unit(value: Any, at: Any) -> Any:
-    """Return the state of one value and its time in nanoseconds."""
-    return 1, float(value), float(value), float(value) - float(value), at, at
-
-
-def rate_plus(a: Any, b: Any) -> Any:
-    """Return the state of two parts."""
-    between = b[1] if b[1] < a[2] else b[1] - a[2]
-    return a[0] + b[0], a[1], b[2], a[3] + between + b[3], a[4], b[5]
-
-
-def rate(state: Any) -> Any:
-    """Return the increase per second; NaN where no time has passed."""
-    return state[3] / ((state[5] - state[4]) / 1e9) if state[5] != state[4] else math.nan
 
 
 class Delta(Measurable):
@@ -83,11 +46,10 @@ class Delta(Measurable):
     """
 
     result = "change"
-    answer = staticmethod(delta)
 
     def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
         fields = (("first", "value"), ("last", "value"))
-        answer = whole_delta if dtype == "int64" else delta
+        answer = whole_delta if dtype == "int64" else self.answer
         return Algebra(fields, ("change",), self.unit, self.plus, answer)
 
     @staticmethod
@@ -97,6 +59,10 @@ class Delta(Measurable):
     @staticmethod
     def plus(a: Any, b: Any) -> Any:
         return a[0], b[1]
+
+    @staticmethod
+    def answer(state: Any) -> Any:
+        return state[1] - state[0]
 
 
 class Increase(Numeric):
@@ -115,14 +81,24 @@ class Increase(Numeric):
 
     exact = False
     result = "total"
-    unit = staticmethod(increase_unit)
-    plus = staticmethod(increase_plus)
-    answer = staticmethod(increase)
 
     def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
         fields = (("first", "value"), ("last", "value"), ("increase", dtype))
-        plus = whole_increase_plus if dtype == "int64" else increase_plus
-        return Algebra(fields, ("total",), increase_unit, plus, increase)
+        plus = whole_increase_plus if dtype == "int64" else self.plus
+        return Algebra(fields, ("total",), self.unit, plus, self.answer)
+
+    @staticmethod
+    def unit(value: Any) -> Any:
+        return value, value, value - value  # NaN and infinities have increased by NaN
+
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        between = b[0] if b[0] < a[1] else b[0] - a[1]
+        return a[0], b[1], a[2] + between + b[2]
+
+    @staticmethod
+    def answer(state: Any) -> Any:
+        return state[2]
 
 
 class Rate(Timed):
@@ -151,9 +127,19 @@ class Rate(Timed):
         "begin": "int64",
         "end": "int64",
     }
-    unit = staticmethod(rate_unit)
-    plus = staticmethod(rate_plus)
-    answer = staticmethod(rate)
+
+    @staticmethod
+    def unit(value: Any, at: Any) -> Any:
+        return 1, float(value), float(value), float(value) - float(value), at, at
+
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        between = b[1] if b[1] < a[2] else b[1] - a[2]
+        return a[0] + b[0], a[1], b[2], a[3] + between + b[3], a[4], b[5]
+
+    @staticmethod
+    def answer(state: Any) -> Any:
+        return state[3] / ((state[5] - state[4]) / 1e9) if state[5] != state[4] else math.nan
 
     def lower(self, state: Any) -> Any:
-        return None if state is None or state[0] < 2 else rate(state)
+        return None if state is None or state[0] < 2 else self.answer(state)

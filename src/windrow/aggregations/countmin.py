@@ -26,7 +26,7 @@ State = Counters | tuple[int, ...] | None
 
 
 def counters_of(value: Any, width: int, depth: int, asker: object) -> list[int]:
-    """Where `value` is counted: one place in each row.
+    """Return where `value` is counted: one place in each row.
 
     >>> [place // 8 for place in counters_of("a", 8, 3, asker=None)]
     [0, 1, 2]
@@ -47,7 +47,7 @@ class CountMinSketch:
     depth: int
 
     def count(self, value: Any) -> int:
-        """How often `value` occurs, at most."""
+        """Return how often `value` occurs, at most."""
         return int(self.counters[counters_of(value, self.width, self.depth, self)].min())
 
     def __getitem__(self, value: Any) -> int:
@@ -59,7 +59,7 @@ class CountMinSketch:
         return int(self.counters[: self.width].sum())
 
     def __bytes__(self) -> bytes:
-        """The number of rows and the counters: the sketch in a column of a table.
+        """Return the number of rows and the counters: the sketch in a column of a table.
 
         >>> calls = CountMin()
         >>> CountMinSketch.from_bytes(bytes(calls.lower(calls.lift("Ada"))))["Ada"]
@@ -69,7 +69,7 @@ class CountMinSketch:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> CountMinSketch:
-        """The sketch that `bytes` was made of."""
+        """Return the sketch that `bytes` was made of."""
         counters = np.frombuffer(data, "<i8", offset=1).astype(np.int64)
         return cls(counters, counters.size // data[0], data[0])
 
@@ -135,7 +135,7 @@ class CountMin(Aggregation):
         return table
 
     def _least(self, table: Counters) -> State:
-        """The one form of this state: what is left by subtraction must equal what never grew."""
+        """Return the one form of a state: after subtraction it must equal one that never grew."""
         if np.count_nonzero(table) > self.depth:
             return table
         (places,) = np.nonzero(table)

@@ -61,7 +61,7 @@ class Custom(Aggregation):
         return other
 
     def skips(self, value: Any) -> bool:
-        """A row is null when any of its columns is."""
+        """Return whether any of the columns is null."""
         return any(map(is_null, value)) if self.arity > 1 else is_null(value)
 
     def unit(self, *values: Any) -> State:
@@ -89,21 +89,21 @@ class Custom(Aggregation):
         return self._lower(state)
 
     def parameters(self) -> dict[str, Any]:
-        given: dict[str, Any] = {**self.functions}
+        parameters: dict[str, Any] = {**self.functions}
         if self.has_identity:
-            given["identity"] = self.identity
+            parameters["identity"] = self.identity
         for flag in ("commutative", "selective", "exact"):
             if getattr(self, flag):
-                given[flag] = True
+                parameters[flag] = True
         known = {"name": self.name, "version": self.version}
-        return {**given, **{key: value for key, value in known.items() if value is not None}}
+        return {**parameters, **{key: value for key, value in known.items() if value is not None}}
 
     @property
     def fingerprint(self) -> str:
         """Return the name and version that the user gave, or else a digest of the functions."""
         if self.name is not None:
-            given = [*map(repr, self.columns), f"name={self.name!r}", f"version={self.version!r}"]
-            return f"aggregation({', '.join(given)}){self._where()}"
+            known = f"name={self.name!r}", f"version={self.version!r}"
+            return f"aggregation({', '.join([*map(repr, self.columns), *known])}){self._where()}"
         return f"{self!r} {digest_of(self.parameters())}"
 
     def _key(self) -> Hashable:
@@ -116,10 +116,10 @@ class Custom(Aggregation):
         )
 
     def __repr__(self) -> str:
-        given = list(map(repr, self.columns if self.written is None else self.written))
+        arguments = list(map(repr, self.columns if self.written is None else self.written))
         for name, value in self.parameters().items():
-            given.append(f"{name}={named(value) if callable(value) else repr(value)}")
-        return f"aggregation({', '.join(given)}){self._where()}"
+            arguments.append(f"{name}={named(value) if callable(value) else repr(value)}")
+        return f"aggregation({', '.join(arguments)}){self._where()}"
 
 
 def aggregation(

@@ -127,7 +127,7 @@ class _Sketch(Aggregation):
         return self._bytes(sketch) if self.sketch else self._estimate(sketch)
 
     def _opened(self, value: bytes) -> Any:
-        """The sketch of bytes that came from elsewhere."""
+        """Return the sketch of bytes that came from elsewhere."""
         try:
             return self._open(value)
         except Exception as error:  # the library raises what it likes
@@ -322,10 +322,10 @@ class _Distinct(_Sketch):
         self._set(self.lg_k, merge, sketch)
 
     def _read(self, values: Any) -> list[Any]:
-        given: list[Any] = values.tolist() if isinstance(values, np.ndarray) else values
-        if {str, float}.issuperset(map(type, given)) or getattr(values, "dtype", None) == np.int64:
-            return given
-        return [self.checked(value) for value in given]
+        items: list[Any] = values.tolist() if isinstance(values, np.ndarray) else values
+        if {str, float}.issuperset(map(type, items)) or getattr(values, "dtype", None) == np.int64:
+            return items
+        return [self.checked(value) for value in items]
 
 
 class HLL(_Distinct):
@@ -357,7 +357,7 @@ class HLL(_Distinct):
         deque(map(builder.update, values), 0)
 
     def _done(self, builder: Any) -> Any:
-        """The sketch; one that knows no order, so that the estimate follows from the values alone.
+        """Return the sketch, one without order: the estimate follows from the values alone.
 
         The library estimates better while it sees values one by one: sketches with the same
         registers then differ by how they came about. Merged with itself a sketch is as any other.

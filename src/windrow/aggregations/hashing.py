@@ -28,7 +28,7 @@ NAN_BITS = 0x7FF8_0000_0000_0000
 
 
 def mix64(bits: int) -> int:
-    """A bijection of 64-bit words in which every input bit moves every output bit.
+    """Return a bijection of 64-bit words in which every input bit moves every output bit.
 
     The first output of splitmix64 seeded with `bits`; unlike its finaliser alone, which leaves 0
     as it is, it gives the commonest value of all a hash that looks like any other.
@@ -43,7 +43,7 @@ def mix64(bits: int) -> int:
 
 
 def hash64(value: Any, asker: object = None) -> int:
-    """The hash of any hashable value, from 0 to 2⁶⁴ - 1; an error names `asker`.
+    """Return the hash of any hashable value, from 0 to 2⁶⁴ - 1; an error names `asker`.
 
     Besides numbers, strings, bytes, dates and times, tuples and frozen sets it takes whatever
     has a `repr` that says all that makes it equal to others. O(1) for numbers, else O(size).

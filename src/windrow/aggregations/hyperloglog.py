@@ -87,7 +87,7 @@ def _read_only(registers: Registers) -> Registers:
 
 
 def estimate(histogram: NDArray[np.intp]) -> float:
-    """How many distinct values leave `histogram[r]` registers at rank r; the last r is full rank.
+    """Return how many distinct values leave `histogram[r]` registers at rank r, r up to full.
 
     Ertl's improved raw estimator (arXiv 1702.01284): the ranks that registers cannot show, below
     1 and past the last, are replaced by what a Poisson number of values would give. It holds

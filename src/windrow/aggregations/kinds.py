@@ -101,7 +101,7 @@ class _Pairs(Aggregation):
     arity = 2
 
     def skips(self, value: Any) -> bool:
-        """A pair is null when one of its values is; a null argument is an argument."""
+        """Return whether one of the pair's values is null; a null argument is an argument."""
         if is_null(value):
             return True
         if not isinstance(value, tuple | list) or len(value) != 2:

@@ -1,4 +1,4 @@
-"""An aggregation with null until a window has so many values: `min_rows=` of a push window."""
+"""Aggregations whose result is null until a window has enough values: `min_rows=` of `window`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from windrow.aggregations.base import Aggregation
-from windrow.aggregations.together import Record, Together
+from windrow.aggregations.together import LAWS, Record, Together
 
 
 class AtLeast(Aggregation):
@@ -24,8 +24,8 @@ class AtLeast(Aggregation):
         super().__init__()
         self.aggregation, self.least_values = aggregation, least
         self.identity = aggregation.identity, 0
-        for name in ("commutative", "invertible", "exact", "exact_on_integers", "bounded"):
-            setattr(self, name, getattr(aggregation, name))
+        for law in LAWS:
+            setattr(self, law, getattr(aggregation, law))
 
     def parameters(self) -> dict[str, Any]:
         return {"aggregation": self.aggregation, "least": self.least_values}
@@ -50,14 +50,14 @@ class AtLeast(Aggregation):
 
 
 class BothResults(NamedTuple):
-    """The result of a window that a policy is asked of, and what is told of it."""
+    """The result that a policy sees, and the one that a push returns: None for too few values."""
 
     seen: Any
-    told: Any
+    returned: Any
 
 
-class AtLeastTold(AtLeast):
-    """The same for a policy, which is asked of every window: the result, and None or the result."""
+class AtLeastSeen(AtLeast):
+    """`AtLeast` for windows of a policy, which sees all results: each is a `BothResults`."""
 
     def lower(self, state: Any) -> Any:
         return BothResults(self.aggregation.lower(state[0]), super().lower(state))
@@ -66,7 +66,7 @@ class AtLeastTold(AtLeast):
 def at_least(
     aggregation: Aggregation, least: int | None, kind: type[AtLeast] = AtLeast
 ) -> Aggregation:
-    """The same aggregation with null for windows of fewer values; of several, for each of them."""
+    """Return an aggregation that is null for windows of fewer values, or each of several."""
     if least is None:
         return aggregation
     if aggregation.parts is not None:
@@ -75,7 +75,7 @@ def at_least(
 
 
 def one_of(result: Any, which: str) -> Any:
-    """The results that are `seen`, or `told`, of one aggregation or of several."""
+    """Return what is "seen", or "returned", of the `BothResults` of one aggregation or several."""
     if isinstance(result, BothResults):
         return getattr(result, which)
-    return Record((name, getattr(each, which)) for name, each in result.items())
+    return Record((name, getattr(both, which)) for name, both in result.items())

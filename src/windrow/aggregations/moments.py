@@ -33,7 +33,7 @@ def cubes_of_both(a: Any, b: Any) -> Any:
 
 
 class _Moments(Numeric):
-    """What Skewness and Kurtosis have in common."""
+    """Base of Skewness and Kurtosis."""
 
     commutative = True
     exact = False

@@ -144,7 +144,7 @@ class MomentSketch(Aggregation):
         )
 
     def _output_types(self) -> tuple[str, ...]:
-        """A number, or several; `Moments`, and tuples of fewer than two, are objects."""
+        """Return the types of results; `Moments`, and tuples of fewer than two, are objects."""
         if isinstance(self.quantiles, float):
             return ("float64",)
         several = self.quantiles is not None and len(self.quantiles) > 1
@@ -170,7 +170,7 @@ class Moments:
     sums: tuple[float, ...] = field(repr=False)
 
     def quantile(self, q: float) -> float:
-        """The value that a share `q` of the values does not exceed, estimated.
+        """Return the value that a share `q` of the values does not exceed, estimated.
 
         The first call fits the density, in about a millisecond; more cost microseconds.
         """
@@ -212,7 +212,7 @@ class Moments:
 
 
 def joined(a: Centre, b: Centre) -> Centre:
-    """The centre of two parts; `windrow.kernels.moments` compiles it."""
+    """Return the centre of two parts; `windrow.kernels.moments` compiles it."""
     if not a[0] or not b[0]:
         return a if a[0] else b
     count = a[0] + b[0]
@@ -251,7 +251,7 @@ def _on_edges(low: float, high: float) -> Floats:
 
 
 def _scaled(low: float, high: float, means: Floats, count: float) -> Floats:
-    """The means of T₀, T₁, … once [low, high] is scaled to [-1, 1], as far as they are trusted.
+    """Return the means of T₀, T₁, … of values scaled to [-1, 1], as far as they are trusted.
 
     Each is a sum of terms that may cancel. Its error is that of the terms: √count roundings.
     """
@@ -271,17 +271,17 @@ def _scaled(low: float, high: float, means: Floats, count: float) -> Floats:
 
 
 def _leading(flags: NDArray[np.bool_]) -> int:
-    """How many flags are set before the first that is not."""
+    """Return how many flags are set before the first that is not."""
     return len(flags) if flags.all() else int(np.argmin(flags))
 
 
 def _spread(moments: Floats) -> float:
-    """The standard deviation of the scaled values: small when a tail takes most of the room."""
+    """Return the standard deviation of the scaled values: small if a tail takes most room."""
     return math.sqrt(max((1 + moments[2]) / 2 - moments[1] ** 2, 0)) if len(moments) > 2 else 0.0
 
 
 def _largest_entropy(moments: Floats) -> Floats:
-    """The masses of the cells under the density of largest entropy with these moments.
+    """Return the masses of the cells under the density of largest entropy with these moments.
 
     Where none is found, as for values that are all at a few points, with fewer of them.
     """
@@ -293,7 +293,7 @@ def _largest_entropy(moments: Floats) -> Floats:
 
 
 def _possible(moments: Floats) -> int:
-    """How many of the moments a density can have.
+    """Return how many of the moments a density can have.
 
     The least and the largest value are at -1 and 1. Let c values lie between: as ∫ (1 - x²) p²
     is 0 for a p that is 0 at each of them, the matrix of ∫ (1 - x²) Tᵢ Tⱼ has c pivots that are
@@ -326,11 +326,11 @@ def _fit(moments: Floats) -> Floats | None:
     masses: Floats = _WIDTHS
     height = float(masses.sum())
     for _ in range(60):
-        found = _POLYNOMIALS[: 2 * size - 1] @ masses
-        misses = found[:size] - moments
+        means = _POLYNOMIALS[: 2 * size - 1] @ masses
+        misses = means[:size] - moments
         if np.abs(misses).max() < _FITTED:
             return masses
-        products = (found[_SUMS[:size, :size]] + found[_DIFFERENCES[:size, :size]]) / 2
+        products = (means[_SUMS[:size, :size]] + means[_DIFFERENCES[:size, :size]]) / 2
         try:
             step = np.linalg.solve(products, misses)
         except np.linalg.LinAlgError:

@@ -48,6 +48,16 @@ def real(value: Any, asker: object) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+def nanoseconds_of(passed: datetime.timedelta) -> int:
+    """Return a timedelta in nanoseconds, of which that of pandas has some beyond its microseconds.
+
+    >>> nanoseconds_of(datetime.timedelta(days=-1, microseconds=2))
+    -86399999998000
+    """
+    micros = (passed.days * 86400 + passed.seconds) * 1_000_000 + passed.microseconds
+    return micros * 1000 + getattr(passed, "nanoseconds", 0)
+
+
 def instant(value: Any, asker: object) -> int:
     """Return a time in nanoseconds since 1970; numbers are seconds.
 
@@ -60,9 +70,8 @@ def instant(value: Any, asker: object) -> int:
     if isinstance(value, datetime.date):
         if not isinstance(value, datetime.datetime):
             value = datetime.datetime(value.year, value.month, value.day)
-        passed = value - datetime.datetime(1970, 1, 1, tzinfo=value.tzinfo and datetime.UTC)
-        finer = getattr(value, "nanosecond", 0)  # pandas has some beyond
-        return int(passed // datetime.timedelta(microseconds=1) * 1000 + finer)
+        epoch = datetime.datetime(1970, 1, 1, tzinfo=value.tzinfo and datetime.UTC)
+        return nanoseconds_of(value - epoch)
     seconds = number(value, asker)
     if not abs(seconds) < 2**63 / 10**9:
         raise InvalidValue(f"{asker!r}: numbers are seconds, and {seconds!r} is past 292 years")
@@ -92,9 +101,9 @@ def in_order(values: Iterable[Any]) -> list[Any]:
     >>> in_order([2.0, float("nan"), 1.0])
     [1.0, 2.0, nan]
     """
-    given = list(values)
-    numbers = sorted(value for value in given if value == value)
-    return numbers + [value for value in given if value != value]
+    unordered = list(values)
+    numbers = sorted(value for value in unordered if value == value)
+    return numbers + [value for value in unordered if value != value]
 
 
 def same(a: Any, b: Any) -> bool:

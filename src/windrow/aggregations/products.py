@@ -63,7 +63,7 @@ class Product(Numeric):
 
 
 def _as_float(factor: Any, exponent: int) -> tuple[float, int]:
-    """A float's factor in [½, 1) and an exponent, also for an integer that no float can hold."""
+    """Return a factor in [½, 1) and an exponent, also of an integer that no float can hold."""
     if isinstance(factor, int):
         shift = max(0, factor.bit_length() - 64)
         factor, exponent = factor >> shift, exponent + shift

@@ -15,7 +15,7 @@ from windrow.aggregations.algebra import Listing, SqlName
 from windrow.aggregations.base import Aggregation, Takes
 from windrow.aggregations.kinds import Ordered
 from windrow.aggregations.ordering import in_order, plain, real
-from windrow.errors import InvalidArgument, did_you_mean, whole_number
+from windrow.errors import InvalidArgument, choice, whole_number
 
 # What a quantile is whose place lies between two values, as NumPy names them.
 INTERPOLATIONS = ("linear", "midpoint", "lower", "higher", "nearest", "inverted_cdf")
@@ -80,11 +80,11 @@ def shares_of(q: Any, what: str) -> float | tuple[float, ...]:
         return share_of(q, what)
     if not q:
         raise InvalidArgument(f"{what} must have a share at least, got {q!r}")
-    return tuple(share_of(each, what) for each in q)
+    return tuple(share_of(share, what) for share in q)
 
 
 class OrderedValues(Ordered):
-    """Base of what is told from all values in their order: they are the state."""
+    """Base of results that follow from all values in their order: these are the state."""
 
     commutative = True
     bounded = False
@@ -132,13 +132,9 @@ class Quantile(OrderedValues):
         self, *columns: str, q: float | Sequence[float], interpolation: str = "linear"
     ) -> None:
         super().__init__(*columns)
-        if interpolation not in INTERPOLATIONS:
-            raise InvalidArgument(
-                f"{type(self).__name__}: interpolation={interpolation!r} is unknown; "
-                f"{did_you_mean(str(interpolation), INTERPOLATIONS)}"
-            )
-        self.q = shares_of(q, f"{type(self).__name__}: q")
-        self.interpolation = interpolation
+        name = type(self).__name__
+        self.interpolation = choice(f"{name}: interpolation", interpolation, INTERPOLATIONS)
+        self.q = shares_of(q, f"{name}: q")
         self.how = INTERPOLATIONS.index(interpolation)
         self.takes = "number" if self.how in CONTINUOUS else "ordered"
         one = "float64" if self.how in CONTINUOUS else "value"
@@ -159,8 +155,8 @@ class Quantile(OrderedValues):
     def lower(self, state: Any) -> Any:
         if not state:
             return None
-        made = [self._at(state, share) for share in self.shares]
-        return made if isinstance(self.q, tuple) else made[0]
+        quantiles = [self._at(state, share) for share in self.shares]
+        return quantiles if isinstance(self.q, tuple) else quantiles[0]
 
     def _at(self, state: Any, share: float) -> Any:
         k, further = place_of(len(state), share, self.how)
@@ -222,8 +218,8 @@ class TopK(OrderedValues):
         return {self.listing.field: kept} if self.listing else {}
 
     def fold(self, states: Iterable[Any]) -> Any:
-        found = super().fold(states)
-        return found[: -self.k - 1 : -1] if self.largest else found[: self.k]
+        ordered = super().fold(states)
+        return ordered[: -self.k - 1 : -1] if self.largest else ordered[: self.k]
 
     def lower(self, state: Any) -> Any:
         return list(state) or None

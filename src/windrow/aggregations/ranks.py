@@ -9,7 +9,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.collections import Collect
 from windrow.aggregations.kinds import Ordered
 from windrow.aggregations.ordering import less, same
-from windrow.errors import InvalidArgument, did_you_mean
+from windrow.errors import choice
 
 METHODS = ("min", "max", "average")
 
@@ -35,11 +35,7 @@ class Rank(Ordered, Collect):
 
     def __init__(self, *columns: str, method: str = "min") -> None:
         super().__init__(*columns)
-        if method not in METHODS:
-            raise InvalidArgument(
-                f"Rank: method={method!r} is unknown; {did_you_mean(str(method), METHODS)}"
-            )
-        self.method = method
+        self.method = choice("Rank: method", method, METHODS)
         self.result = "float64" if method == "average" else "int64"
 
     def placed(self, smaller: Any, equal: Any, count: Any) -> Any:

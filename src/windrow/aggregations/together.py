@@ -8,6 +8,9 @@ from typing import Any
 from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.errors import InvalidArgument
 
+# What holds of a tuple of states if it holds of each of them.
+LAWS = ("commutative", "invertible", "exact", "exact_on_integers", "bounded")
+
 
 class Record(dict[str, Any]):
     """The results of several aggregations: a dict whose items are attributes as well."""
@@ -40,11 +43,8 @@ class Together(Aggregation):
         self.parts: dict[str, Aggregation] = parts
         self._parts = tuple(parts.values())
         self.identity = tuple(part.identity for part in self._parts)
-        self.commutative = all(part.commutative for part in self._parts)
-        self.invertible = all(part.invertible for part in self._parts)
-        self.exact = all(part.exact for part in self._parts)
-        self.exact_on_integers = all(part.exact_on_integers for part in self._parts)
-        self.bounded = all(part.bounded for part in self._parts)
+        for law in LAWS:
+            setattr(self, law, all(getattr(part, law) for part in self._parts))
 
     def parameters(self) -> dict[str, Any]:
         return self.parts

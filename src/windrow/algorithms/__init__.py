@@ -9,7 +9,7 @@ from typing import Any
 from windrow.aggregations.base import Aggregation, check_aggregation
 from windrow.aggregations.together import Together
 from windrow.algorithms.base import Aggregator
-from windrow.errors import InvalidArgument, did_you_mean
+from windrow.errors import InvalidArgument, choice
 
 _HOMES = {
     "recalculate": ("recalculate", "Recalculate"),
@@ -38,17 +38,14 @@ __all__ = ["ALGORITHMS", "Aggregator", "aggregator", "algorithm_class", "choose"
 
 def algorithm_class(name: str, stored: bool = False) -> type[Aggregator]:
     """Return the class of an algorithm; with `stored`, of its form with the window in a store."""
-    if name not in _HOMES:
-        raise InvalidArgument(
-            f"algorithm={name!r} is unknown; {did_you_mean(str(name), [*ALGORITHMS, 'auto'])}"
-        )
+    choice("algorithm", name, (*ALGORITHMS, "auto"))
     if stored and name not in _STORED:
         raise InvalidArgument(
             f"{name} keeps its window in this process; with a store= take {' or '.join(_STORED)}"
         )
     module, cls = (_STORED if stored else _HOMES)[name]
-    found: type[Aggregator] = getattr(import_module(f"{__name__}.{module}"), cls)
-    return found
+    kind: type[Aggregator] = getattr(import_module(f"{__name__}.{module}"), cls)
+    return kind
 
 
 def choose(

@@ -126,7 +126,7 @@ class Aggregator(ABC):
     bulk_evict: ClassVar[bool] = False
     several_ranges: ClassVar[bool] = False
     prefix_search: ClassVar[bool] = False
-    cuts_by_time = False  # whether `insert` is told times, though they are not kept
+    cuts_by_time = False  # whether `insert` takes times, though they are not kept
 
     def __init__(self, aggregation: Aggregation) -> None:
         refusal = self.refuses(aggregation)

@@ -26,7 +26,7 @@ class Circle(Aggregator):
         return self._end - self._head
 
     def _make_room(self) -> None:
-        """Let there be a slot for one value more."""
+        """Grow, or begin a round, so that there is a slot for one value more."""
         size = self._end - self._head + 1
         if size > self._capacity:
             self._fit(size + size // 2, size)

@@ -62,13 +62,13 @@ class DeAmortized(Aggregator):
 
     def _check(self) -> None:
         """Assert the order of the pointers and the size invariants of Lemma 4.1."""
-        queue = self._queues[0]
-        pointers = queue.head, self._l, self._r, self._a, self._b, queue.end
+        first = self._queues[0]
+        pointers = first.head, self._l, self._r, self._a, self._b, first.end
         f, left, right, acc, back, end = pointers
         assert f <= left <= right <= acc <= back <= end, pointers
-        for each in self._queues:
-            each._check()
-            assert (each.head, each.end) == (f, end), pointers
+        for queue in self._queues:
+            queue._check()
+            assert (queue.head, queue.end) == (f, end), pointers
         in_front, in_back = back - f, end - back
         if in_front == 0:
             assert in_back == 0, pointers

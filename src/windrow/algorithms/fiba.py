@@ -246,9 +246,9 @@ class Fiba(TimedAggregator):
     def _ranked(self, k: int) -> Place:
         """Return the place of the value with k older ones: from the nearer finger, if it can."""
         older = 2 * k < self._size
-        found = self._counted(k, older) or self._counted(k, not older)
-        assert found is not None, "one of the fingers finds every value"
-        return found
+        node = self._counted(k, older) or self._counted(k, not older)
+        assert node is not None, "one of the fingers finds every value"
+        return node
 
     def _counted(self, k: int, older: bool) -> Place | None:
         """Return `_ranked(k)` from one finger; None if it lies in the other one's part."""
@@ -333,8 +333,8 @@ class Fiba(TimedAggregator):
             parent = node.parent
             i = max(node.place() - 1, 0)
             older, newer = parent.items[i : i + 2]
-            for each in (older, newer, parent):
-                self._change(each)
+            for changing in (older, newer, parent):
+                self._change(changing)
             items = older.items + newer.items
             between = [parent.keys[i]] if node.height else []
             keys = older.keys + between + newer.keys
@@ -356,7 +356,7 @@ class Fiba(TimedAggregator):
         self._lower_root()
 
     def _lower_root(self) -> None:
-        """Let an only child be the root."""
+        """Make the only child of a root the root."""
         while self._root.height and len(self._root.items) == 1:
             gone, root = self._root, self._root.items[0]
             self._changed.pop(gone, None)

@@ -47,7 +47,7 @@ class FlatFAT:
         return self._tree[self.size + slot]
 
     def node(self, level: int, m: int) -> State:
-        """The ⊕ of the slots [m·2^level, (m+1)·2^level) of a circle: no ⊕ at all.
+        """Return the ⊕ of the slots [m·2^level, (m+1)·2^level) of a circle: no ⊕ at all.
 
         >>> FlatFAT(["a", "b", "c", "d"], lambda x, y: x + y).node(1, 3)
         'cd'
@@ -84,19 +84,19 @@ class FlatFAT:
         return {node: self._tree[node] for node in nodes}
 
     def aggregate(self) -> State:
-        """The ⊕ of all slots: no ⊕ at all."""
+        """Return the ⊕ of all slots: no ⊕ at all."""
         return self._tree[1]
 
     def prefix(self, last: int) -> State:
-        """The ⊕ of slots 0 … last: fewer than log₂ n ⊕."""
+        """Return the ⊕ of slots 0 … last: fewer than log₂ n ⊕."""
         return self.between(0, last)
 
     def suffix(self, first: int) -> State:
-        """The ⊕ of slots first … n−1: fewer than log₂ n ⊕."""
+        """Return the ⊕ of slots first … n−1: fewer than log₂ n ⊕."""
         return self.between(first, self.size - 1)
 
     def between(self, first: int, last: int) -> State:
-        """The ⊕ of slots first … last: at most 2·log₂ n ⊕."""
+        """Return the ⊕ of slots first … last: at most 2·log₂ n ⊕."""
         low, high = self.size + first, self.size + last + 1
         left: State = NOTHING
         right: State = NOTHING

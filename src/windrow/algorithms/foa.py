@@ -21,28 +21,28 @@ class Version:
     size: int = 0
 
     def insert(self, value: Any) -> Version:
-        """The version that has `value` as its newest. At most 4 ⊕."""
+        """Return the version that has `value` as its newest. At most 4 ⊕."""
         return self.with_state(self.aggregation.lift(value))
 
     def with_state(self, state: State) -> Version:
-        """The version that has `state` as its newest."""
+        """Return the version that has `state` as its newest."""
         lists = lazy_lists.inserted(self.aggregation.combine, self.lists, state)
         return Version(self.aggregation, lists, self.size + 1)
 
     def evict(self) -> Version:
-        """The version without the oldest value. At most 3 ⊕."""
+        """Return the version without the oldest value. At most 3 ⊕."""
         if not self.size:
             raise EmptyWindow("evict: this version of the window is empty")
         lists = lazy_lists.evicted(self.aggregation.combine, self.lists)
         return Version(self.aggregation, lists, self.size - 1)
 
     def query(self) -> Any:
-        """The aggregate of this version. At most 1 ⊕."""
+        """Return the aggregate of this version. At most 1 ⊕."""
         state = self.total()
         return self.aggregation.lower(self.aggregation.identity if state is NOTHING else state)
 
     def total(self) -> State:
-        """The state of all values, NOTHING for none."""
+        """Return the state of all values, NOTHING for none."""
         return lazy_lists.total(self.aggregation.combine, self.lists)
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class Foa(Aggregator):
         self._version = Version(aggregation)
 
     def snapshot(self) -> Version:
-        """The window as it is now, for ever. O(1)."""
+        """Return the window as it is now, for ever. O(1)."""
         return self._version
 
     def __len__(self) -> int:

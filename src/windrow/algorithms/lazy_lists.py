@@ -36,7 +36,7 @@ class Cell:
 
     @property
     def tail(self) -> Cell | None:
-        """What follows; forces the suspension, which lets go of its three lists."""
+        """The rest of the list; forces the suspension, which lets go of its three lists."""
         tail = self._tail
         if isinstance(tail, tuple):
             combine, left, right, acc = tail
@@ -56,7 +56,7 @@ class Cell:
         return () if self._tail is None else (self._tail,)
 
     def link(self, combine: Combine, *cells: Cell) -> None:
-        """Let it point to the cells that `linked` returned."""
+        """Point to the cells that `linked` returned."""
         self._tail = (combine, *cells) if len(cells) == 3 else cells[0]
 
 

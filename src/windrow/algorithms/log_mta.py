@@ -133,7 +133,7 @@ class LogMta(LevelledTree):
 
 
 def _height(head: int, end: int) -> int:
-    """The lowest level on which the window [head, end) has at most two nodes."""
+    """Return the lowest level on which the window [head, end) has at most two nodes."""
     level = max(0, (end - head - 1).bit_length() - 2)
     while ((end - 1) >> level) - (head >> level) > 1:
         level += 1

@@ -13,7 +13,7 @@ from windrow.algorithms.sba import BoundaryAggregator, Chunk
 
 @functools.cache
 def workers() -> ThreadPoolExecutor:
-    """The threads that all windows share; started when the first chunk is closed."""
+    """Return the threads that all windows share; started when the first chunk is closed."""
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="windrow-pba")
 
 

@@ -97,10 +97,10 @@ class ReactiveAggregator(TimedAggregator):
         places: list[int] = []
         for at, group in itertools.groupby(times):
             wanted = sum(1 for _ in group)
-            found = list(itertools.islice(self._places_of(at), wanted))
-            if len(found) < wanted:
+            oldest = list(itertools.islice(self._places_of(at), wanted))
+            if len(oldest) < wanted:
                 raise no_such_time(at)
-            places += found
+            places += oldest
         self._clear(places)
 
     def _evict(self, k: int) -> None:
@@ -136,7 +136,7 @@ class ReactiveAggregator(TimedAggregator):
         return self._between(first, self._span if end is None else self._after(end))
 
     def _between(self, place: int, past: int) -> State:
-        """The ⊕ of the places [place, past)."""
+        """Return the ⊕ of the places [place, past)."""
         if place >= past:
             return NOTHING
         first, back = self._slot(place), self._slot(past - 1)
@@ -147,7 +147,7 @@ class ReactiveAggregator(TimedAggregator):
     # -- the circular buffer ----------------------------------------------------------------
 
     def _slot(self, place: int) -> int:
-        """The slot of the place-th value of the window, holes counted."""
+        """Return the slot of the place-th value of the window, holes counted."""
         return (self._front + place) & (self._fat.size - 1)
 
     def _time(self, place: int) -> Any:
@@ -216,7 +216,7 @@ class ReactiveAggregator(TimedAggregator):
             self._span -= 1
 
     def _entries(self, places: Iterable[int]) -> list[tuple[State, Any]]:
-        """The values at places, and their times."""
+        """Return the values at places, and their times."""
         return [(self._fat[slot], self._times[slot]) for slot in map(self._slot, places)]
 
     def _rebuild(self, entries: list[tuple[State, Any]]) -> None:
@@ -233,11 +233,11 @@ class ReactiveAggregator(TimedAggregator):
         self._front, self._span, self._size = 0, len(entries), len(entries)
 
     def _after(self, at: Any) -> int:
-        """The place behind all values whose time is at most `at`: binary search."""
+        """Return the place behind all values whose time is at most `at`: binary search."""
         return bisect_right(range(self._span), at, key=self._time)
 
     def _from(self, at: Any) -> int:
-        """The place before all values whose time is at least `at`: binary search."""
+        """Return the place before all values whose time is at least `at`: binary search."""
         return bisect_left(range(self._span), at, key=self._time)
 
     def _places_of(self, at: Any) -> Iterator[int]:

@@ -27,7 +27,7 @@ def optimal_chunk(size: int, slide: int = 1) -> int:
 
 
 def optimal_span(size: int | float) -> int | float:
-    """How long a chunk of a window of `size` time units lasts, if any instant may have a result.
+    """Return how long a chunk lasts, of a window of `size` time units with results at any time.
 
     Theorem 2's chunk of a slide s and a ⊕ of T lasts size · (s + T) / (s + 2T), more or less. That
     is from half a window, for values that come as fast as they are combined, to all of it. Values
@@ -49,7 +49,7 @@ class Cuts:
 
     @classmethod
     def by_rows(cls, size: int, slide: int = 1) -> Cuts:
-        """The chunks of theorem 1, in values; they begin where windows do.
+        """Return the chunks of theorem 1, in values; they begin where windows do.
 
         >>> Cuts.by_rows(10, slide=3)
         Cuts(first=8, step=9, span=None)
@@ -59,7 +59,7 @@ class Cuts:
 
     @classmethod
     def by_time(cls, size: int | float) -> Cuts:
-        """The chunks of a window of `size` time units, see `optimal_span`."""
+        """Return the chunks of a window of `size` time units, see `optimal_span`."""
         return cls(span=optimal_span(size))
 
 
@@ -195,14 +195,14 @@ class BoundaryAggregator(Aggregator):
 
     @abstractmethod
     def _closing(self, states: list[State], aggregate: State) -> Chunk:
-        """The chunk that is being closed."""
+        """Return the chunk that is being closed."""
 
     @abstractmethod
     def _suffixes(self, chunks: list[Chunk], gone: int) -> tuple[list[State], list[Chunk], State]:
-        """A new front from index `gone` on, the closed chunks behind it, and a new middle."""
+        """Return a new front from index `gone` on, the closed chunks behind it, and the middle."""
 
     def _held(self) -> int:
-        """How many partial aggregates are held: the space of the paper's analysis."""
+        """Return how many partial aggregates are held: the space of the paper's analysis."""
         chunks = [self._front, *(chunk.states for chunk in self._closed), self._open]
         states = sum(state is not NOTHING for chunk in chunks for state in chunk)
         return states + 2  # csa and middle

@@ -38,13 +38,13 @@ class SlickDeque(Aggregator):
 
     @classmethod
     def make(cls, aggregation: Aggregation, **options: Any) -> Aggregator:
-        """The kind that the aggregation's algebra allows; selective where it is both."""
+        """Return the kind that the aggregation's algebra allows; selective where it is both."""
         selective = aggregation.selective or not aggregation.invertible
         return (cls if selective else InvertibleSlickDeque)(aggregation, **options)
 
     @classmethod
     def refuses(cls, aggregation: Aggregation) -> str | None:
-        """Why this algorithm cannot run `aggregation`; None if it can."""
+        """Return why this algorithm cannot run `aggregation`; None if it can."""
         if aggregation.selective or aggregation.invertible:
             return None
         return (

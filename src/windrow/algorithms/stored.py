@@ -100,7 +100,7 @@ class StoredLevel(ChunkedQueue):
 
 
 class Stored(LevelledTree, Closing):
-    """What both share: the window's record, commits, `flush` and `close`.
+    """Base of both: the window's record, commits, `flush` and `close`.
 
     An operation returns when it has changed the window in this process; it is written to the store
     in the background, whole or not at all. What `flush` has confirmed outlives the process, however

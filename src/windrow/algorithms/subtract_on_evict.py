@@ -60,7 +60,7 @@ class SubtractOnEvict(Aggregator):
 
 
 def _is_lost(state: State) -> bool:
-    """Whether a state holds a float that is not finite."""
+    """Return whether a state holds a float that is not finite."""
     if isinstance(state, tuple):
         return any(map(_is_lost, state))
     return isinstance(state, float) and not isfinite(state)

@@ -1,4 +1,4 @@
-"""What windrow tells about itself: `windrow algorithms`, `functions`, `explain`, `completion`."""
+"""`windrow explain`, `algorithms`, `functions` and `completion`, which describe windrow itself."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def explain(query: str, as_json: bool) -> None:
     elif isinstance(parsed, Query):
         show_json({"query": repr(parsed), "sql": _sql(parsed), "plan": _plan(parsed)})
     else:
-        stages = [[_plan(each) for each in stage.queries] for stage in parsed.steps().stages]
+        stages = [[_plan(query) for query in stage.queries] for stage in parsed.steps().stages]
         show_json({"query": repr(parsed), "sql": parsed.text, "stages": stages})
 
 
@@ -85,7 +85,7 @@ def algorithms(name: str | None, as_json: bool) -> None:
     if name is not None and name not in ALGORITHMS:
         raise Usage(f"there is no algorithm {name!r}; {did_you_mean(name, ALGORITHMS)}")
     if as_json and name is None:
-        show_json([card_facts(each) for each in ALGORITHMS])
+        show_json([card_facts(algorithm) for algorithm in ALGORITHMS])
     elif name is None:
         click.echo(_comparison())
     elif as_json:
@@ -145,11 +145,10 @@ def functions(name: str | None, as_json: bool) -> None:
 
     known = {name: _facts(name, function) for name, function in FUNCTIONS.items()}
     if name is None:
-        every = list(known.values())
         if as_json:
-            show_json(every)
+            show_json([*known.values()])
         else:
-            click.echo(_list(every))
+            click.echo(_list([*known.values()]))
         return
     if name.upper() not in known:
         raise Usage(f"there is no function {name!r}; {did_you_mean(name.upper(), known)}")
@@ -165,7 +164,7 @@ def functions(name: str | None, as_json: bool) -> None:
 
 
 def _facts(name: str, function: Any) -> dict[str, Any]:
-    """Return what is told of a function."""
+    """Return the name, the call, the class and the document of a function."""
     columns = list(getattr(function.make, "column_names", ("column",)))
     if function.turned:
         columns.reverse()

@@ -18,18 +18,18 @@ NOT_HERE = (
 
 def _commands() -> click.Group:
     """Return the commands, from a checkout in the current directory or from what is installed."""
-    here = Path.cwd()
-    if (here / "bench" / "command.py").exists() and (here / "src" / "windrow").is_dir():
-        sys.path.insert(0, str(here))
+    checkout = Path.cwd()
+    if (checkout / "bench" / "command.py").exists() and (checkout / "src" / "windrow").is_dir():
+        sys.path.insert(0, str(checkout))
     try:
-        found = getattr(import_module("bench.command"), "bench", None)
+        commands = getattr(import_module("bench.command"), "bench", None)
     except ModuleNotFoundError as missing:
         if missing.name not in ("bench", "bench.command"):
             raise
-        found = None
-    if not isinstance(found, click.Group):
+        commands = None
+    if not isinstance(commands, click.Group):
         raise Usage(NOT_HERE)
-    return found
+    return commands
 
 
 bench = _commands()  # an import of this module fails where there are none

@@ -53,30 +53,30 @@ def doctor(fast: bool, verbose: bool, as_json: bool) -> int:
 
     Ends with 0 if `windrow demo` and `windrow run` can work here, and with 1 if they cannot.
     """
-    found = list(findings())
+    report = list(findings())
     if not fast:
-        lacking = {finding.name for finding in found if finding.state != "ok"}
+        lacking = {finding.name for finding in report if finding.state != "ok"}
         with (
             Steps(quiet=not sys.stderr.isatty()) as steps,
             steps.step("running a query"),
         ):
-            found += _tried(not lacking & {*_NEEDED_BY_SPARK}, verbose)
+            report += _tried(not lacking & {*_NEEDED_BY_SPARK}, verbose)
     if as_json:
-        show_json([asdict(finding) for finding in found])
+        show_json([asdict(finding) for finding in report])
     else:
-        _show(found)
-    return int(any(finding.state in ("missing", "failed") for finding in found))
+        _show(report)
+    return int(any(finding.state in ("missing", "failed") for finding in report))
 
 
 def _tried(spark: bool, verbose: bool) -> Iterator[Finding]:
-    """Run a query in each way, and tell what came of it."""
+    """Run a query in this process and on Spark, and yield what came of each run."""
     for name, problem, says in results(spark, verbose):
         state = "ok" if problem is None else "failed"
         yield Finding(name, state, problem or says, "windrow doctor --verbose")
 
 
 def findings() -> Iterator[Finding]:
-    """Look at everything, from the ground up; nothing is changed."""
+    """Yield what this machine has, from the ground up; nothing is changed."""
     yield Finding("windrow", "ok", f"{VERSION} in {Path(__file__).parents[1]}")
     python = platform.python_version()
     state = "ok" if sys.version_info >= (3, 11) else "missing"
@@ -103,16 +103,17 @@ def findings() -> Iterator[Finding]:
 
 
 def _package(name: str, oldest: str, too_new: str | None, cure: str, needed: bool) -> Finding:
+    """Return whether a package is installed in a version that fits."""
     lacking = "missing" if needed else "optional"
     try:
-        found = metadata.version(name)
+        version = metadata.version(name)
     except metadata.PackageNotFoundError:
         return Finding(name, lacking, "not installed", cure)
-    if _parts(found) < _parts(oldest):
-        return Finding(name, lacking, f"{found}, and {oldest} or newer is needed", f"{cure} -U")
-    if too_new is not None and _parts(found) >= _parts(too_new):
-        return Finding(name, lacking, f"{found}, and it must be older than {too_new}", cure)
-    return Finding(name, "ok", found)
+    if _parts(version) < _parts(oldest):
+        return Finding(name, lacking, f"{version}, and {oldest} or newer is needed", f"{cure} -U")
+    if too_new is not None and _parts(version) >= _parts(too_new):
+        return Finding(name, lacking, f"{version}, and it must be older than {too_new}", cure)
+    return Finding(name, "ok", version)
 
 
 def _parts(version: str) -> tuple[int, ...]:
@@ -133,20 +134,21 @@ def _memory() -> Finding:
 
 
 def _cache() -> Finding:
-    """Look at where compiled loops are kept: without it each process compiles them again."""
+    """Return where compiled loops are kept; without it each process compiles them again."""
     from windrow.compiled import cache_dir
 
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         place = cache_dir()
     if place is None:
-        says = str(told[0].message) if told else "each process compiles anew"
+        says = str(caught[0].message) if caught else "each process compiles anew"
         return Finding("cache", "optional", says, "export WINDROW_CACHE_DIR=/a/directory")
     return Finding("cache", "ok", str(place))
 
 
-def _show(found: list[Finding]) -> None:
-    for finding in found:
+def _show(report: list[Finding]) -> None:
+    """Print the findings, a line each, and what is missing or has failed."""
+    for finding in report:
         mark, colour = _MARKS[finding.state]
         cure = f"\n{'':15}{coloured(finding.cure, 'cyan', sys.stdout)}"
         click.echo(
@@ -154,8 +156,8 @@ def _show(found: list[Finding]) -> None:
             + (cure if finding.cure and finding.state != "ok" else "")
         )
     for state in ("missing", "failed"):
-        names = ", ".join(finding.name for finding in found if finding.state == state)
+        names = ", ".join(finding.name for finding in report if finding.state == state)
         if names:
             click.echo(f"\n{state}: {names}")
-    if all(finding.state in ("ok", "optional") for finding in found):
+    if all(finding.state in ("ok", "optional") for finding in report):
         click.echo("\nready: windrow demo")

@@ -1,4 +1,4 @@
-"""What went wrong, in words for the one who typed the command: no traceback, and an exit code.
+"""Errors of commands: a message in words instead of a traceback, and an exit code.
 
     0  done, or whoever read the results has enough (`| head`)        130  Ctrl-C
     1  failed        2  wrong usage: an option, a query, a column, a file that is not there
@@ -46,7 +46,7 @@ EXTRAS: dict[str, tuple[Package, ...]] = {
 # The line of a traceback of Python that says what was raised, as a worker sends it, and the first
 # line behind a message of several lines.
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Argument|Value|Unsupported|Interrupt)\b: ")
-_TOLD = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE|$)", re.MULTILINE)
+_OWN_ERROR = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE|$)", re.MULTILINE)
 _BEHIND = re.compile(r"\s+at [\w.$]+|\s*SQLSTATE|(JVM|Driver) stacktrace:|===|Traceback ")
 
 
@@ -106,7 +106,7 @@ def exit_code(work: Callable[[], Any], arguments: list[str]) -> int:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return what is told of an exception."""
+    """Return the exit code, the kind and the message for an exception."""
     if isinstance(error, click.ClickException):
         return Failure(2, "usage", _click_message(error))
     if isinstance(error, Usage):
@@ -169,9 +169,9 @@ def _spark_failure(error: BaseException) -> Failure:
         kind, _, says = first.partition(": ")
         rest = itertools.takewhile(lambda line: not _BEHIND.match(line), more)
         return Failure(_code_of(kind.rpartition(".")[2]), "spark", "\n".join([says, *rest]))
-    told = _TOLD.search(text)  # by an expression of windrow's own
-    if told:
-        return Failure(1, "data", told[1])
+    own_error = _OWN_ERROR.search(text)  # which an expression of windrow's raised
+    if own_error:
+        return Failure(1, "data", own_error[1])
     lines = [line for line in lines if not line.startswith("An error occurred while calling")]
     cause = (raised or lines or [type(error).__name__])[-1 if raised else 0]
     return Failure(1, "spark", f"Spark: {cause.lstrip(': ')}\n(--verbose shows Spark's log)")

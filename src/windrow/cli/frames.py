@@ -1,4 +1,4 @@
-"""Files as Spark DataFrames, all of them or as they come in; `tables` reads the same files here."""
+"""Files read as Spark DataFrames, batch or streaming; `tables` reads them in this process."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def _schema(source: Input) -> Any:
 
 
 def _found_schema(spark: Any, source: Input, paths: list[str]) -> Any:
-    """Return the schema that the files tell.
+    """Return the schema that is inferred from the files.
 
-    What is malformed has no say in it: the reading that follows refuses it.
+    Malformed records are left out of it: the reading that follows refuses them.
     """
     from pyspark.sql import functions as sf
     from pyspark.sql.types import StringType, StructType
@@ -129,21 +129,23 @@ def _converted(frame: Any, source: Input, schema: Any, checked: bool) -> Any:
             frame = frame.withColumn(field.name, frame[field.name].cast(field.dataType))
     if name is None:
         return frame
-    wanted = schema[name].dataType
+    kind = schema[name].dataType
     if form is not None:
         times = form.on_spark(frame, name)
-        zoneless = wanted.typeName() == "timestamp_ntz" and source.schema is not None
-        return frame.withColumn(name, times.cast(wanted) if zoneless else times)
-    if wanted.typeName() == "string":
+        zoneless = kind.typeName() == "timestamp_ntz" and source.schema is not None
+        return frame.withColumn(name, times.cast(kind) if zoneless else times)
+    if kind.typeName() == "string":
         return frame.withColumn(name, sf.to_timestamp(frame[name]))
-    return frame.withColumn(name, frame[name].cast(wanted))
+    return frame.withColumn(name, frame[name].cast(kind))
 
 
 def _without_nulls(frame: Any, source: Input) -> Any:
     """Return a frame of texts with null for those that stand for it."""
     from pyspark.sql import functions as sf
 
-    texts = {name: frame[f"`{name.replace('`', '``')}`"] for name in frame.columns}
+    from windrow.spark.columns import column
+
+    texts = {name: column(name) for name in frame.columns}
     return frame.withColumns(
         {name: sf.when(~text.isin("", *source.nulls), text) for name, text in texts.items()}
     )
@@ -157,9 +159,10 @@ def _every_field_is_read(frame: Any) -> Any:
     from pyspark.sql import functions as sf
     from pyspark.sql.types import AtomicType
 
+    from windrow.spark.columns import column
+
     fields = [f.name for f in frame.schema.fields if isinstance(f.dataType, AtomicType)]
-    columns = [frame[f"`{name.replace('`', '``')}`"] for name in fields]
-    return sf.xxhash64(*columns) % 2 < 2
+    return sf.xxhash64(*map(column, fields)) % 2 < 2
 
 
 # -- malformed records ---------------------------------------------------------------------------
@@ -186,11 +189,11 @@ def _malformed(spark: Any, source: Input, schema: Any) -> str:
     whole = StructType([*_read_as(source, schema).fields]).add(_MALFORMED, StringType())
     frame = _reader(spark.read, source).options(**_LENIENT).schema(whole).load(paths)
     places = frame.select("*", sf.col("_metadata.file_path").alias(_PLACE))
-    found = places.where(sf.col(_MALFORMED).isNotNull()).limit(1).collect()
-    if not found:
+    records = places.where(sf.col(_MALFORMED).isNotNull()).limit(1).collect()
+    if not records:
         return f"{source.name}: a record does not fit the columns"
-    place = re.sub("^file:(//)?", "", unquote(found[0][_PLACE]))
-    record = found[0][_MALFORMED]
+    place = re.sub("^file:(//)?", "", unquote(records[0][_PLACE]))
+    record = records[0][_MALFORMED]
     line = _line_of(record, place)
     where = place if line is None else f"{place}, line {line}"
     shown = record if len(record) <= 200 else f"{record[:200]}…"
@@ -202,5 +205,5 @@ def _line_of(record: str, path: str) -> int | None:
     if is_address(path) or not Path(path).is_file():
         return None
     with open(path, encoding="utf-8", errors="replace") as lines:
-        found = (i for i, line in enumerate(lines, 1) if line.rstrip("\r\n") == record)
-        return next(found, None)
+        numbers = (i for i, line in enumerate(lines, 1) if line.rstrip("\r\n") == record)
+        return next(numbers, None)

@@ -41,8 +41,8 @@ class Input:
     nulls: tuple[str, ...] = ()  # texts that stand for null in CSV
 
     def __post_init__(self) -> None:
-        for option, given in (("delimiter", self.delimiter), ("null", self.nulls)):
-            if given and self.format != "csv":
+        for option, value in (("delimiter", self.delimiter), ("null", self.nulls)):
+            if value and self.format != "csv":
                 raise Usage(f"--{option} is for CSV, and {self.name} is read as {self.format}")
         if self.delimiter is not None and not re.fullmatch(
             r'[^"\r\n\x80-\U0010ffff]', self.delimiter
@@ -144,10 +144,10 @@ def _existing(path: str) -> list[str]:
     """Return the path, or the paths that fit the pattern."""
     if path == STDIN or is_address(path) or Path(path).exists():
         return [path]
-    found = [p for p in sorted(glob.glob(path, recursive=True)) if Path(p).name[0] not in "_."]
-    if not found:
+    paths = [p for p in sorted(glob.glob(path, recursive=True)) if Path(p).name[0] not in "_."]
+    if not paths:
         raise Usage(f"--input: there is no file or directory {path!r}")
-    return found
+    return paths
 
 
 def _common_format(paths: list[str]) -> str:

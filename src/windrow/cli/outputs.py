@@ -33,7 +33,7 @@ _WITHOUT_FORM = (pt.is_nested, pt.is_binary, pt.is_large_binary, pt.is_duration)
 
 
 def output_format(path: str, wanted: str | None, as_json: bool = False) -> str:
-    """Return the format wanted, the one that the name tells, or what suits the place."""
+    """Return the format: the one `wanted`, else by the name of the file, else by the place."""
     if path == STDOUT:
         if wanted == "parquet":
             raise Usage("--output -: Parquet is written to files only: give --output PATH")
@@ -94,11 +94,16 @@ def check_free(path: str) -> None:
             raise Usage(f"--output {path}: it is there already, and not empty")
 
 
+def check_parent(place: Path) -> None:
+    """Raise an error if the directory that an output goes to is not there."""
+    if not place.parent.is_dir():
+        raise Usage(f"--output {place}: there is no directory {str(place.parent)!r}")
+
+
 @contextmanager
 def replacing(place: Path) -> Iterator[Path]:
     """Give a name beside `place` to write to; it becomes `place`, or is removed on an error."""
-    if not place.parent.is_dir():
-        raise Usage(f"--output {place}: there is no directory {str(place.parent)!r}")
+    check_parent(place)
     part = place.with_name(f".{place.name}.{os.getpid()}.part")
     try:
         yield part

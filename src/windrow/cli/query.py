@@ -15,7 +15,6 @@ worst = "ARGMAX(load, ts)"
 
 from __future__ import annotations
 
-import inspect
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -24,16 +23,11 @@ from windrow.aggregations.base import Aggregation
 from windrow.cli.failures import Usage, usage
 from windrow.errors import InvalidArgument, did_you_mean
 from windrow.queries.cql import sql
-from windrow.queries.query import Query, sliding
+from windrow.queries.query import ARGUMENTS, Query, sliding
 from windrow.queries.select import Select
 
 _SUFFIXES = (".toml", ".cql", ".sql")
-_ARGUMENTS = tuple(
-    name
-    for name, argument in inspect.signature(sliding).parameters.items()
-    if argument.kind is argument.KEYWORD_ONLY
-)
-KEYS = ("from", *_ARGUMENTS, "results")
+KEYS = ("from", *ARGUMENTS, "results")
 
 
 def read_query(text: str) -> Query | Select:

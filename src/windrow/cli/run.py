@@ -13,15 +13,11 @@ import click
 
 from windrow.cli.failures import Usage, usage
 from windrow.cli.frames import malformed_records_named, read_frame
-from windrow.cli.inputs import (
-    FORMATS,
-    STDIN,
-    Input,
-    read_inputs,
-)
+from windrow.cli.inputs import FORMATS, STDIN, Input, read_inputs
 from windrow.cli.outputs import (
     STDOUT,
     check_free,
+    check_parent,
     directory,
     is_directory,
     output_format,
@@ -179,14 +175,15 @@ def _check_together(options: dict[str, Any]) -> None:
             if options[name]:
                 raise Usage(f"--{name} goes with --stream")
     if not options["watch"]:
-        for name, given in (("key", options["keys"]), ("port", options["port"] is not None)):
-            if given:
+        for name, is_set in (("key", options["keys"]), ("port", options["port"] is not None)):
+            if is_set:
                 raise Usage(f"--{name} goes with --stream --watch")
     if options["once"] and options["every"]:
         raise Usage("--once ends by itself: leave --every out")
 
 
 def _job(query: str, inputs: tuple[str, ...], options: dict[str, Any]) -> Job:
+    """Return what the options ask for; all mistakes in them are found here."""
     parsed = read_query(query)
     column = options["time_column"]
     form = options["timestamp_format"] and TimeFormat(options["timestamp_format"])
@@ -211,8 +208,8 @@ def _job(query: str, inputs: tuple[str, ...], options: dict[str, Any]) -> Job:
         parsed = parsed.replace(order_by=(column,))
     output = options["output"]
     kind = output_format(output, options["output_format"], options["as_json"])
-    if output != STDOUT and not is_directory(output) and not Path(output).parent.is_dir():
-        raise Usage(f"--output {output}: there is no directory {str(Path(output).parent)!r}")
+    if output != STDOUT and not is_directory(output):
+        check_parent(Path(output))
     if not options["stream"]:
         check_free(output)
     check_master(options["master"] or LOCAL)
@@ -225,6 +222,7 @@ def _job(query: str, inputs: tuple[str, ...], options: dict[str, Any]) -> Job:
 
 
 def _run_local(job: Job) -> int:
+    """Run the query in this process, and return the number of rows."""
     from windrow.cli.tables import read_table
     from windrow.tables.bind import bind
 
@@ -243,7 +241,7 @@ def _run_local(job: Job) -> int:
 
 
 def _run_spark(job: Job) -> int | None:
-    """Return the number of rows; None if Spark wrote them."""
+    """Run the query on Spark, and return the number of rows; None if Spark wrote them."""
     spread = job.output != STDOUT and is_directory(job.output)
     with ExitStack() as stack:
         # The directory is left last: when a command ends early, Spark has stopped writing to it.
@@ -263,6 +261,7 @@ def _run_spark(job: Job) -> int | None:
 
 
 def _summary(job: Job, rows: int | None, seconds: float) -> None:
+    """Print where the results are, unless they went to stdout."""
     if job.output == STDOUT:
         return
     if job.as_json:

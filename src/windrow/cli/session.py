@@ -26,6 +26,7 @@ LOCAL = "local[*]"
 _MASTERS = re.compile(r"local(\[[\w*, ]+\])?$|local-cluster\[|spark://.|k8s://.|yarn$|sc://.")
 _NEEDED = 17  # the oldest Java that Spark runs on
 _DAEMON = "windrow.spark.daemon"
+_ZONE = "spark.sql.session.timeZone"
 
 
 def read_settings(options: tuple[str, ...]) -> dict[str, str]:
@@ -54,7 +55,7 @@ def spark_session(
     verbose: bool = False,
     steps: Steps | None = None,
 ) -> Iterator[Any]:
-    """Give a session for the time of a command; one that runs already is taken, and left as it is.
+    """Give a session for the time of a command; one that runs already is used, and goes on.
 
     Starting takes about four seconds, and is one of the `steps`. `master` may be the address of a
     Connect server, sc://…, as well, which needs no Java here.
@@ -76,13 +77,13 @@ def spark_session(
         if not verbose:  # py4j logs with its stack whatever it raises
             warnings.simplefilter("ignore")
             stack.enter_context(_without_logging())
-        wanted = {**_defaults(master, place, verbose), **(settings or {})}
+        settings = {**_defaults(master, place, verbose), **(settings or {})}
         with (steps or Steps(quiet=True)).step("starting Spark"):
             if master.startswith("sc://"):
                 session = SparkSession.builder.remote(master).getOrCreate()
-                session.conf.set("spark.sql.session.timeZone", wanted["spark.sql.session.timeZone"])
+                session.conf.set(_ZONE, settings[_ZONE])
             else:
-                session = _started(master, wanted, verbose)
+                session = _started(master, settings, verbose)
         try:
             yield session
         finally:
@@ -139,8 +140,9 @@ def _start_workers(session: Any) -> None:
 
 
 def _defaults(master: str, place: str, verbose: bool) -> dict[str, str]:
+    """Return the settings of Spark that --conf may change."""
     settings = {
-        "spark.sql.session.timeZone": "UTC",
+        _ZONE: "UTC",
         "spark.sql.warehouse.dir": place,
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.ui.enabled": "false",
@@ -183,10 +185,10 @@ class Java:
     def problem(self) -> str:
         """What is wrong with it, in words."""
         home = os.environ.get("JAVA_HOME")
-        found = "there is none on PATH" if home is None else f"JAVA_HOME={home} has none"
+        state = "there is none on PATH" if home is None else f"JAVA_HOME={home} has none"
         if self.version:
-            found = f"{self.path} is Java {self.version}"
-        return f"Spark needs Java {_NEEDED} or newer, and {found}"
+            state = f"{self.path} is Java {self.version}"
+        return f"Spark needs Java {_NEEDED} or newer, and {state}"
 
     @property
     def cure(self) -> str:
@@ -225,5 +227,5 @@ def find_java() -> Java:
         ran = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)
     except OSError:
         return Java(path, 0)
-    found = re.search(r'version "(?:1\.)?(\d+)', ran.stderr)
-    return Java(path, int(found[1]) if found else 0)
+    version = re.search(r'version "(?:1\.)?(\d+)', ran.stderr)
+    return Java(path, int(version[1]) if version else 0)

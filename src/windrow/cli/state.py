@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,12 +35,12 @@ def show(checkpoint: str, verbose: bool, as_json: bool) -> None:
     """Tell the query, the watermark, and how much is kept."""
     from windrow.spark.checkpoint import read_checkpoint
 
-    with Steps() as steps, spark_session("local[2]", verbose=verbose, steps=steps) as session:
-        found = read_checkpoint(session, checkpoint)
+    with _session(verbose) as session:
+        contents = read_checkpoint(session, checkpoint)
     if as_json:
-        show_json(asdict(found))
+        show_json(asdict(contents))
     else:
-        for name, text in _lines(found).items():
+        for name, text in _lines(contents).items():
             click.echo(f"{name:<11}{text}")
 
 
@@ -57,7 +59,7 @@ def repartition(checkpoint: str, partitions: int, output: str | None, verbose: b
     """
     from windrow.spark import checkpoint as checkpoints
 
-    with Steps() as steps, spark_session("local[2]", verbose=verbose, steps=steps) as session:
+    with _session(verbose) as session:
         before = checkpoints.read_checkpoint(session, checkpoint).partitions
         if before != partitions:
             checkpoints.repartition(session, checkpoint, partitions, output)
@@ -76,10 +78,10 @@ def export_(checkpoint: str, directory: str, verbose: bool) -> None:
     """
     from windrow.spark.state_files import export_state
 
-    with Steps() as steps, spark_session("local[2]", verbose=verbose, steps=steps) as session:
-        found = export_state(session, checkpoint, directory)
-    rows = sum(bucket.waiting + bucket.kept for bucket in found.buckets)
-    click.echo(f"{directory} has the state of batch {found.batch}: {rows:,} rows", err=True)
+    with _session(verbose) as session:
+        contents = export_state(session, checkpoint, directory)
+    rows = sum(bucket.waiting + bucket.kept for bucket in contents.buckets)
+    click.echo(f"{directory} has the state of batch {contents.batch}: {rows:,} rows", err=True)
 
 
 @state.command("import")
@@ -118,27 +120,34 @@ def import_(
         raise Usage("--query: a stream has a query in CQL, as `windrow run --stream` takes it")
     with usage():
         stream = streaming(changed, future=future, buckets=buckets or BUCKETS)
-    with Steps() as steps, spark_session("local[2]", verbose=verbose, steps=steps) as session:
+    with _session(verbose) as session:
         import_state(session, directory, checkpoint, stream, fill=fill, output=output)
     click.echo(f"{checkpoint} is ready: start the changed query with it", err=True)
 
 
-def _lines(found: Checkpoint) -> dict[str, str]:
-    """What there is to tell, by its name."""
-    buckets = found.buckets
+@contextmanager
+def _session(verbose: bool) -> Iterator[Any]:
+    """Give a session of Spark on this machine for the time of a command."""
+    with Steps() as steps, spark_session("local[2]", verbose=verbose, steps=steps) as session:
+        yield session
+
+
+def _lines(contents: Checkpoint) -> dict[str, str]:
+    """Return what a checkpoint holds, in words, by the names of the lines."""
+    buckets = contents.buckets
     oldest = min((b.oldest for b in buckets if b.oldest is not None), default=None)
-    query = found.query.replace("\n", "\n" + " " * 11)
-    watermark = None if found.watermark is None else found.watermark * 1000
+    query = contents.query.replace("\n", "\n" + " " * 11)
+    watermark = None if contents.watermark is None else contents.watermark * 1000
     return {
         "query": query or "none yet: no row has come",
-        "batch": f"{found.batch:,} is done",
+        "batch": f"{contents.batch:,} is done",
         "watermark": _time(watermark),
         "oldest row": _time(oldest),
         "waiting": f"{sum(b.waiting for b in buckets):,} rows, for the watermark",
         "kept": f"{sum(b.kept for b in buckets):,} rows or states in "
         f"{sum(b.chunks for b in buckets):,} chunks",
         "bytes": f"{sum(b.bytes for b in buckets):,}",
-        "state": f"{len(buckets)} buckets of keys in {found.partitions} partitions",
+        "state": f"{len(buckets)} buckets of keys in {contents.partitions} partitions",
     }
 
 

@@ -129,22 +129,28 @@ def run_stream(
                 with malformed_records_named(spark, job.source):
                     raise_failure(running)
     if job.as_json and job.output != STDOUT:
-        fields = {
-            "output": job.output,
-            "batches": tally.batches,
-            "rows_in": tally.rows,
-            "rows_late": tally.late,
-            "rows_ahead": tally.ahead,
-            "watermark": tally.watermark and tally.watermark.isoformat(),
-            "seconds": time.perf_counter() - started,
-        }
-        show_json(fields, indent=None)
+        _summary(job, tally, time.perf_counter() - started)
     else:
         say(f"{'done' if once else 'stopped'}: {tally}")
 
 
+def _summary(job: Job, tally: Tally, seconds: float) -> None:
+    """Print what a stream has done, as a line of JSON."""
+    fields = {
+        "output": job.output,
+        "batches": tally.batches,
+        "rows_in": tally.rows,
+        "rows_late": tally.late,
+        "rows_ahead": tally.ahead,
+        "watermark": tally.watermark and tally.watermark.isoformat(),
+        "seconds": seconds,
+    }
+    show_json(fields, indent=None)
+
+
 def _check(job: Job, checkpoint: str | None) -> None:
-    (path, *others) = job.source.paths
+    """Refuse a source that does not grow, and an output that a stream cannot write."""
+    path, *others = job.source.paths
     if others or not (is_address(path) or Path(path).is_dir()):
         raise Usage(f"--stream reads a directory that grows, and {job.source.name} is none")
     if job.output != STDOUT and not is_directory(job.output):

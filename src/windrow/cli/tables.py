@@ -1,4 +1,4 @@
-"""Files into an Arrow table, in this process: CSV, JSON lines, Parquet, and directories of them."""
+"""Files read into an Arrow table: CSV, JSON lines, Parquet, and directories of them."""
 
 from __future__ import annotations
 
@@ -134,11 +134,11 @@ def _read_csv(place: Any, source: Input, schema: pa.Schema | None) -> pa.Table:
 def _read_json(place: Any, source: Input) -> pa.Table:
     """Return the rows of a file of JSON lines."""
     written = source.written_time_column
-    given = None if written is None else pa.schema([(written, pa.string())])
+    schema = None if written is None else pa.schema([(written, pa.string())])
     with pa.input_stream(place, compression="detect" if isinstance(place, str) else None) as file:
         lines = _Shallow(file)
         table = json.read_json(
-            pa.PythonFile(lines, mode="r"), parse_options=json.ParseOptions(explicit_schema=given)
+            pa.PythonFile(lines, mode="r"), parse_options=json.ParseOptions(explicit_schema=schema)
         )
     if not lines.is_ascii:
         table.validate(full=True)  # Arrow takes text as it comes
@@ -266,15 +266,15 @@ def schema_of(text: str) -> pa.Schema:
     fields: list[pa.Field] = []
     place = 0
     while place < len(text):
-        found = _FIELD.match(text, place)
-        if found is None:
+        field = _FIELD.match(text, place)
+        if field is None:
             raise InvalidArgument(
                 f"--schema: {text[place:].strip()!r} is no column: write ts TIMESTAMP, load DOUBLE"
             )
-        quoted, bare, kind, digits, scale = found.groups()
+        quoted, bare, kind, digits, scale = field.groups()
         name = quoted.replace("``", "`") if quoted else bare
         fields.append(pa.field(name, _type(kind.lower(), digits, scale)))
-        place = found.end()
+        place = field.end()
     if not fields:
         raise InvalidArgument("--schema is empty: write ts TIMESTAMP, load DOUBLE")
     return pa.schema(fields)

@@ -118,10 +118,12 @@ class TimeFormat:
         from pyspark.sql import functions as sf
         from pyspark.sql.types import IntegralType, StringType
 
+        from windrow.spark.columns import quoted
+
         kind = frame.schema[name].dataType
         if kind.typeName() in ("timestamp", "timestamp_ntz", "date"):
             raise self._times_already(name)
-        column = f"`{name.replace('`', '``')}`"
+        column = quoted(name)
         if not self.is_epoch:
             regex, iso = self.iso("$")
             text = sf.expr(column).cast("string")

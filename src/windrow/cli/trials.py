@@ -1,6 +1,6 @@
 """What `windrow doctor` tries: `windrow run` over a few rows, in one process and on Spark.
 
-Each command is a process of its own, so that one that hangs or crashes is told as well.
+Each command is a process of its own, so that one that hangs or crashes is reported as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SPARK = {
 
 
 def results(spark: bool, verbose: bool) -> Iterator[tuple[str, str | None, str]]:
-    """Give each trial's name, what went wrong (None: nothing) and what it did.
+    """Yield each trial's name, what went wrong (None: nothing) and what it did.
 
     All is over after `PATIENCE` seconds.
     """
@@ -74,9 +74,9 @@ def _tried(
     if errors or process.returncode:
         return errors[0]["message"] if errors else f"it ended with {process.returncode}", ""
     rows = sorted(map(json.loads, out.splitlines()), key=lambda row: str(row["ts"]))
-    found = [row["peak"] for row in rows]
-    if found != wanted:
-        return f"the results are {found}, and should be {wanted}", ""
+    peaks = [row["peak"] for row in rows]
+    if peaks != wanted:
+        return f"the results are {peaks}, and should be {wanted}", ""
     return None, f"{len(_ROWS)} rows had their results in {time.monotonic() - started:.1f} s"
 
 

@@ -98,10 +98,11 @@ def warm(
     if schema is not None and not queries:
         raise Usage("--schema is that of queries, and none is given")
     with usage():
-        given = [(text, [_of_query(read_query(text), schema)]) for text in queries]
-    names = [name.upper() for name in functions] or ([] if given else [*COMMON])
+        own_cases = [_of_query(read_query(text), schema) for text in queries]
+    names = [name.upper() for name in functions] or ([] if queries else [*COMMON])
     parts = {name: _parts(name) for name in names}
-    work = [*given, *((name, [*_cases(parts[name])]) for name in names)]
+    work = [(text, [case]) for text, case in zip(queries, own_cases, strict=True)]
+    work += [(name, [*_cases(parts[name])]) for name in names]
     started, before = time.perf_counter(), _kept(place)
     with ExitStack() as stack:
         steps = stack.enter_context(Steps(quiet=as_json))
@@ -117,12 +118,10 @@ def warm(
             from windrow.cli.session import spark_session
 
             session = stack.enter_context(spark_session(verbose=verbose, steps=steps))
-            together = [(name, part) for each in parts.values() for name, part in each]
+            together = [named for typed in parts.values() for named in typed]
             with steps.step("compiling on Spark") as note, usage():
                 known = _kept(place)
-                for case in [case for _, cases in given for case in cases]:
-                    _run_on_spark(session, *case)
-                for case in _cases(together, at_once=True):
+                for case in [*own_cases, *_cases(together, at_once=True)]:
                     _run_on_spark(session, *case)
                 note(f"{_kept(place) - known} functions")
     compiled, seconds = _kept(place) - before, time.perf_counter() - started
@@ -167,7 +166,7 @@ def _fits(aggregation: Aggregation, kind: pa.DataType) -> bool:
 
 
 def _cases(parts: Sequence[tuple[str, Aggregation]], at_once: bool = False) -> Iterable[Case]:
-    """Give queries of the aggregations, one for each or all `at_once`, over every window.
+    """Yield queries of the aggregations, one for each or all `at_once`, over every window.
 
     On Spark rows without a key are cut into ranges, each of which is as a key.
     """

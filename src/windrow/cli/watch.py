@@ -59,7 +59,7 @@ def watch(port: int | None, program: str | None, arguments: tuple[str, ...]) -> 
 
 
 def open_page(url: str) -> None:
-    """Tell where a page is, and open it where there is a desktop and a person."""
+    """Print where a page is, and open it where there is a desktop and a person."""
     say(f"live page: {url}")
     desktop = sys.platform in ("darwin", "win32") or any(
         name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY")
@@ -74,10 +74,13 @@ def _running_page(port: int | None) -> str:
     from windrow.spark.progress_page import ABOUT, PORT, PORTS
 
     ports = range(PORT, PORT + PORTS) if port is None else [port]
-    for each in ports:
-        url = f"http://{LOCAL}:{each}/"
-        with suppress(OSError, ValueError), urllib.request.urlopen(f"{url}about", timeout=1) as got:
-            if got.read(99) == ABOUT:
+    for candidate in ports:
+        url = f"http://{LOCAL}:{candidate}/"
+        with (
+            suppress(OSError, ValueError),
+            urllib.request.urlopen(f"{url}about", timeout=1) as answer,
+        ):
+            if answer.read(99) == ABOUT:
                 return url
     where = f"port {port}" if port is not None else f"ports {PORT} to {PORT + PORTS - 1}"
     raise Failed(

@@ -46,13 +46,13 @@ def aggregate(
     way: Route | None = None,
     common: Common | None = None,
 ) -> ResultArray:
-    """The aggregate of each window, with nulls apart; O(1) a row for what compiles.
+    """Return the aggregate of each window, with nulls apart; O(1) a row for what compiles.
 
     `nulls` marks the values of each column that are null, besides NaT and None; a NaN is a value.
     An aggregation of pairs takes the measures alone and answers positions. The bits of the results
     depend neither on `threads` nor on how a segment is cut, if `windows` begin with a flip. `way`
-    is what a plan has chosen; without one it is chosen here. Calls over the same column and windows
-    find what they have in `common` once.
+    is the route that a plan has chosen; without one it is chosen here. Calls over the same column
+    and windows find what they have in `common` once.
 
     >>> from windrow import ArgMax, Max
     >>> loads, windows = np.array([3, 1, 2, 5, 4]), Windows(np.array([0, 3, 5]), rows=2)
@@ -64,21 +64,23 @@ def aggregate(
     if windows.go_back:
         options: dict[str, Any] = {"nulls": nulls, "threads": threads, "way": way}
         return _in_layers(aggregation, columns, windows, common, options)
-    check_aggregation(aggregation, "aggregate")
-    threads = whole_number("threads", threads, least=1)
-    given = Inputs(aggregation, columns, nulls, windows.n)
+    if way is None:  # no plan has seen the aggregation yet
+        check_aggregation(aggregation, "aggregate")
+        threads = whole_number("threads", threads, least=1)
+    inputs = Inputs(aggregation, columns, nulls, windows.n)
     if way is None:
-        way = route_over(aggregation, given.columns)
+        way = route_over(aggregation, inputs.columns)
     if way.name == FLATFIT:
         from windrow.kernels.shared import aggregate_shared
 
         (results,) = aggregate_shared(aggregation, columns, [windows.bounds()], nulls=nulls)
         return results
-    run = _shifted if windows.ahead else _traced
-    made = run(aggregation, given, windows, threads, way, common)
+    trace(aggregation, way.name)
+    run = _shifted if windows.ahead else _results
+    results = run(aggregation, inputs, windows, threads, way, common)
     if aggregation.least < 2:
-        return made
-    return with_least(aggregation, made, given.absent(), windows, threads)
+        return results
+    return with_least(aggregation, results, inputs.absent(), windows, threads)
 
 
 def _in_layers(
@@ -89,65 +91,54 @@ def _in_layers(
     options: dict[str, Any],
 ) -> ResultArray:
     """The aggregates of windows whose bounds may fall: of those at a time whose bounds do not."""
-    made = []
+    parts = []
     for i, (_, layer) in enumerate(windows.layers):
         if common is not None:
             options["common"] = Common(common.what, common.found.setdefault(f"layer {i}", {}))
-        made.append(aggregate(aggregation, columns, layer, **options))
-    return made[0] if len(made) == 1 else in_place(made, [numbers for numbers, _ in windows.layers])
-
-
-def _traced(
-    aggregation: Aggregation,
-    given: Inputs,
-    windows: Windows,
-    threads: int,
-    way: Route,
-    common: Common | None = None,
-) -> ResultArray:
-    """Do what `_results` does, and let be known by which way."""
-    trace(aggregation, way.name)
-    return _results(aggregation, given, windows, threads, way, common)
+        parts.append(aggregate(aggregation, columns, layer, **options))
+    if len(parts) == 1:
+        return parts[0]
+    return in_place(parts, [numbers for numbers, _ in windows.layers])
 
 
 def _results(
     aggregation: Aggregation,
-    given: Inputs,
+    inputs: Inputs,
     windows: Windows,
     threads: int,
-    way: Route,
+    route: Route,
     common: Common | None = None,
 ) -> ResultArray:
-    """What a kernel, a loop or the interpreter makes of the windows."""
-    if way.kernel is not None:
-        asked = given.columns[0] if given.columns else None
-        if asked is None or way.kernel.positional:
-            asked = given.anything()
-        others = given.numbers[1:]
-        return way.kernel.run(Question(aggregation, asked, windows, threads, common, others))
-    if way.compiled is not None:
-        kept = given.numbers
-        check_sums(aggregation, kept[0].data, kept[0].nulls, windows, threads)
-        data = tuple(c.data for c in kept)
-        out, valid = run_loop(aggregation, way.compiled, data, any_null(kept), windows, threads)
-        return finished(aggregation, kept[0], out, valid)
-    if way == BULK:
-        known = given.columns[0]
-        values, nulls = given.arrays[0] if known is None else known.data, given.nulls()
-        return bulk_results(aggregation, values, nulls, *windows.bounds())
-    answers = over_windows(without_columns(aggregation), given.values(), *windows.bounds())
-    return packed(aggregation, answers)
+    """The aggregate of each window, by the kernel, the loop or the interpreter of the route."""
+    if route.kernel is not None:
+        first = inputs.columns[0] if inputs.columns else None
+        if first is None or route.kernel.positional:
+            first = inputs.anything()
+        others = inputs.numbers[1:] if len(inputs.columns) > 1 else ()
+        return route.kernel.run(Question(aggregation, first, windows, threads, common, others))
+    if route.compiled is not None:
+        columns = inputs.numbers
+        check_sums(aggregation, columns[0].data, columns[0].nulls, windows, threads)
+        data, nulls = tuple(c.data for c in columns), any_null(columns)
+        out, valid = run_loop(aggregation, route.compiled, data, nulls, windows, threads)
+        return finished(aggregation, columns[0], out, valid)
+    if route == BULK:
+        known = inputs.columns[0]
+        values = inputs.arrays[0] if known is None else known.data
+        return bulk_results(aggregation, values, inputs.nulls(), *windows.bounds())
+    results = over_windows(without_columns(aggregation), inputs.values(), *windows.bounds())
+    return packed(aggregation, results)
 
 
 def _shifted(
     aggregation: Aggregation,
-    given: Inputs,
+    inputs: Inputs,
     windows: Windows,
     threads: int,
-    way: Route,
+    route: Route,
     common: Common | None,
 ) -> ResultArray:
-    """Windows of so many rows that do not end with their own row.
+    """The aggregates of windows of so many rows that do not end with their own row.
 
     They are the windows of other rows, for which kernels for the last rows are fastest, but for
     rows near the ends of segments:
@@ -158,28 +149,34 @@ def _shifted(
 
     What it has in `common` with others is found in the windows of the other rows, by all of them.
     """
-    if way.kernel is None:
-        return _traced(aggregation, given, windows.chosen(), threads, way)
+    if route.kernel is None:
+        return _results(aggregation, inputs, windows.chosen(), threads, route)
     starts, first, ahead, count = windows.starts, windows.first, windows.ahead, len(windows)
     alone = rows_apart(starts, ahead) - first
     alone = alone[(alone >= 0) & (alone < count)]
     if alone.size * FEW > count:
-        return _traced(aggregation, given, windows.chosen(), threads, way, common)
-    if not way.kernel.in_blocks and common is None:
-        windows = windows if given.absent() is None else windows.chosen()
-        return _traced(aggregation, given, windows, threads, way)
+        return _results(aggregation, inputs, windows.chosen(), threads, route, common)
+    if not route.kernel.in_blocks and common is None:
+        windows = windows if inputs.absent() is None else windows.chosen()
+        return _results(aggregation, inputs, windows, threads, route)
     begin = max(0, first + min(ahead, 0))
-    others = Windows(starts, windows.rows, begin)
-    made = _traced(aggregation, given, others, threads, way, common)
-    apart = _results(aggregation, given, windows.chosen(alone), threads, way)
+    of_others = Windows(starts, windows.rows, begin)
+    shifted = _results(aggregation, inputs, of_others, threads, route, common)
     by, own = first + ahead - begin, common is None
-    values, missing = _moved(made.values, apart.values, alone, by, count, own), None
-    if made.missing is not None:
-        missing = _moved(made.missing, apart.mask, alone, by, count, own)
-    elif apart.missing is not None:
-        missing = np.zeros(count, np.bool_)
-        missing[alone] = apart.missing
-    return ResultArray(values, missing)
+    dtype = shifted.values.dtype
+    if ahead < 0 and aggregation.empty is None:  # nothing of the segment is so far before them
+        nothing = np.full(1, None) if dtype.hasobject else np.zeros(1, dtype)
+        apart = ResultArray(nothing, np.ones(1, np.bool_))
+    else:
+        apart = _results(aggregation, inputs, windows.chosen(alone), threads, route)
+    values = _moved(shifted.values, apart.values, alone, by, count, own)
+    if shifted.missing is not None:
+        return ResultArray(values, _moved(shifted.missing, apart.mask, alone, by, count, own))
+    if apart.missing is None:
+        return ResultArray(values)
+    missing = np.zeros(count, np.bool_)
+    missing[alone] = apart.missing
+    return ResultArray(values, missing, alone if apart.missing.all() else None)
 
 
 def _moved(
@@ -197,16 +194,16 @@ def _moved(
     """
     wide = widened(values, max(0, -by), max(0, by + count - values.size)) if own else None
     if wide is not None:
-        made = wide[max(0, by) :][:count]
+        results = wide[max(0, by) :][:count]
     elif own and by >= 0 and count <= values.size:
         values[: max(0, values.size - by)] = values[by:]
-        made = values[:count]
+        results = values[:count]
     else:
-        made = np.empty(count, values.dtype)
+        results = np.empty(count, values.dtype)
         moved = values[max(0, by) :][: count + min(0, by)]
-        made[max(0, -by) :][: moved.size] = moved
-    made[alone] = others
-    return made
+        results[max(0, -by) :][: moved.size] = moved
+    results[alone] = others
+    return results
 
 
 def rows_apart(starts: NDArray[np.int64], *ahead: int) -> NDArray[np.int64]:
@@ -214,7 +211,14 @@ def rows_apart(starts: NDArray[np.int64], *ahead: int) -> NDArray[np.int64]:
 
     >>> rows_apart(np.array([0, 4, 5]), 2), rows_apart(np.array([0, 4, 5]), -1, 1)
     (array([2, 3, 4]), array([0, 3, 4]))
+    >>> rows_apart(np.array([0, 4]), -1, 2), rows_apart(np.array([0, 4]), 9)
+    (array([0, 2, 3]), array([0, 1, 2, 3]))
     """
+    if starts.size == 2:
+        first, past = starts.tolist()
+        early = min(first - min(0, *ahead), past)
+        late = max(past - max(0, *ahead), early)
+        return np.concatenate([np.arange(first, early), np.arange(late, past)])
     begin, end = starts[:-1], starts[1:]
     early = np.minimum(begin - min(0, *ahead), end)
     late = np.maximum(end - max(0, *ahead), early)
@@ -223,15 +227,15 @@ def rows_apart(starts: NDArray[np.int64], *ahead: int) -> NDArray[np.int64]:
 
 def with_least(
     aggregation: Aggregation,
-    made: ResultArray,
+    results: ResultArray,
     nulls: NDArray[np.uint8] | None,
     windows: Windows,
     threads: int = 1,
 ) -> ResultArray:
     """Results with null where a window has fewer values than the aggregation needs."""
     if aggregation.least < 2:
-        return made
-    return ResultArray(made.values, few_values(windows, nulls, aggregation.least, threads))
+        return results
+    return ResultArray(results.values, few_values(windows, nulls, aggregation.least, threads))
 
 
 def few_values(
@@ -256,34 +260,32 @@ def few_values(
 
 
 class Inputs:
-    """The arrays that an aggregation is asked over, in the forms that each way takes.
+    """The arrays that an aggregation is asked over, in the forms that each route takes.
 
-    `columns` are those of the compiled ways, None for one of objects; of n rows each.
+    `columns` are those of kernels and loops, None for one of objects; of n rows each.
     """
 
     def __init__(
         self, aggregation: Aggregation, arrays: Sequence[NDArray[Any]], nulls: Nulls, n: int
     ) -> None:
-        masks = [None] * len(arrays) if nulls is None else list(nulls)
+        masks = (None,) * len(arrays) if nulls is None else nulls
         wanted = aggregation.inputs
         if len(arrays) != wanted and not (aggregation.counts_nulls and not arrays):
             raise InvalidArgument(f"{aggregation!r} takes {wanted} array(s), got {len(arrays)}")
         if len(masks) != len(arrays):
             raise InvalidArgument(f"nulls has {len(masks)} entries for {len(arrays)} columns")
-        for what, several in (("columns", arrays), ("nulls", masks)):
-            for i, given in enumerate(several):
-                if given is not None and given.shape != (n,):
-                    raise InvalidArgument(
-                        f"{what}[{i}] has shape {given.shape}; the windows are over {n} rows"
-                    )
-        self.n, self.pairs = n, aggregation.takes == "ordered pair"
-        if aggregation.takes == "timed":
-            arrays = [arrays[0], nanoseconds_of(arrays[1], "columns[1]")]
+        self.n, self.takes = n, aggregation.takes
         self.arrays, self.masks = arrays, masks
-        self.columns = [
-            column(array, mask, "value", f"columns[{i}]")
-            for i, (array, mask) in enumerate(zip(arrays, masks, strict=True))
-        ]
+        if self.takes == "timed":
+            self.arrays = arrays = [arrays[0], nanoseconds_of(arrays[1], "columns[1]")]
+        self.columns: list[Column | None] = []
+        for i, array in enumerate(arrays):
+            mask = masks[i]
+            if array.shape != (n,):
+                raise _wrong_shape(f"columns[{i}]", array, n)
+            if mask is not None and mask.shape != (n,):
+                raise _wrong_shape(f"nulls[{i}]", mask, n)
+            self.columns.append(column(array, mask, "value", f"columns[{i}]"))
 
     @property
     def numbers(self) -> list[Column]:
@@ -307,24 +309,29 @@ class Inputs:
         """The rows as values of Python's own; pairs are measures and positions."""
         marks = [self.nulls(i) for i in range(len(self.arrays))]
         values = objects([_fine_times(array) for array in self.arrays], marks)
-        return list(zip(values, range(len(values)), strict=True)) if self.pairs else values
+        pairs = self.takes == "ordered pair"
+        return list(zip(values, range(len(values)), strict=True)) if pairs else values
+
+
+def _wrong_shape(name: str, array: NDArray[Any], n: int) -> InvalidArgument:
+    return InvalidArgument(f"{name} has shape {array.shape}; the windows are over {n} rows")
 
 
 def _fine_times(array: NDArray[Any]) -> NDArray[Any]:
     """Times finer than Python's as NumPy's own, which a list would have as whole numbers."""
     if array.dtype.kind not in "mM" or np.datetime_data(array.dtype)[0] not in _FINER:
         return array
-    made = np.empty(array.size, object)
-    made[:] = list(array)
-    return made
+    times = np.empty(array.size, object)
+    times[:] = list(array)
+    return times
 
 
-def null_marks(array: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.uint8] | None:
-    """Which values are null, by themselves or as given; None if none is."""
+def null_marks(array: NDArray[Any], mask: NDArray[np.bool_] | None) -> NDArray[np.uint8] | None:
+    """Which values are null, by themselves or by the mask `given`; None if none is."""
     own = None
     if array.dtype.kind in "mM":
         own = np.isnat(array)
     elif array.dtype == object:
         own = np.fromiter(map(is_null, array), np.bool_, array.size)
-    mask = own if given is None else given if own is None else own | given
-    return None if mask is None or not mask.any() else mask.view(np.uint8)
+    both = own if mask is None else mask if own is None else own | mask
+    return None if both is None or not both.any() else both.view(np.uint8)

@@ -123,5 +123,5 @@ def _lists(results: list[Any]) -> ResultArray:
     width = max((len(each) for each in results if each is not None), default=0)
     items = np.array([each or [0.0] * width for each in results], np.float64)
     missing = np.array([each is None for each in results], np.bool_)
-    found = lists(items.reshape(len(results), width), np.where(missing, 0, width))
-    return ResultArray(found, missing if missing.any() else None)
+    values = lists(items.reshape(len(results), width), np.where(missing, 0, width))
+    return ResultArray(values, missing if missing.any() else None)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ NO_NULLS = np.empty(0, np.uint8)
 _NUMBERS = "biufmM"  # the kinds of NumPy's types that nulls are masked in
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """Values in a type that the kernels know, which of them are null, and what they were."""
 
     data: NDArray[Any]
@@ -28,6 +26,13 @@ class Column:
         """The values from the at-th on, as a copy: the caller may fill its array anew."""
         nulls = None if self.nulls is None else self.nulls[at:].copy()
         return Column(self.data[at:].copy(), nulls, self.dtype)
+
+    def floats(self) -> NDArray[np.float64]:
+        """The values as float64, NaN where they are null; a copy."""
+        values = self.data.astype(np.float64)
+        if self.nulls is not None:
+            values[self.nulls.view(np.bool_)] = np.nan
+        return values
 
     def restore(self, values: NDArray[Any]) -> NDArray[Any]:
         """Results that are values of this column, in the column's own type."""
@@ -66,15 +71,17 @@ def _with_mask(values: Any, nulls: Any, name: str) -> tuple[NDArray[Any], NDArra
     array, mask = _numpy_of(values)
     if array.ndim != 1:
         raise InvalidArgument(f"{name} must be one-dimensional, got {array.ndim} dimensions")
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     if nulls is None:
         return array, mask
-    given = np.asarray(nulls)
-    if given.dtype != np.bool_ or given.shape != array.shape:
+    further = np.asarray(nulls)
+    if further.dtype != np.bool_ or further.shape != array.shape:
         raise InvalidArgument(
             f"nulls must be a boolean array as long as {name} ({array.size}), true where null; "
-            f"got {given.dtype} of {given.size}"
+            f"got {further.dtype} of {further.size}"
         )
-    return array, given if mask is None else mask | given
+    return array, further if mask is None else mask | further
 
 
 def _numpy_of(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
@@ -200,14 +207,14 @@ def nanoseconds_of(array: NDArray[Any], name: str = "values") -> NDArray[Any]:
         return np.asarray(array).astype(f"{kind}8[ns]", copy=False)
     if kind not in "iuf":
         raise InvalidValue(f"{name} must be times or numbers of seconds, not {array.dtype}")
-    given = np.asarray(array)
-    gone = np.isnan(given) if kind == "f" else np.zeros(given.size, np.bool_)
-    if not (gone | (np.abs(given) < 2**63 / 10**9)).all():
+    seconds = np.asarray(array)
+    gone = np.isnan(seconds) if kind == "f" else np.zeros(seconds.size, np.bool_)
+    if not (gone | (np.abs(seconds) < 2**63 / 10**9)).all():
         raise InvalidValue(f"{name} has numbers past 292 years; numbers are seconds, or give times")
     if kind == "f":
-        ticks = np.round(np.where(gone, 0.0, given) * 1e9).astype(np.int64)
+        ticks = np.round(np.where(gone, 0.0, seconds) * 1e9).astype(np.int64)
     else:
-        ticks = given.astype(np.int64) * 10**9
+        ticks = seconds.astype(np.int64) * 10**9
     times = ticks.view("M8[ns]")
     times[gone] = np.datetime64("NaT")
     return times

@@ -1,10 +1,9 @@
 """Windows along the order without their current row.
 
-Either side of the row may be a part by itself. But where one is short, as that of rows of equal
-order behind the row is, its rows are gone through one by one; and where both are long, one pass
-does for both: sums in regions (`special.around`), and the maxima of whole windows, of which those
-are put right that are the current row's own. Whole numbers are summed exactly, so the row's is
-subtracted.
+One pass over whole windows finds their sums and extremes, and takes the row out of each as it goes
+(`special.bounded`). Where too many windows have to be looked at for that, the rows before the
+current one and behind it are parts, and what is found for these is joined. Whole numbers are summed
+exactly, so the row's is subtracted.
 """
 
 from __future__ import annotations
@@ -19,32 +18,24 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import Column
 from windrow.kernels.compiled_states import Compiled
-from windrow.kernels.gapped import Gapped, few_filled, looped
+from windrow.kernels.gapped import LOOKED, Gapped, few_filled, looped
 from windrow.kernels.named import Common, Find, Join
-from windrow.kernels.special.around import room_for, sums_around
+from windrow.kernels.special.bounded import bounded_extremes_without, bounded_sums_without
 from windrow.kernels.special.joined import (
-    add_short,
     divide_by_others,
     join_extremes,
     join_sums,
-    mend_extremes,
     mend_places,
-    raise_short,
 )
 from windrow.kernels.special.minmax import Order
 from windrow.kernels.window_loop import run_loop
-from windrow.windows.arrays import Positions, empty, in_threads, stretches
+from windrow.windows.arrays import empty, in_threads, stretches
 from windrow.windows.gaps import Around
 from windrow.windows.lengths import add_lengths
 from windrow.windows.positions import Piece, Windows
 
-# A part of fewer rows than so many, on average, is gone through row by row.
-_SHORT, _SHORT_EXTREMES = 8, 2
-_ANY_ORDER: Order = (0, True)  # sums have none
-# So many windows are summed from anew.
-_CUT = 1 << 16
-# So many rows are looked at for each row, to see what is the maximum without the current one.
-_LOOKED = 8
+# A part of fewer rows than so many, on average, has its extreme gone through row by row.
+_SHORT_EXTREMES = 2
 
 
 class WithoutRow(Gapped):
@@ -105,88 +96,62 @@ class WithoutRow(Gapped):
 
     def sums(self, find: Find, values: NDArray[Any], mean: bool) -> NDArray[Any]:
         """The sums of windows, or the means; `find` finds sums of parts, of these values."""
-        around = self.around
-        lo, hi = around.windows.bounds()
-        if values.dtype != np.float64:  # exact, so it is subtracted
-            made = find(self.about(around.windows))
-            made -= values[around.first :][: made.size]
-        elif (sides := self._sides(_SHORT)) is not None:
-            made = self._with_short(sides, find, join_sums, partial(add_short, values, _ANY_ORDER))
-        else:
-            return self._in_regions(values, mean)
-        if mean:
-            made = made if made.dtype == np.float64 else made.astype(np.float64)
-            each = stretches(made.size, self.threads)
-            in_threads(
-                lambda p: divide_by_others(made[slice(*p)], lo[slice(*p)], hi[slice(*p)]), each
-            )
-        return made
+        if values.dtype == np.float64:
+            results = self._without_row(bounded_sums_without, values, mean, anywhere=False)
+            if results is not None:
+                return results
+            sums = self.by_parts(find, join_sums)
+        else:  # exact, so the row is subtracted
+            sums = find(self.about(self.around.windows))
+            sums -= values[self.around.first :][: sums.size]
+        if not mean:
+            return sums
+        means = sums.astype(np.float64, copy=False)
+        lo, hi = self.around.windows.bounds()
+        in_threads(
+            lambda p: divide_by_others(means[slice(*p)], lo[slice(*p)], hi[slice(*p)]),
+            stretches(means.size, self.threads),
+        )
+        return means
 
-    def _in_regions(self, values: NDArray[np.float64], mean: bool) -> NDArray[np.float64]:
-        """The same in one pass; its bits do not depend on the number of threads."""
-        around = self.around
-        lo, hi = around.windows.bounds()
-        made, longest = empty(lo.size, np.float64), around.windows.longest
-        step = max(_CUT, 4 * longest)
-        cuts = [(a, min(a + step, lo.size)) for a in range(0, lo.size, step)]
-        shares = max(1, min(self.threads, len(cuts)))
+    def extremes(self, find: Find, bits: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
+        """The extremes of windows, the same bits whichever way finds them."""
+        results = self._without_row(bounded_extremes_without, bits, order, anywhere=True)
+        if results is not None:
+            return results
+        return self.by_parts(find, lambda a, b, out: join_extremes(a, b, order, out))
 
-        def fill(share: int) -> None:
-            room = room_for(longest)
-            for a, b in cuts[len(cuts) * share // shares : len(cuts) * (share + 1) // shares]:
-                sums_around(values, lo, hi, around.first, a, b, mean, room, made)
+    def _without_row(
+        self, kernel: Callable[..., int], values: NDArray[Any], more: Any, anywhere: bool
+    ) -> NDArray[Any] | None:
+        """What a kernel of `special.bounded` finds for windows without their rows.
 
-        in_threads(fill, range(shares))
-        return made
+        None if it would have to look at too many rows one by one.
+        """
+        windows, first = self.around.windows, self.around.first
+        out, looked = empty(len(windows), values.dtype), [0]
+        pieces = windows.pieces(self.threads, anywhere=anywhere)
+        most = LOOKED * (values.size + out.size) // len(pieces)
+
+        def fill(piece: Piece) -> None:
+            here, scratch = slice(piece.begin, piece.stop), self.scratch(2).view(values.dtype)
+            lo, hi = windows.bounds_of(piece.begin, piece.stop)
+            end, row = windows.end_before(piece.begin), first + piece.begin
+            looked.append(kernel(values, lo, hi, end, more, row, most, scratch, out[here]))
+
+        in_threads(fill, pieces)
+        return out if max(looked) <= most else None
 
     def _sides(self, rows: int) -> tuple[Windows, Windows] | None:
         """The part of windows that may be long, and one of fewer rows on average, if one is so.
 
         As that of rows of equal order behind the current one.
         """
-        around = self.around
-        if min(around.before, around.behind) >= rows * len(self.windows):
+        before, behind = self.around.beside
+        if min(before, behind) >= rows * len(self.windows):
             return None
         older, newer = self.parts
-        return (older, newer) if around.behind <= around.before else (newer, older)
-
-    def _with_short(
-        self, sides: tuple[Windows, Windows], find: Find, join: Join, add: Callable[..., int]
-    ) -> NDArray[Any]:
-        """What `find` finds for the long side of windows, and `add` adds of the short one.
-
-        Where that is long as well, `add` says so, and `join` joins what is found for it.
-        """
-        long, short = sides
-        made, around, by = find(self.about(long)), self.around, 1 if short is self.parts[1] else -1
-        lo, hi = short.bounds()
-        longer: list[Positions] = []
-
-        def fill(piece: tuple[int, int]) -> None:
-            here, some = slice(*piece), empty(piece[1] - piece[0], np.int64)
-            first = around.first + piece[0]
-            count = add(first, by, lo[here], hi[here], made[here], some)
-            longer.append(some[:count] + piece[0])
-
-        in_threads(fill, stretches(made.size, self.threads))
-        more = np.sort(np.concatenate(longer))
-        if more.size:
-            few = made[more]
-            join(few, find(self.about(short.chosen(more))), few)
-            made[more] = few
-        return made
-
-    def extremes(self, find: Find, bits: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
-        """The extremes of windows, by whichever way finds them soonest: all have the same bits."""
-
-        def join(a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]) -> None:
-            join_extremes(a, b, order, out)
-
-        sides = self._sides(_SHORT_EXTREMES)
-        if sides is not None:
-            return self._with_short(sides, find, join, partial(raise_short, bits, order))
-        made = self._mended(find, partial(mend_extremes, bits), bits.size, order)
-        return self.by_parts(find, join) if made is None else made
+        return (older, newer) if behind <= before else (newer, older)
 
     def places(
         self,
@@ -212,7 +177,7 @@ class WithoutRow(Gapped):
         around, looked = self.around, []
         made = find(self.about(around.windows))
         lo, hi = around.windows.bounds()
-        most = _LOOKED * (rows + made.size)
+        most = LOOKED * (rows + made.size)
 
         def run(piece: Piece) -> None:
             here, first = slice(piece.begin, piece.stop), around.first + piece.begin

@@ -14,7 +14,7 @@ from windrow.aggregations.together import Together
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.identity import named
 from windrow.kernels.columns import Column, joined
-from windrow.kernels.interpreted import objects, without_columns
+from windrow.kernels.interpreted import objects, satisfying, without_columns
 from windrow.kernels.policies import ONLY, compiled_starts, policy_plan, way_of
 from windrow.kernels.routes import trace
 from windrow.windows.arrays import Positions
@@ -85,24 +85,15 @@ class _Values:
 
     def satisfying(self, condition: Any) -> NDArray[np.bool_]:
         """Which values satisfy a function of a value."""
-        found = np.empty(self.size, np.bool_)
-        for i, value in enumerate(self.records(0, self.size)):
-            try:
-                found[i] = bool(condition(value))
-            except Exception as error:
-                error.add_note(f"in on={named(condition)}, at the value {value!r}")
-                raise
-        return found
+        values = self.records(0, self.size)
+        return satisfying(condition, values, lambda value: f"the value {value!r}")
 
     def numbers(self, column: str | None) -> NDArray[np.float64]:
         """The values of the first array, NaN for nulls."""
-        found = self._columns[0]
-        if found is None or _kind_of(found) == "time":
+        first = self._columns[0]
+        if first is None or _kind_of(first) == "time":
             raise InvalidValue(f"until takes numbers, not {self._arrays[0].dtype}")
-        values = found.data.astype(np.float64)
-        if found.nulls is not None:
-            values[found.nulls.view(np.bool_)] = np.nan
-        return values
+        return first.floats()
 
     def records(self, begin: int, stop: int) -> list[Any]:
         """The values as Python's own, None for nulls; pairs of them for two arrays."""

@@ -25,14 +25,9 @@ from windrow.kernels.columns import NO_NULLS, Column
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import loop_of
 from windrow.kernels.named import SIZES, Common, Find, Join, Question
-from windrow.kernels.special.joined import (
-    cover_extremes,
-    divide_by_lengths,
-    join_extremes,
-    join_means,
-    join_sums,
-)
+from windrow.kernels.special.joined import divide_by_lengths, join_extremes, join_sums
 from windrow.kernels.special.minmax import Order
+from windrow.kernels.special.rows_around import extremes_around_rows, sums_around_rows
 from windrow.kernels.states import States, states_over, with_states_as_results
 from windrow.kernels.window_loop import result_arrays
 from windrow.windows.arrays import Positions, empty, in_threads, stretches, widened
@@ -40,15 +35,13 @@ from windrow.windows.lengths import add_lengths, count_filled
 from windrow.windows.positions import EVERY, Chosen, Windows
 
 # Windows of maxima that overlap cover the parts of others, if they are so many or fewer.
-_COVERING = 5
+_COVERING = 6
+# So many rows are looked at for each row, to see what a window has without the current one.
+LOOKED = 8
 
 
 class Gapped(Question):
-    """A question about windows that have parts.
-
-    `alone` are the windows that are not put together from those of other rows, as they are near
-    the ends of their segments. None says that no window is.
-    """
+    """A question about windows that have parts."""
 
     def __init__(
         self,
@@ -64,14 +57,20 @@ class Gapped(Question):
         super().__init__(aggregation, column, windows, threads, common, others)
         self.parts = parts
         self.whole: Windows | None = None  # with the gap, where the parts are of so many rows
-        self.alone: Positions | None = None
         if windows.rows is not None:
             older, newer = parts
             rows = sum(self.rows) + self.gap
             self.whole = Windows(
                 older.starts, rows, older.first, ahead=newer.ahead, past=older.past
             )
-            self.alone = self._apart(older.ahead, newer.ahead)
+
+    @cached_property
+    def alone(self) -> Positions | None:
+        """The windows that are not put together from those of other rows.
+
+        They are near the ends of their segments. None if they are many, or parts have any length.
+        """
+        return None if self.whole is None else self._apart(*(part.ahead for part in self.parts))
 
     def _apart(self, *aheads: int) -> Positions | None:
         """The windows for which a row that is so many ahead is not of their segment.
@@ -144,55 +143,62 @@ class Gapped(Question):
 
     def sums(self, find: Find, values: NDArray[Any], mean: bool) -> NDArray[Any]:
         """The sums of windows, or the means; `find` finds sums of parts, of these values."""
-        if not mean:
-            return self.joined(find, join_sums)
-        if self.alone is None:
-            return self.per_row(self.by_parts(find, join_sums, EVERY), own=True)
-        found = {rows: find(self.last_rows(rows)) for rows in set(self.rows)}
-        older, newer = ((found[rows],) for rows in self.rows)
-        starts, rows = self.windows.starts, self.rows
-        made = self.put_together(
-            older, newer, lambda a, b, begin, out: join_means(starts, begin, rows, a[0], b[0], out)
-        )
-        counts = sum(part.lengths() for part in self.by_bounds(self.alone))
-        made[self.alone] = self.by_parts(find, join_sums, self.alone) / np.maximum(counts, 1)
-        return made
+        if values.dtype == np.float64 and self.whole is not None:
+            results = self._sums_around(self.whole, values, mean)
+            if results is not None:
+                return results
+        sums = self.joined(find, join_sums)
+        return self.per_row(sums, own=True) if mean else sums
+
+    def _sums_around(
+        self, whole: Windows, values: NDArray[np.float64], mean: bool
+    ) -> NDArray[np.float64] | None:
+        """The sums of the rows around the current ones, these subtracted from whole windows.
+
+        None if too many are too large for that.
+        """
+        longest = int(np.diff(whole.starts).max(initial=1))
+        before, behind = (min(rows, longest) for rows in self.rows)
+        first, count, looked = whole.first, len(whole), []
+        out = empty(first + behind + count, np.float64)
+        pieces = stretches(count, self.threads)
+        most = LOOKED * count // len(pieces)
+
+        def fill(piece: tuple[int, int]) -> None:
+            begin, stop = (first + i for i in piece)
+            frame = -before, behind
+            looked.append(
+                sums_around_rows(values, whole.starts, frame, begin, stop, mean, most, out)
+            )
+
+        in_threads(fill, pieces)
+        return out[first + behind :] if max(looked) <= most else None
 
     def extremes(self, find: Find, bits: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
         """The extremes of windows: those of others that overlap, and cover their parts."""
+        aheads, rows = ([], 1) if self.whole is None else self._covering()
+        if not 0 < len(aheads) <= _COVERING:
+            return self.joined(find, lambda a, b, out: join_extremes(a, b, order, out))
+        starts, first, count = self.windows.starts, self.windows.first, len(self.windows)
+        out = empty(first + count, np.int64)
+        places = np.array(aheads)
 
-        def join(a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]) -> None:
-            join_extremes(a, b, order, out)
+        def fill(piece: tuple[int, int]) -> None:
+            begin, stop = (first + i for i in piece)
+            extremes_around_rows(bits, starts, rows, places, begin, stop, order, out)
 
-        if self.alone is None:
-            return self.by_parts(find, join, EVERY)
-        aheads, rows = self._covering()
-        apart = self._apart(*aheads)
-        if len(aheads) > _COVERING or apart is None:
-            return self.joined(find, join)
-        first, count = self.windows.first, len(self.windows)
-        begin = max(0, first + aheads[0])
-        found = find(self.about(Windows(self.windows.starts, rows, begin)))
-        places = np.array(aheads) + (first - begin)
-        low, high = max(0, -int(places[0])), min(count, found.size - int(places[-1]))
-        made = _over(found, int(places[0]), low, count)
-
-        def fill(k: int, stop: int, out: NDArray[np.int64]) -> None:
-            cover_extremes(found, places + k, order, out)
-
-        self._fill(fill, low, high, aheads[-1] - aheads[0], made)
-        made[apart] = self.by_parts(find, join, apart)
-        return made
+        in_threads(fill, stretches(count, self.threads))
+        return out[first:]
 
     def _covering(self) -> tuple[list[int], int]:
-        """Windows of so many rows that cover both parts: of the rows that are so many ahead."""
-        rows = min(self.rows)
-        found: set[int] = set()
+        """Windows of so many rows that cover both parts: of the rows that are so many ahead.
+
+        An even number of them.
+        """
+        rows, found = min(self.rows), []
         for part, length in zip(self.parts, self.rows, strict=True):
-            found.update(
-                part.ahead - back for back in (*range(0, length - rows, rows), length - rows)
-            )
-        return sorted(found), rows
+            found += [part.ahead - back for back in (*range(0, length - rows, rows), length - rows)]
+        return sorted(found + found[len(found) // 2 * 2 :]), rows
 
     def by_parts(self, find: Find, join: Join, some: Chosen = EVERY) -> NDArray[Any]:
         """What `join` makes of what `find` finds for the parts of some windows, by their bounds."""

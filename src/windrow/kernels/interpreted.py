@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import algorithm_class, choose
 from windrow.algorithms.two_stacks import TwoStacks
+from windrow.identity import named
 from windrow.kernels.results import ResultArray
 
 
@@ -49,13 +50,13 @@ def failing_position(
 
     An integer that no int64 holds is found in the states and the results. None if nothing fails so.
     """
-    told = copy.copy(aggregation)
-    told.lower = lambda state: (state, aggregation.lower(state))  # type: ignore[method-assign]
-    swag = TwoStacks(told)
+    with_states = copy.copy(aggregation)
+    with_states.lower = lambda state: (state, aggregation.lower(state))  # type: ignore[method-assign]
+    swag = TwoStacks(with_states)
     head = end = 0
     for first, past in zip(lo.tolist(), hi.tolist(), strict=True):
         if first >= end:
-            swag = TwoStacks(told)
+            swag = TwoStacks(with_states)
             head = end = first
         try:
             swag.evict(first - head)
@@ -63,19 +64,19 @@ def failing_position(
             while end < past:
                 end += 1
                 swag.insert(values[end - 1])
-            found = swag.query()
+            answer = swag.query()
         except Exception as again:  # another kind of error would name the wrong value
             return max(end - 1, 0) if isinstance(again, type(error)) else None
-        if isinstance(error, OverflowError) and _exceeds(found):
+        if isinstance(error, OverflowError) and _exceeds(answer):
             return end - 1
     return None
 
 
-def _exceeds(found: Any) -> bool:
+def _exceeds(value: Any) -> bool:
     """Whether an integer is none of int64."""
-    if isinstance(found, tuple):
-        return any(map(_exceeds, found))
-    return isinstance(found, int) and not -(2**63) <= found < 2**63
+    if isinstance(value, tuple):
+        return any(map(_exceeds, value))
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
 def name_failure(
@@ -90,6 +91,20 @@ def name_failure(
     error.add_note(f"in {aggregation!r}{where}")
 
 
+def satisfying(
+    condition: Callable[[Any], Any], values: Sequence[Any], describe: Callable[[Any], str]
+) -> NDArray[np.bool_]:
+    """Which values satisfy a condition of the user's own; what it raises names the value."""
+    chosen = np.empty(len(values), np.bool_)
+    for i, value in enumerate(values):
+        try:
+            chosen[i] = bool(condition(value))
+        except Exception as error:
+            error.add_note(f"in on={named(condition)}, at {describe(value)}")
+            raise
+    return chosen
+
+
 def without_columns(aggregation: Aggregation) -> Aggregation:
     """The aggregation, which is then given the values themselves."""
     unbound = copy.copy(aggregation)
@@ -102,6 +117,8 @@ def objects(arrays: Sequence[NDArray[Any]], nulls: Sequence[NDArray[np.uint8] | 
     lists = []
     for array, mask in zip(arrays, nulls, strict=True):
         values = np.asarray(array).tolist()
+        if array.dtype.kind in "mM" and int in map(type, values):  # Python has no nanoseconds
+            values = [None if np.isnat(v) else v for v in array]
         if mask is not None:
             values = [None if null else v for v, null in zip(values, mask, strict=True)]
         lists.append(values)
@@ -120,7 +137,7 @@ def packed(aggregation: Aggregation, results: list[Any]) -> ResultArray:
                 table[i] = tuple(result)
         return ResultArray(table, missing)
     if kinds and kinds <= {int, float, bool, type(None)} and kinds != {type(None)}:
-        return ResultArray(np.array([0 if a is None else a for a in results]), missing)
+        return ResultArray(np.array([False if a is None else a for a in results]), missing)
     values = np.empty(len(results), object)
     values[:] = results
     return ResultArray(values, missing)

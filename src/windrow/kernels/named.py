@@ -29,17 +29,20 @@ SUM, PRESENT, SIZES = "the sum", "how many values are not null", "how many rows 
 HIGHEST, LOWEST = "the maximum", "the minimum"
 
 
-# Finds an array, with an item for each window of a question. Join(a, b, into) makes of what was
-# found for older parts of windows and for newer ones what would have been for both.
+# Find returns an array with an item for each window of a question. Join(a, b, into) writes what
+# Find would return for whole windows, from its arrays for their older and their newer parts.
 Find = Callable[["Question"], NDArray[Any]]
 Join = Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Any]
 
 
 class Common(NamedTuple):
-    """What several questions about one column and its windows find once, and what was found."""
+    """Names of arrays that several questions about a column need, and those computed so far."""
 
     what: Collection[str]
     found: dict[str, Any]
+
+
+_NOTHING_IN_COMMON = Common((), {})
 
 
 class Kernel(NamedTuple):
@@ -77,8 +80,8 @@ def kernel_of(aggregation: Aggregation) -> Kernel | None:
 @functools.cache
 def _kernel_at(path: str) -> Kernel:
     module, _, name = path.partition(":")
-    found: Kernel = getattr(import_module(module), name)
-    return found
+    kernel: Kernel = getattr(import_module(module), name)
+    return kernel
 
 
 class Question:
@@ -99,7 +102,7 @@ class Question:
         common: Common | None = None,
         others: Sequence[Column] = (),
     ) -> None:
-        self.common = common or Common((), {})
+        self.common = common or _NOTHING_IN_COMMON
         self.aggregation, self.windows, self.threads = aggregation, windows, threads
         self.columns = (column, *others)
         self.column, self.data = column, column.data
@@ -115,7 +118,7 @@ class Question:
         *,
         anywhere: bool = True,
     ) -> NDArray[Any]:
-        """What the kernel for these windows writes.
+        """The array that the kernel for these windows has written.
 
         `by_rows` takes the rows from and to which it writes, `by_bounds` the windows and where
         the one before them ends. A kernel whose results depend on how values are grouped must
@@ -134,23 +137,28 @@ class Question:
         """The same for a kernel that writes several arrays."""
         windows = self.windows
         if windows.rows is not None:
-            first, made = windows.first, [roomy(windows.n, dtype) for dtype in dtypes]
-
-            def run(piece: Piece) -> None:
-                by_rows(first + piece.begin, first + piece.stop, *made)
-
-            in_threads(run, windows.pieces(self.threads, anywhere=True))
-            return [out[first:] for out in made]
+            first, n = windows.first, windows.n
+            results = [roomy(n, dtype) for dtype in dtypes]
+            pieces = windows.pieces(self.threads, anywhere=True)
+            if len(pieces) == 1:
+                by_rows(first, n, *results)
+            else:
+                in_threads(lambda p: by_rows(first + p.begin, first + p.stop, *results), pieces)
+            return [out[first:] for out in results]
         assert by_bounds is not None, "this kernel is for rows only"
-        made = [empty(len(windows), dtype) for dtype in dtypes]
+        results = [empty(len(windows), dtype) for dtype in dtypes]
+        pieces = windows.pieces(self.threads, anywhere=anywhere)
+        if len(pieces) == 1:
+            by_bounds(windows.lo, windows.hi, 0, *results)
+            return results
 
-        def enter(piece: Piece) -> None:
-            for here, lo, hi in windows.in_slices(piece):
+        def fill(piece: Piece) -> None:
+            for numbers, lo, hi in windows.in_slices(piece):
                 end = windows.end_before(piece.begin)
-                by_bounds(lo, hi, end, *(out[here] for out in made))
+                by_bounds(lo, hi, end, *(out[numbers] for out in results))
 
-        in_threads(enter, windows.pieces(self.threads, anywhere=anywhere))
-        return made
+        in_threads(fill, pieces)
+        return results
 
     def joined(self, find: Find, join: Join) -> NDArray[Any]:
         """What `find` finds for the windows; where they have parts, what `join` makes of theirs."""
@@ -175,16 +183,16 @@ class Question:
         """What `find` finds for the windows; where they have parts, sums (or means) from theirs."""
         return find(self)
 
-    def once(self, what: str, find: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """What `find` finds, unless another question found it."""
+    def once(self, what: str, find: Callable[..., NDArray[Any]], *arguments: Any) -> NDArray[Any]:
+        """What `find(*arguments)` returns, or what it returned to another question."""
         if what not in self.common.what:
-            return find()
+            return find(*arguments)
         if what not in self.common.found:
-            self.common.found[what] = find()
+            self.common.found[what] = find(*arguments)
         return self.common.found[what]
 
     def answers(self, values: NDArray[Any], present: NDArray[np.int64] | None) -> ResultArray:
-        """Values in the types that they mean; null where nothing is `present`."""
+        """The results: values in the type of the column, null where nothing is `present`."""
         if present is None:
             missing = self.shorter_than(1)
         else:
@@ -200,8 +208,7 @@ class Question:
         """How many values of each window are not null; None if none is."""
         if self.nulls is None:
             return None
-        values = self.nulls ^ np.uint8(1)
-        return self.once(PRESENT, lambda: self.whole_sums(values))
+        return self.once(PRESENT, self.whole_sums, self.nulls ^ np.uint8(1))
 
     def sizes(self) -> NDArray[np.int64]:
         """How many rows each window has."""
@@ -234,7 +241,7 @@ class Question:
         """What a kernel works in: rows that are longer than any window."""
         return np.empty((rows, self.longest + 1), self.data.dtype)
 
-    @functools.cached_property
+    @property
     def longest(self) -> int:
         """A number of rows that no window exceeds."""
         return self.windows.longest
@@ -244,7 +251,7 @@ class Question:
 
 
 def _extreme(question: Question, flip: int) -> NDArray[Any]:
-    return question.once(LOWEST if flip else HIGHEST, lambda: _found_extreme(question, flip))
+    return question.once(LOWEST if flip else HIGHEST, _found_extreme, question, flip)
 
 
 def _found_extreme(question: Question, flip: int) -> NDArray[Any]:
@@ -257,7 +264,7 @@ def _found_extreme(question: Question, flip: int) -> NDArray[Any]:
                 bits, part.windows.starts, part.w, a, b, order, out
             ),
             lambda lo, hi, end, out: bounded.bounded_extremes(
-                bits, lo, hi, end, order, part.scratch(2).view(np.int64), out
+                bits, lo, hi, end, order, -1, 0, part.scratch(2).view(np.int64), out
             ),
             np.int64,
         )
@@ -312,7 +319,7 @@ def _totals(question: Question, values: NDArray[np.float64], mean: bool) -> NDAr
                 values, part.windows.starts, part.w, a, b, divided, out
             ),
             lambda lo, hi, end, out: bounded.bounded_sums(
-                values, lo, hi, end, divided, part.scratch(2), out
+                values, lo, hi, end, divided, -1, 0, part.scratch(2), out
             ),
             np.float64,
             anywhere=False,
@@ -322,7 +329,7 @@ def _totals(question: Question, values: NDArray[np.float64], mean: bool) -> NDAr
 
 
 def _summed(question: Question) -> NDArray[Any]:
-    return question.once(SUM, lambda: _found_sum(question))
+    return question.once(SUM, _found_sum, question)
 
 
 def _found_sum(question: Question) -> NDArray[Any]:
@@ -416,18 +423,18 @@ def _end(question: Question, last: bool) -> ResultArray:
     """First and Last of anything, by position."""
     values = question.column.restore(question.data)
 
-    found = placed(
+    positions = placed(
         question.joined(
             lambda part: ends(part.windows, question.nulls, last),
             lambda a, b, out: joined.join_ends(a, b, last, out),
         )
     )
     if not question.windows.n:
-        return ResultArray(np.zeros(len(question.windows), values.dtype), found.missing)
-    results = values[found.values]
-    if values.dtype == object and found.missing is not None:
-        results[found.missing] = None
-    return ResultArray(results, found.missing)
+        return ResultArray(np.zeros(len(question.windows), values.dtype), positions.missing)
+    results = values[positions.values]
+    if values.dtype == object and positions.missing is not None:
+        results[positions.missing] = None
+    return ResultArray(results, positions.missing)
 
 
 def _nth(question: Question) -> ResultArray:

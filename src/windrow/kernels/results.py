@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +15,17 @@ from windrow.kernels.columns import Column
 from windrow.windows.arrays import widened
 
 
-@dataclass(frozen=True)
-class ResultArray:
+class ResultArray(NamedTuple):
     """A result a window: numbers, times, structured ones, or objects.
 
     `missing` is true where the result is null, whatever `values` has there (None among objects);
-    None says that no result is. A NaN in `values` is a NaN and not a null.
+    None says that no result is. A NaN in `values` is a NaN and not a null. `places` are those that
+    are missing, where they are known: few, so that nobody has to look for them.
     """
 
     values: NDArray[Any]
     missing: NDArray[np.bool_] | None = None
+    places: NDArray[np.int64] | None = None
 
     @property
     def mask(self) -> NDArray[np.bool_]:
@@ -141,9 +141,9 @@ def lists(items: NDArray[Any], lengths: NDArray[np.int64]) -> NDArray[Any]:
     array([[ 3.,  1.],
            [ 2., nan]])
     """
-    found = np.empty(lengths.size, [("length", np.int64), ("items", items.dtype, items.shape[1:])])
-    found["length"], found["items"] = lengths, items
-    return found
+    table = np.empty(lengths.size, [("length", np.int64), ("items", items.dtype, items.shape[1:])])
+    table["length"], table["items"] = lengths, items
+    return table
 
 
 def are_lists(values: NDArray[Any]) -> bool:
@@ -169,9 +169,9 @@ def _restored(
 
 def _named(result: Mapping[str, str], parts: list[NDArray[Any]]) -> NDArray[Any]:
     """The named parts of results, and the spans that follow from them."""
-    given = iter(parts)
+    remaining = iter(parts)
     columns: dict[str, Any] = {
-        name: None if kind == "span" else next(given) for name, kind in result.items()
+        name: None if kind == "span" else next(remaining) for name, kind in result.items()
     }
     for name, kind in result.items():
         if kind == "span":
@@ -201,9 +201,9 @@ def with_arguments(
     """
     result, values = aggregation.result, results.values
 
-    def at(positions: NDArray[np.int64], given: NDArray[Any]) -> NDArray[Any]:
+    def at(positions: NDArray[np.int64], column: NDArray[Any]) -> NDArray[Any]:
         places = positions - oldest
-        return given[places if results.missing is None else np.where(results.missing, 0, places)]
+        return column[places if results.missing is None else np.where(results.missing, 0, places)]
 
     if result == "argument":
         missing = results.missing

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import ALGORITHMS
 from windrow.errors import InvalidArgument, Unsupported
-from windrow.kernels.rolled import RolledStream
+from windrow.kernels.rolled import RolledStream, over_last_rows
 from windrow.kernels.routes import warn_user
 
 COMPILED = tuple(name for name in ALGORITHMS if name not in ("foa", "ioa"))
@@ -122,6 +124,18 @@ def rolling(
             f"rolling: gap={gap!r}: a session has one result for many values; ask "
             f"sliding(gap=…) of a table, or push values through window(…, gap=…)"
         )
+    if (
+        range is until is on is at is slide is min_rows is lateness is timezone is nulls is None
+        and state is None
+        and closed == "both"
+        and algorithm == "auto"
+        and nan == "value"
+        and type(values) is np.ndarray
+        and type(rows) is int
+        and isinstance(aggregation, Aggregation)
+        and aggregation.parts is None
+    ):
+        return over_last_rows(values, aggregation, rows, threads)
     arrays = list(values) if isinstance(values, tuple) else [values]
     asked = nulls is not None
     sizes = {"rows": rows, "range": range, "until": until, "on": on, "slide": slide}

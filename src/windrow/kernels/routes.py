@@ -1,4 +1,4 @@
-"""The way that an aggregation goes from windows to results: a kernel, a loop, or the interpreter.
+"""The route by which an aggregation is computed: a kernel, a loop, or the interpreter.
 
 A `Route` is chosen before anything runs, from the aggregation, the types of its columns and the
 kind of windows; what runs it asks nothing further, and `explain` prints the same value.
@@ -68,7 +68,7 @@ class Route:
 
 
 class _Words(NamedTuple):
-    """What `explain` says of a way: how it works, how many ⊕ that takes, and what it keeps."""
+    """What `explain` says of a route: how it works, how many ⊕ that takes, and what it keeps."""
 
     how: str
     combines: str
@@ -115,10 +115,10 @@ def route(
     sliced: bool = False,
     kernels: bool = True,
 ) -> Route:
-    """The way for windows over columns of these types, "int64" or "float64".
+    """The route for windows over columns of these types, "int64" or "float64".
 
-    `sliced`: windows begin and end at edges of slices only. Without `kernels`, a loop over the
-    states is asked for.
+    `sliced`: windows begin and end at edges of slices only. Without `kernels`, it is a loop over
+    the states.
 
     >>> from windrow import Bloom, Max, Product
     >>> [route(each, ["float64"]).name for each in (Max(), Product())]
@@ -141,7 +141,7 @@ def route(
 
 
 def route_of_objects(aggregation: Aggregation) -> Route:
-    """The way for values that are no machine numbers."""
+    """The route for values that are no machine numbers."""
     return INTERPRETED if aggregation.bulk() is None else BULK
 
 
@@ -167,7 +167,7 @@ def route_over(
     kernels: bool = True,
     nulls: bool = False,
 ) -> Route:
-    """The same for columns that are here; None stands for one of objects.
+    """The route for windows over these columns; None stands for one of objects.
 
     A column with a mask may have nulls, whether or not one is set; `nulls` says so of all columns.
     """
@@ -246,7 +246,7 @@ _traced: ContextVar[list[tuple[str, str]] | None] = ContextVar("traced", default
 
 @contextlib.contextmanager
 def traced() -> Iterator[list[tuple[str, str]]]:
-    """A list that gets each aggregation that runs, and the name of the way that it took.
+    """A list that gets each aggregation that runs, and the name of its route.
 
     >>> from windrow import Max, rolling
     >>> import numpy as np
@@ -263,11 +263,11 @@ def traced() -> Iterator[list[tuple[str, str]]]:
         _traced.reset(token)
 
 
-def trace(what: object, way: str) -> None:
-    """Note what runs, if somebody listens."""
+def trace(what: object, route: str) -> None:
+    """Note what runs by which route, where `traced` or the file of `TRACE` collects it."""
     ran = _traced.get()
     if ran is not None:
-        ran.append((repr(what), way))
+        ran.append((repr(what), route))
     if _path:
         with open(_path, "a", encoding="utf-8") as file:
-            file.write(f"{what!r}\t{way}\n")
+            file.write(f"{what!r}\t{route}\n")

@@ -54,7 +54,8 @@ class Tail:
         self.arrays: list[NDArray[Any]] = []
         self.masks: list[NDArray[np.bool_] | None] = []
         self.oldest = 0  # the position of the first value here
-        self.run = np.array([-1, 0, 0, 0])
+        if rows is None or self.way.kernel is None:
+            self.run = np.array([-1, 0, 0, 0])
 
     def roll(self, batch: Batch) -> ResultArray:
         """The results of the rows that the batch asks for."""

@@ -25,10 +25,10 @@ _DRAWN, _BOXED, _LONGEST = 3, 12, 300  # pictures, entries of a box, letters of 
 _PRE = f"margin:0 0 6px;white-space:pre-wrap;overflow-wrap:anywhere;background:none;{_TEXT}"
 
 
-def page(said: str, drawn: Sequence[str], plans: Sequence[Plan]) -> str:
+def page(call: str, drawn: Sequence[str], plans: Sequence[Plan]) -> str:
     """Return what a notebook shows of a query: the call, its windows, and in a fold its plan."""
     return (
-        f'<div style="{_TEXT}"><pre style="{_PRE};font-family:monospace">{_text(said, 1200)}</pre>'
+        f'<div style="{_TEXT}"><pre style="{_PRE};font-family:monospace">{_text(call, 1200)}</pre>'
         f'{"".join(drawn)}<details><summary style="cursor:pointer">what will run</summary>'
         f"{diagram(plans)}</details></div>"
     )
@@ -36,11 +36,9 @@ def page(said: str, drawn: Sequence[str], plans: Sequence[Plan]) -> str:
 
 def pictures(queries: Sequence[Query]) -> list[str]:
     """Return the windows of each query with a line in words, of the first few."""
-    found = []
-    for query in queries[:_DRAWN]:
-        found.append(_picture(query.window.sketch(), str(query.window)))
+    drawn = [_picture(query.window.sketch(), str(query.window)) for query in queries[:_DRAWN]]
     rest = len(queries) - _DRAWN
-    return [*found, line(f"and {rest} more")] if rest > 0 else found
+    return [*drawn, line(f"and {rest} more")] if rest > 0 else drawn
 
 
 def picture_of_sizes(queries: Sequence[Query]) -> str:
@@ -59,11 +57,11 @@ def diagram(plans: Sequence[Plan]) -> str:
     """Return the steps of plans as boxes from the rows to the results; what is equal once."""
     boxes: dict[str, dict[tuple[str, ...], list[str]]] = {}
     for plan in plans:
-        for step, found in steps(plan).items():
-            for name, texts in found.items():
+        for step, entries in steps(plan).items():
+            for name, texts in entries.items():
                 names = boxes.setdefault(step, {}).setdefault(tuple(texts), [])
                 names.extend([] if name in names else [name])
-    drawn = _ARROW.join(_box(step, entries) for step, entries in boxes.items())
+    drawn = _ARROW.join(_box(step, box) for step, box in boxes.items())
     return f'<div style="{_TEXT}"><div style="{_ROW}">{drawn}</div></div>'
 
 

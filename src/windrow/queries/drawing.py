@@ -6,7 +6,7 @@ is to be read in light and in dark notebooks. A long stretch without rows is cut
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from html import escape
 from itertools import pairwise
@@ -38,8 +38,10 @@ def drawing(sketch: Sketch, says: str) -> str:
     height = _TOP + _LINE * (len(sketch.bars) + 1) + 28
     base = height - 26
     held = {i for bar in sketch.bars for i in bar.holds(sketch.rows)}
-    rows = [_dot(x(at), _TOP - 9 * _ties(sketch.rows, i), i in held)
-            for i, at in enumerate(sketch.rows)]  # fmt: skip
+    rows = []
+    for i, at in enumerate(sketch.rows):
+        ties = i - sketch.rows.index(at)  # rows before it at the same place, which lie below it
+        rows.append(_dot(x[at], _TOP - 9 * ties, i in held))
     bars = [
         _bar(sketch, bar, x, named, _TOP + _LINE * (i + 1)) for i, bar in enumerate(sketch.bars)
     ]
@@ -60,9 +62,10 @@ def drawing(sketch: Sketch, says: str) -> str:
     )
 
 
-def _ties(rows: Sequence[Place], i: int) -> int:
-    """How many rows before one lie at its place."""
-    return i - rows.index(rows[i])
+def _edges(sketch: Sketch) -> set[Place]:
+    """Return where windows begin and end."""
+    ends = (end for bar in sketch.bars for end in (bar.begin, bar.end))
+    return {end for end in ends if end is not None}
 
 
 def _dot(x: float, y: float, filled: bool) -> str:
@@ -71,11 +74,11 @@ def _dot(x: float, y: float, filled: bool) -> str:
 
 
 def _bar(
-    sketch: Sketch, bar: Bar, x: Callable[[Place], float], named: Callable[[Place], str], y: int
+    sketch: Sketch, bar: Bar, x: Mapping[Place, float], named: Callable[[Place], str], y: int
 ) -> str:
-    """A window: a bracket or a parenthesis at each end, its rows, and whose it is."""
-    begin = _LEFT - 8 if bar.begin is None else x(bar.begin)
-    end = _RIGHT + 8 if bar.end is None else x(bar.end)
+    """Return a window: a bracket or a parenthesis at each end, its rows, and whose it is."""
+    begin = _LEFT - 8 if bar.begin is None else x[bar.begin]
+    end = _RIGHT + 8 if bar.end is None else x[bar.end]
     if bar.row is not None and bar.closed == "both":  # around the dots, which have a width
         begin, end = begin - 6, end + 6
     low, high = y - 7, y + 7
@@ -91,10 +94,10 @@ def _bar(
             ends += f"M{at + inwards:.0f} {low}h{-inwards}V{high}h{inwards}"
         else:
             ends += f"M{at + inwards:.0f} {low}Q{at - inwards:.0f} {y} {at + inwards:.0f} {high}"
-    dots = "".join(_dot(x(sketch.rows[i]), y, True) for i in bar.holds(sketch.rows))
+    dots = "".join(_dot(x[sketch.rows[i]], y, True) for i in bar.holds(sketch.rows))
     current = ""
     if bar.row is not None:
-        at = x(sketch.rows[bar.row])
+        at = x[sketch.rows[bar.row]]
         ring = f'fill="none" stroke="{_MARK}" stroke-width="2"'
         current = f'<circle cx="{at:.0f}" cy="{y}" r="5.5" {ring}/>'
     return (
@@ -105,7 +108,7 @@ def _bar(
 
 
 def _label(sketch: Sketch, bar: Bar, named: Callable[[Place], str]) -> str:
-    """Whose window it is."""
+    """Return whose window it is, in words."""
     if bar.label:
         return bar.label
     if bar.row is not None:
@@ -117,18 +120,18 @@ def _label(sketch: Sketch, bar: Bar, named: Callable[[Place], str]) -> str:
 
 
 def _ticks(
-    sketch: Sketch, x: Callable[[Place], float], named: Callable[[Place], str], base: int
+    sketch: Sketch, x: Mapping[Place, float], named: Callable[[Place], str], base: int
 ) -> str:
-    """The places of rows and edges below the axis, as many as have room."""
+    """Return the names of rows or of edges below the axis, as many as have room."""
     if sketch.unit == "apart":
-        at = {sketch.rows[bar.row]: "the row" for bar in sketch.bars if bar.row is not None}
+        ticks = {sketch.rows[bar.row]: "the row" for bar in sketch.bars if bar.row is not None}
     else:
-        edges = {end for bar in sketch.bars for end in (bar.begin, bar.end) if end is not None}
         counted = sketch.unit in ("row", "group")
-        at = {each: named(each) for each in sorted({*sketch.rows} if counted else edges)}
+        places = {*sketch.rows} if counted else _edges(sketch)
+        ticks = {place: named(place) for place in sorted(places)}
     texts, free = "", -1e9
-    for place, text in at.items():
-        middle, half = x(place), len(text) * _LETTER / 2
+    for place, text in ticks.items():
+        middle, half = x[place], len(text) * _LETTER / 2
         if middle - half > free + 6:
             free = middle + half
             texts += (
@@ -138,33 +141,32 @@ def _ticks(
     return texts
 
 
-def _scale(sketch: Sketch) -> tuple[Callable[[Place], float], list[float]]:
-    """From places to the picture, and where long stretches are cut out of the axis."""
-    edges = {end for bar in sketch.bars for end in (bar.begin, bar.end) if end is not None}
-    places = sorted({*sketch.rows, *edges})
+def _scale(sketch: Sketch) -> tuple[dict[Place, float], list[float]]:
+    """Return where each place lies in the picture, and where the axis is cut."""
+    places = sorted({*sketch.rows, *_edges(sketch)})
     steps = [b - a for a, b in pairwise(places)] or [1]
     usual = median(steps)
     far = [step > _FAR * usual for step in steps]
     drawn = [2 * usual if cut else step for step, cut in zip(steps, far, strict=True)]
     unit = (_RIGHT - _LEFT) / (sum(drawn) or 1)
-    at, cuts = {places[0]: float(_LEFT)}, []
+    at: dict[Place, float] = {places[0]: float(_LEFT)}
+    cuts = []
     for (a, b), step, cut in zip(pairwise(places), drawn, far, strict=False):
         at[b] = at[a] + step * unit
         if cut:
             cuts.append((at[a] + at[b]) / 2)
-    return at.__getitem__, cuts
+    return at, cuts
 
 
 def _names(sketch: Sketch) -> Callable[[Place], str]:
-    """How a place is called: the number of a row or a group, a number, a date or a time of day."""
+    """Return the function that names a place: a row's number, a number, a date, a time of day."""
     if sketch.unit in ("row", "group"):
         return str
     if sketch.unit != "time":
         return lambda at: f"{at:g}"
     zone = UTC if sketch.zone is None else ZoneInfo(sketch.zone)
-    edges = [edge for bar in sketch.bars for edge in (bar.begin, bar.end) if edge is not None]
     rows = [sketch.rows[bar.row] for bar in sketch.bars if bar.row is not None]
-    places = sorted({*edges, *rows})  # what is named
+    places = sorted({*_edges(sketch), *rows})  # what is named
     day, second = NANOSECONDS["d"], NANOSECONDS["s"]
     long, years = (places[-1] - places[0] >= days * day for days in (2, 300))
 
@@ -172,7 +174,7 @@ def _names(sketch: Sketch) -> Callable[[Place], str]:
         whole, rest = divmod(int(at), second)
         local = (_EPOCH + timedelta(seconds=whole)).astimezone(zone)
         clock = f"{local:%H:%M}"
-        if any(int(each) % NANOSECONDS["min"] for each in places) and not long:
+        if any(int(place) % NANOSECONDS["min"] for place in places) and not long:
             clock = f"{local:%H:%M:%S}" + (f".{rest:09}".rstrip("0") if rest else "")
         if not long:
             return clock

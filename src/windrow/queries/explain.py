@@ -58,7 +58,7 @@ class Explanation(str):
 
 
 def explain(plan: Plan) -> Explanation:
-    """The plan as text: what will run, an entry a line.
+    """Return the plan as text, an entry a line.
 
     >>> from windrow import Max, sliding
     >>> hourly = sliding(order_by="ts", range="1 hour", slide="10 minutes", peak=Max("load"))
@@ -74,35 +74,32 @@ def explain(plan: Plan) -> Explanation:
                ⊕: 3 or fewer a row
                state: 2 numbers for each row of the window
     """
-    found = entries(plan)
-    width = max(10, *(len(name) for name in found))
+    texts_of = entries(plan)
+    width = max(10, *(len(name) for name in texts_of))
     lines = [
         f"{name if i == 0 else '':<{width}} {text}".rstrip()
-        for name, texts in found.items()
+        for name, texts in texts_of.items()
         for i, text in enumerate(texts)
     ]
     return Explanation("\n".join(lines), [plan])
 
 
 def steps(plan: Plan) -> dict[str, dict[str, list[str]]]:
-    """The entries by the steps that a row goes through; those of no step are the last one's."""
-    found = entries(plan)
-    own = {name for names in _STEPS.values() for name in names}
-    by_step = {
-        step: {name: found[name] for name in names if name in found}
-        for step, names in _STEPS.items()
-    }
-    results = {result.name for result in plan.results} - own
-    by_step["results"] = {name: texts for name, texts in found.items() if name in results}
-    by_step["engines"] |= {n: t for n, t in found.items() if n not in own and n not in results}
-    return {step: entries for step, entries in by_step.items() if entries}
+    """Return the entries by the steps that a row goes through; those of no step are the last's."""
+    results = {result.name for result in plan.results}
+    step_of = dict.fromkeys(results, "results")
+    step_of |= {name: step for step, names in _STEPS.items() for name in names}
+    by_step: dict[str, dict[str, list[str]]] = {step: {} for step in _STEPS}
+    for name, texts in entries(plan).items():
+        by_step[step_of.get(name, "engines")][name] = texts
+    return {step: texts for step, texts in by_step.items() if texts}
 
 
 def entries(plan: Plan) -> dict[str, list[str]]:
-    """The entries of a plan by name, those of results last."""
+    """Return the entries of a plan by name, those of results last."""
     query = plan.query
     keys = ", ".join(query.partition_by)
-    found = {
+    texts = {
         "windows": [str(query.window)],
         "keys": [f"by {keys}" if keys else "none: one sequence of windows over all rows"],
         "order": [_order(plan)],
@@ -111,24 +108,24 @@ def entries(plan: Plan) -> dict[str, list[str]]:
     }
     if query.window.go_back:
         more = "some more for windows that begin before an earlier one, as on 31 March"
-        found["passes"] = [f"one over the rows, and {more}"]
+        texts["passes"] = [f"one over the rows, and {more}"]
     if plan.assumed and any(part.columns for part in query.parts.values()):
-        found["columns"] = ["taken for floats; explain(frame) goes by the types that a frame has"]
+        texts["columns"] = ["taken for floats; explain(frame) goes by the types that a frame has"]
     if plan.policy is not None:
-        found["policy"] = [f"{named(query.window.policy)}, {plan.policy}"]
+        texts["policy"] = [f"{named(query.window.policy)}, {plan.policy}"]
     if query.min_rows is not None:
-        found["nulls"] = [f"where a window has fewer than {query.min_rows} values"]
+        texts["nulls"] = [f"where a window has fewer than {query.min_rows} values"]
     for name in ("where", "having"):
         if getattr(query, name) is not None:
-            found[name] = [getattr(query, name)]
+            texts[name] = [getattr(query, name)]
     if query.emit == "istream":
-        found["emits"] = ["a result when it differs from the one before"]
+        texts["emits"] = ["a result when it differs from the one before"]
     if query.lateness is not None:
-        found["lateness"] = [f"{query.lateness}: later rows are counted and dropped"]
-        found["on a stream"] = [_on_a_stream(plan)]
+        texts["lateness"] = [f"{query.lateness}: later rows are counted and dropped"]
+        texts["on a stream"] = [_on_a_stream(plan)]
     for result in plan.results:
-        found.setdefault(result.name, []).extend(_result(result))
-    return found
+        texts.setdefault(result.name, []).extend(_result(result))
+    return texts
 
 
 def _result(result: ResultPlan) -> list[str]:
@@ -155,16 +152,16 @@ def _order(plan: Plan) -> str:
 
 
 def _slices(plan: Plan) -> str:
-    window, cut = plan.query.window, plan.slicing
-    if cut is not None:
-        _, why = choose_slicing(cut.range, cut.slide)
-        counts = f"{cut.slices_per_window} a window, {cut.slices_per_slide} a slide"
-        return f"{counts} ({cut.strategy}, since {why.split(':')[0]})"
-    return window.slices_in_words
+    cut = plan.slicing
+    if cut is None:
+        return plan.query.window.slices_in_words
+    _, why = choose_slicing(cut.range, cut.slide)
+    counts = f"{cut.slices_per_window} a window, {cut.slices_per_slide} a slide"
+    return f"{counts} ({cut.strategy}, since {why.split(':')[0]})"
 
 
 def _on_a_stream(plan: Plan) -> str:
-    """What waits, and what is kept in the state store."""
+    """Return what waits, and what is kept in the state store."""
     if plan.stream not in _AT_ONCE:
         return _KEPT[plan.stream]
     commutes = all(result.aggregation.commutative for result in plan.results)

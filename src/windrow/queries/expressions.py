@@ -63,7 +63,7 @@ def is_expression(text: str) -> bool:
 
 
 def normal(text: Any, argument: str) -> str:
-    """The canonical text of an expression; `argument` is what errors speak of.
+    """Return the canonical text of an expression; errors speak of it as `argument`.
 
     >>> normal("load>3 and not Upper(kind)='X'", "where")
     "load > 3 AND NOT UPPER(kind) = 'X'"
@@ -74,7 +74,7 @@ def normal(text: Any, argument: str) -> str:
 
 
 def as_column(text: str) -> str:
-    """A column or an expression as SQL writes it; what is no expression is a column's name.
+    """Return a column or an expression as SQL writes it; what is no expression is a name.
 
     >>> as_column("load"), as_column("my load"), as_column("load*2")
     ('load', '"my load"', 'load * 2')
@@ -88,19 +88,19 @@ def as_column(text: str) -> str:
 
 
 def columns_of(text: str) -> tuple[str, ...]:
-    """The names of the columns that an expression reads, in the order in which they appear.
+    """Return the names of the columns that an expression reads, in the order they appear in.
 
     >>> columns_of("price * quantity + price")
     ('price', 'quantity')
     """
     if not is_expression(text):
         return (text,)
-    found = [node for node in parse(text).walk() if node.key == "column"]
-    return tuple(dict.fromkeys(node.name for node in sorted(found, key=lambda n: place(n)[0])))
+    columns = [node for node in parse(text).walk() if node.key == "column"]
+    return tuple(dict.fromkeys(node.name for node in sorted(columns, key=lambda n: place(n)[0])))
 
 
 def parse(text: Any, argument: str = "expression") -> Any:
-    """The tree of an expression, checked to hold only what engines know: a node of sqlglot.
+    """Return the tree of an expression, a node of sqlglot, in which engines know every node.
 
     >>> parse("load > 3").key
     'gt'
@@ -114,7 +114,7 @@ def parse(text: Any, argument: str = "expression") -> Any:
 
 
 def canonical(node: Any) -> str:
-    """The text of a tree in one way of writing it."""
+    """Return the text of a tree; equal trees have equal texts."""
     return str(node.sql(comments=False))
 
 
@@ -122,7 +122,7 @@ def canonical(node: Any) -> str:
 
 
 def check(node: Any, text: str, prefix: str = "") -> Any:
-    """`node`, if it and all below it are known to engines."""
+    """Return `node`; raise an error if engines do not know it, or a node below it."""
     for part in node.walk():
         problem, hint = _problem(part)
         if problem:
@@ -131,12 +131,12 @@ def check(node: Any, text: str, prefix: str = "") -> Any:
 
 
 def _problem(node: Any) -> tuple[str, str]:
-    """What is wrong with a node itself, and a hint; two empty strings if nothing is."""
+    """Return what is wrong with a node itself, and a hint; two empty texts if nothing is."""
     key = node.key
     if key not in _NODES:
         return _unknown(node)
-    given = [name for name, value in node.args.items() if value not in (None, False, [])]
-    extra = next((name for name in given if name not in _NODES[key]), None)
+    used = [name for name, value in node.args.items() if value not in (None, False, [])]
+    extra = next((name for name in used if name not in _NODES[key]), None)
     if extra is not None:
         if key == "column":
             return f"{node.sql()} names a table", f'a column with a dot is written "{node.sql()}"'
@@ -186,7 +186,7 @@ def _fits(number: str) -> bool:
 
 
 def whole(node: Any) -> int | None:
-    """The whole number that a literal states, its sign before it; 0 for no node; else None."""
+    """Return the whole number of a literal, with its sign; 0 for no node; None for any other."""
     if node is None:
         return 0
     if node.key == "neg":
@@ -196,7 +196,7 @@ def whole(node: Any) -> int | None:
 
 
 def interval_text(node: Any) -> str:
-    """The duration of an INTERVAL, as `nanoseconds` takes it."""
+    """Return the duration of an INTERVAL, as `nanoseconds` takes it."""
     unit = node.args.get("unit")
     return f"{node.this.name} {unit.name.lower()}" if unit is not None else str(node.this.name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
@@ -46,37 +47,36 @@ _CONVERSIONS = {
 
 
 def engine_of(frame: Any) -> Any:
-    """The module that runs queries over a frame: `run`, `run_shared`, `run_together` and `plan`."""
+    """Return the module that runs queries over a frame, chosen by the frame's class."""
     cls: Any = type(frame)
     home = _library(cls)
     if home is None and (_conversion(frame) or not hasattr(frame, "__arrow_c_stream__")):
         raise unknown_frame(frame)
     extra, module = _ENGINES[home or "pyarrow"]
     try:
-        return import_module(module)
+        return sys.modules.get(module) or import_module(module)
     except ImportError as missing:
-        of = home or _home(type(frame))
         raise Unsupported(
-            f"{of} frames need {missing.name} as well: pip install 'windrow[{extra}]'"
+            f"{home or _home(type(frame))} frames need {missing.name} as well: "
+            f"pip install 'windrow[{extra}]'"
         ) from missing
 
 
 @lru_cache(maxsize=64)
 def _library(cls: type) -> str | None:
-    """The library of those that have an engine that a class is of, or one that it inherits from."""
-    homes = map(_home, cls.__mro__)
-    return next((name for name in homes if name in _ENGINES), None)
+    """Return the library with an engine that a class, or one that it inherits from, is of."""
+    return next((name for name in map(_home, cls.__mro__) if name in _ENGINES), None)
 
 
 def plotted(queries: Sequence[Any], frame: Any, key: Any) -> Figure:
-    """The figure of queries over a frame, for one of its keys."""
+    """Return the figure of queries over a frame, for one of its keys."""
     engine_of(frame)  # which says what is missing
     figure: Figure = import_module("windrow.tables.plot").plot(queries, frame, key)
     return figure
 
 
 def unknown_frame(frame: Any) -> Unsupported:
-    """The error for what no engine takes: its type, and the line that makes a frame of it.
+    """Return the error for what no engine takes: its type, and how to make a frame of it.
 
     >>> print(str(unknown_frame([{"load": 3.0}])).partition("not ")[2])
     list; give it pyarrow.Table.from_pylist(frame)
@@ -92,7 +92,7 @@ def unknown_frame(frame: Any) -> Unsupported:
 
 
 def _conversion(frame: Any) -> str | None:
-    """The line that makes a frame of something, if it is known."""
+    """Return the line of Python that makes a frame of something, if one is known."""
     for cls in type(frame).__mro__:
         for name in (cls.__name__, ""):
             if (_home(cls), name) in _CONVERSIONS:
@@ -101,5 +101,5 @@ def _conversion(frame: Any) -> str | None:
 
 
 def _home(cls: type) -> str:
-    """The library that a class is of; that of DuckDB's is `_duckdb` in some versions."""
+    """Return the library that a class is of; DuckDB's is `_duckdb` in some versions."""
     return cls.__module__.split(".")[0].lstrip("_")

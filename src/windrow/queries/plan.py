@@ -17,7 +17,7 @@ A column is of one of these kinds:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -67,21 +67,21 @@ class ResultPlan:
         return dtypes + ("int64",) * (len(self.kinds) - len(dtypes))  # times are nanoseconds
 
     def route(self, nulls: bool = False) -> Any:
-        """The kernel or loop, a `Route` of `windrow.kernels`; nulls may need another."""
-        found = self._kernels.get(nulls)
-        if found is None:
-            found = self._route(nulls)
-            if found.kernel is not None:  # a loop would be kept in memory
-                self._kernels[nulls] = found
-        return found
+        """Return the kernel or loop, a `Route` of `windrow.kernels`; nulls may need another."""
+        route = self._kernels.get(nulls)
+        if route is None:
+            route = self._route(nulls)
+            if route.kernel is not None:  # a loop would be kept in memory
+                self._kernels[nulls] = route
+        return route
 
     @cached_property
     def _kernels(self) -> dict[bool, Any]:
-        """The kernels that were found, by whether there are nulls."""
+        """The routes that are kernels, by whether there are nulls."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the kernels, which each process finds for itself."""
+        """Return all fields but the kernels, which each process looks up for itself."""
         return {name: value for name, value in vars(self).items() if name != "_kernels"}
 
     def _route(self, nulls: bool) -> Any:
@@ -115,9 +115,9 @@ class Plan:
 
     On Spark, "slices": Spark aggregates slices, which are merged into windows. "ranges": rows are
     cut along the order into ranges that run in parallel; "partitions": they lie in such ranges
-    already. "frames": Spark's own window functions,
-    for a few rows. "tables": workers hold small partitions and sort them. "keys": a pass over the
-    sorted rows of each key. "one task": one pass over all rows.
+    already. "frames": Spark's own window functions, for a few rows. "tables": workers hold small
+    partitions and sort them. "keys": a pass over the sorted rows of each key. "one task": one pass
+    over all rows.
     """
 
     query: Query
@@ -134,14 +134,14 @@ class Plan:
         return None if self.query.window.per_row else self.query.window.slicing()
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the steps that `explain` prints, as a diagram."""
+        """Return what notebooks show: the steps that `explain` prints, as a diagram."""
         from windrow.queries.diagram import diagram
 
         return diagram([self])
 
 
 def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool = True) -> Plan:
-    """The plan of a query over columns of these kinds; without them, over columns of floats.
+    """Return the plan of a query over columns of these kinds; without them, over floats.
 
     `native` is whether Spark itself can aggregate the slices.
 
@@ -151,7 +151,7 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
     ('slices', 'slices', 'maxima')
     """
     window = query.window
-    results = tuple(
+    results = _with_common(
         ResultPlan(
             name,
             part,
@@ -161,14 +161,13 @@ def plan_of(query: Query, kinds: Mapping[str, Kind] | None = None, native: bool 
         )
         for name, part in query.aggregations
     )
-    results = _with_common(results)
     spark, stream = _on_spark(query, kinds, native), _on_a_stream(query, results)
     policy = None if window.policy is None else _policy(query, results)
     return Plan(query, results, spark, stream, assumed=kinds is None, policy=policy)
 
 
 def _policy(query: Query, results: Sequence[ResultPlan]) -> Any:
-    """How the policy of a window runs over columns of the kinds that the results read."""
+    """Return how the policy of a window runs over columns of the kinds that the results read."""
     from windrow.kernels.policies import policy_plan
 
     pairs = [pair for r in results for pair in zip(r.aggregation.columns, r.kinds, strict=True)]
@@ -176,7 +175,7 @@ def _policy(query: Query, results: Sequence[ResultPlan]) -> Any:
 
 
 def share(plans: Sequence[Plan]) -> list[Plan]:
-    """The plans of queries that run together, results that need the same states sharing slices.
+    """Return the plans of queries that run together: results of the same states share slices.
 
     States may be those of another aggregation: the slices of a Mean give a Sum as well. Each query
     that shares slices saves a pass over the rows. Windows of every row have no slices to share,
@@ -202,25 +201,27 @@ def share(plans: Sequence[Plan]) -> list[Plan]:
 
 
 def _source(result: ResultPlan, others: Sequence[ResultPlan]) -> Aggregation:
-    """The aggregation from whose states a result is derived: that with most fields, or its own."""
+    """Return the aggregation whose states give a result: that of most fields, or its own."""
     from windrow.kernels.routes import shares
     from windrow.kernels.states import places_of
 
-    found, most = result.aggregation, -1
-    if result.form != "numbers" or not result.kinds or not shares(found):
-        return found
-    for other in (each for each in others if each.kinds[:1] == result.kinds[:1]):
-        dtype, source = result.dtypes[0], other.aggregation
-        algebra = source.algebra(dtype) if other.form == "numbers" and shares(source) else None
-        if algebra is None or places_of(source, result.aggregation, dtype) is None:
+    best, most = result.aggregation, -1
+    if result.form != "numbers" or not result.kinds or not shares(best):
+        return best
+    for other in others:
+        source = other.aggregation
+        if other.kinds[:1] != result.kinds[:1] or other.form != "numbers" or not shares(source):
             continue
-        if len(algebra.fields) > most:
-            found, most = source, len(algebra.fields)
-    return found
+        algebra = source.algebra(result.dtypes[0])
+        if algebra is None or len(algebra.fields) <= most:
+            continue
+        if places_of(source, result.aggregation, result.dtypes[0]) is not None:
+            best, most = source, len(algebra.fields)
+    return best
 
 
 def groups_of(queries: Sequence[Query]) -> list[Group]:
-    """The queries that share slices, by their numbers: over the same rows, where it pays."""
+    """Return the groups of queries that share slices: over the same rows, where it pays."""
     alike: dict[Any, dict[int, Slicing]] = {}
     groups: list[Group] = []
     for i, query in enumerate(queries):
@@ -235,14 +236,14 @@ def groups_of(queries: Sequence[Query]) -> list[Group]:
 
 
 def rows_of(query: Query) -> tuple[Any, ...]:
-    """What two queries must have in common to look at the same sorted rows."""
+    """Return what two queries must have in common to look at the same sorted rows."""
     window = query.window
-    order = query.order_by, bool(window.measured), window.row_size
-    return query.where, query.partition_by, *order
+    measured = bool(window.measured)
+    return query.where, query.partition_by, query.order_by, measured, window.row_size
 
 
 def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
-    """The form in which an aggregation gets the values of columns of these kinds.
+    """Return the form in which an aggregation gets the values of columns of these kinds.
 
     >>> from windrow import ArgMax, Collect, Max, Sum
     >>> form_of(Max("v"), ["text"]), form_of(Sum("v"), ["decimal"]), form_of(Collect("v"), ["time"])
@@ -269,16 +270,17 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
     return "objects"
 
 
-def _with_common(results: Sequence[ResultPlan]) -> tuple[ResultPlan, ...]:
-    """The results of a query, with what kernels over one column compute once for several."""
+def _with_common(results: Iterable[ResultPlan]) -> tuple[ResultPlan, ...]:
+    """Return the results of a query, with what kernels over one column compute for several."""
     from windrow.kernels.named import kernel_of
 
+    results = tuple(results)
     finds = []
     for result in results:
         alone = result.form == "numbers" and not result.shared
         kernel = kernel_of(result.aggregation) if alone else None
         finds.append(frozenset(() if kernel is None else kernel.finds))
-    found = []
+    plans = []
     for i, result in enumerate(results):
         column, common, beside = result.aggregation.columns[:1], set[str](), []
         for j, other in enumerate(results):
@@ -286,8 +288,8 @@ def _with_common(results: Sequence[ResultPlan]) -> tuple[ResultPlan, ...]:
             if i != j and both and column and column == other.aggregation.columns[:1]:
                 common |= both
                 beside.append(other.name)
-        found.append(replace(result, common=tuple(sorted(common)), beside=tuple(beside)))
-    return tuple(found)
+        plans.append(replace(result, common=tuple(sorted(common)), beside=tuple(beside)))
+    return tuple(plans)
 
 
 def _compiles(aggregation: Aggregation, kinds: Sequence[Kind]) -> bool:
@@ -326,7 +328,7 @@ def _on_spark(query: Query, kinds: Mapping[str, Kind] | None, native: bool) -> S
 
 
 def _on_a_stream(query: Query, results: Sequence[ResultPlan]) -> Kept:
-    """What a stream keeps: chunks of rows only if short states can replace them."""
+    """Return what a stream keeps: chunks of rows only if short states can replace them."""
     kept = query.window.kept
     if kept != "chunks":
         return kept
@@ -341,6 +343,6 @@ def _is_short(result: ResultPlan) -> bool:
     algebra = result.aggregation.algebra("int64")
     if algebra is None or result.form == "objects":
         return False
-    sizes = dict(zip(("value", "argument"), (result.kinds[:1], result.kinds[-1:]), strict=True))
-    used = [kind for _, of in algebra.fields for kind in sizes.get(of, ())]
-    return all(kind in (*_AS_NUMBERS, "long decimal") for kind in used)
+    kinds_of = {"value": result.kinds[:1], "argument": result.kinds[-1:]}
+    kinds = [kind for _, content in algebra.fields for kind in kinds_of.get(content, ())]
+    return all(kind in (*_AS_NUMBERS, "long decimal") for kind in kinds)

@@ -56,9 +56,9 @@ class TextPolicy:
 
     @cached_property
     def compilable(self) -> Callable[..., Any] | None:
-        """The same for results that say themselves whether they are null: s, and s__known."""
-        named = all(NAME.fullmatch(each.name) for each in columns_in(parse(self.text)))
-        return self._function(_Writer(self.text, marked=True)) if named else None
+        """The same function for results with a mark each, s and s__known; None if names forbid."""
+        plain = all(NAME.fullmatch(column.name) for column in columns_in(parse(self.text)))
+        return self._function(_Writer(self.text, marked=True)) if plain else None
 
     def _function(self, writer: _Writer) -> Callable[..., Any]:
         names = WINDOW if self.of_window else ", ".join(PARTS)
@@ -70,7 +70,7 @@ class TextPolicy:
     @cached_property
     def of_window(self) -> bool:
         """Whether it speaks of the window, and not of the whole and an oldest part of it."""
-        return not any(node.table for node in columns_in(parse(self.text)))
+        return not any(column.table for column in columns_in(parse(self.text)))
 
     @property
     def windrow_identity(self) -> str:
@@ -82,37 +82,37 @@ class TextPolicy:
 
 
 def text_policy(text: str, results: Collection[str]) -> TextPolicy:
-    """The policy that a text means for a window of these results; errors show the place."""
+    """Return the policy that a text means for a window of these results; errors show the place."""
     node = parse(text)
     check_policy(node, text, results)
     return TextPolicy(canonical(node))
 
 
 def parse(text: str) -> Any:
-    """The tree of a policy."""
+    """Return the tree of a policy."""
     return tree(tokens(text, "until: "), text, "until: ")
 
 
 def columns_in(node: Any) -> list[Any]:
-    """The results that a tree speaks of, in the order in which they appear."""
-    found = [each for each in node.walk() if each.key == "column"]
-    return sorted(found, key=lambda each: place(each)[0])
+    """Return the columns that a tree speaks of, in the order in which they appear."""
+    columns = [part for part in node.walk() if part.key == "column"]
+    return sorted(columns, key=lambda column: place(column)[0])
 
 
 def check_policy(node: Any, text: str, results: Collection[str]) -> None:
     """Refuse names that are no results, a mixture of both kinds of policies, what is unknown."""
     _Writer(text, marked=False).true(node)
-    found = columns_in(node)
-    for each in found:
-        if each.table and each.table.lower() not in PARTS:
+    columns = columns_in(node)
+    for column in columns:
+        if column.table and column.table.lower() not in PARTS:
             hint = "a policy speaks of total.… and old.…, or of the window without a name"
-            raise wrong(text, each, f"{each.table} is neither total nor old", hint)
-        if each.name not in results:
-            hint = did_you_mean(each.name, results)
-            raise wrong(text, each, f"{each.name} is not among the results", hint)
-        if bool(each.table) != bool(found[0].table):
+            raise wrong(text, column, f"{column.table} is neither total nor old", hint)
+        if column.name not in results:
+            hint = did_you_mean(column.name, results)
+            raise wrong(text, column, f"{column.name} is not among the results", hint)
+        if bool(column.table) != bool(columns[0].table):
             hint = "write all names with total. or old., or none of them"
-            raise wrong(text, each, "total and old do not go with the window itself", hint)
+            raise wrong(text, column, "total and old do not go with the window itself", hint)
 
 
 # -- as a function of Python -----------------------------------------------------------------
@@ -122,16 +122,16 @@ def check_policy(node: Any, text: str, results: Collection[str]) -> None:
 class _Writer:
     """Writes the conditions of a text as expressions of Python.
 
-    Results that are `marked` say themselves whether they are null, others are None then.
+    A null is None, or, where results are `marked`, a number whose mark is false.
     """
 
     text: str
     marked: bool
 
     def true(self, node: Any, wanted: bool = True) -> str:
-        """What is true where a condition is true, or, if that is wanted, where it is false.
+        """Return an expression that is true where a condition is `wanted`: true, or false.
 
-        Where it is null, neither is.
+        Where the condition is null, neither of the two is true.
         """
         key = node.key
         if key == "paren":
@@ -159,25 +159,24 @@ class _Writer:
         raise wrong(self.text, node, f"{key.upper()} is no condition of a policy", hint)
 
     def compared(self, key: str, a: Any, b: Any, wanted: bool) -> str:
-        """A comparison of values that are both known."""
-        needed = dict.fromkeys(each for side in (a, b) for each in self.needs(side))
+        """Return a comparison, false where one of its two values is null."""
+        needs = dict.fromkeys([*self.needs(a), *self.needs(b)])
         compared = _COMPARED[key].format(self.value(a), self.value(b))
-        return _joined([*needed, compared if wanted else f"not {compared}"], True)
+        return _joined([*needs, compared if wanted else f"not {compared}"], True)
 
     def needs(self, node: Any) -> list[str]:
-        """What must hold so that a value is not null."""
-        found = list(node.walk())
-        known = [self.known(self.value(each)) for each in found if each.key == "column"]
-        return known + [
-            f"{self.value(each.expression)} != 0" for each in found if each.key == "div"
-        ]
+        """Return what must hold so that a value is not null."""
+        parts = list(node.walk())
+        known = [self.known(self.value(part)) for part in parts if part.key == "column"]
+        divisors = [self.value(part.expression) for part in parts if part.key == "div"]
+        return known + [f"{divisor} != 0" for divisor in divisors]
 
     def known(self, result: str) -> str:
-        """Whether a result is not null."""
+        """Return an expression that is true where a result is not null."""
         return f"{result}{KNOWN}" if self.marked else f"{result} is not None"
 
     def value(self, node: Any) -> str:
-        """A value."""
+        """Return the expression of a number or a text."""
         key = node.key
         if key == "column":
             part = node.table.lower() or WINDOW

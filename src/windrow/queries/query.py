@@ -1,14 +1,14 @@
-"""The query: an immutable value, which engines run over their frames."""
+"""`sliding`, and the `Query` that it returns: an immutable value that engines run over frames."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from windrow.aggregations.base import Aggregation, check_aggregation, fingerprints
-from windrow.errors import InvalidArgument, did_you_mean, whole_number
+from windrow.errors import InvalidArgument, choice, did_you_mean, whole_number
 from windrow.identity import digest_of
 from windrow.queries.expressions import as_column, normal
 from windrow.queries.frames import engine_of, plotted
@@ -66,19 +66,15 @@ class Query:
                 raise InvalidArgument(
                     f"{name}={part!r} names no column: write {part.written_with('load')}"
                 )
-        for name, count in Counter(names).items():
-            if count > 1:
-                raise InvalidArgument(f"the name {name!r} is given to {count} results")
+        check_distinct(names)
         for name in names:
             if name in self.partition_by:
                 raise InvalidArgument(f"the result {name!r} has the name of a partition column")
         if None in self.window.reads:
-            given = self.window.policy
-            raise InvalidArgument(f"until={given!r} names no column: write Adwin('load')")
-        if self.emit not in EMIT:
             raise InvalidArgument(
-                f"emit={self.emit!r} is unknown; {did_you_mean(str(self.emit), EMIT)}"
+                f"until={self.window.policy!r} names no column: write Adwin('load')"
             )
+        choice("emit", self.emit, EMIT)
         if self.window.measured and len(self.order_by) > 1 and not self.window.by_peers:
             raise InvalidArgument(
                 f"{self.window.measured}= measures along one column, and order_by names "
@@ -92,7 +88,7 @@ class Query:
     # -- running ----------------------------------------------------------------------------
 
     def __call__(self, frame: Any) -> Any:
-        """The results over `frame`, as a frame of the same kind.
+        """Return the results over `frame`, as a frame of the same kind.
 
         Per-row windows add a column for each aggregation to the rows, in the order they came in;
         the others give a row for each closed window.
@@ -100,9 +96,9 @@ class Query:
         return engine_of(frame).run(self, frame)
 
     def explain(self, frame: Any = None) -> Explanation:
-        """What will run: the window, its slices, each aggregation's algorithm, state, and why.
+        """Return the plan in words: the window, its slices, and how each aggregation is computed.
 
-        With a frame, what will run over its columns; without one, over columns of floats.
+        With a frame, it is the plan over its columns; without one, over columns of floats.
         """
         from windrow.queries.explain import explain
         from windrow.queries.plan import plan_of
@@ -110,15 +106,15 @@ class Query:
         return explain(plan_of(self) if frame is None else engine_of(frame).plan(self, frame))
 
     def plot(self, frame: Any, key: Any = None) -> Figure:
-        """A figure of Matplotlib: the columns over time, and the results of their windows.
+        """Return a figure of Matplotlib: the columns over time, and the results of their windows.
 
-        Of a query with keys it shows one: `key` is its value, or a tuple where keys have several
-        columns. A result that is no number is left out. It needs `pip install "windrow[plot]"`.
+        It shows one key: `key` is its value, or a tuple where keys have several columns. A result
+        that is no number is left out. It needs `pip install "windrow[plot]"`.
         """
         return plotted((self,), frame, key)
 
     def stream(self) -> SharedWindows:
-        """The query one event at a time, as `shared(query).stream()`: `push` a row, get results.
+        """Return the query as a stream that takes one event at a time: `push` a row, get results.
 
         With a `lateness`, values wait for their turn, and those that come after it are dropped
         and counted in `late`.
@@ -138,44 +134,42 @@ class Query:
         return Shared((self,)).stream()
 
     def sql(self) -> str:
-        """The query as a text of CQL; `windrow.sql` reads it back."""
+        """Return the query as a text of CQL; `windrow.sql` reads it back."""
         from windrow.queries.cql import to_sql
 
         return to_sql(self)
 
     def replace(self, **changes: Any) -> Query:
-        """The same query with other fields."""
+        """Return the same query with other values in these fields."""
         return replace(self, **changes)
 
-    # -- what engines need to know ----------------------------------------------------------
+    # -- a value of Python ------------------------------------------------------------------
 
     @property
     def parts(self) -> dict[str, Aggregation]:
         """The aggregations by the names of their results."""
         return dict(self.aggregations)
 
-    # -- a value of Python ------------------------------------------------------------------
-
     def arguments(self) -> dict[str, Any]:
-        """The keyword arguments of `sliding` that make this query, defaults left out."""
-        given: dict[str, Any] = {}
+        """Return the keyword arguments of `sliding` that make this query, without the defaults."""
+        arguments: dict[str, Any] = {}
         for name in ("partition_by", "order_by"):
             columns = getattr(self, name)
             if columns:
-                given[name] = columns[0] if len(columns) == 1 else list(columns)
-        given.update(self.window.arguments())
+                arguments[name] = columns[0] if len(columns) == 1 else list(columns)
+        arguments |= self.window.arguments()
         for name in ("min_rows", "lateness", "where", "having"):
             if getattr(self, name) is not None:
-                given[name] = getattr(self, name)
+                arguments[name] = getattr(self, name)
         if self.emit != "rstream":
-            given["emit"] = self.emit
-        return given
+            arguments["emit"] = self.emit
+        return arguments
 
     @property
     def fingerprint(self) -> str:
-        """Return a text that is the same for a query with the same results, in other processes too.
+        """A text that is the same for a query with the same results, in other processes too.
 
-        It has digests of the user's own functions, those of windows included.
+        It includes digests of the user's own functions, of aggregations and of windows.
         """
         window = [f"{n}: {digest_of(f)}" for n, f in vars(self.window).items() if callable(f)]
         return "\n".join([repr(self), *fingerprints(self.parts), *window])
@@ -184,17 +178,27 @@ class Query:
         return call_text(self.arguments(), self.aggregations)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the call, its windows drawn over time, and the plan as a diagram."""
+        """Return what notebooks show: the call, its windows drawn, and the plan as a diagram."""
         from windrow.queries.diagram import page, pictures
         from windrow.queries.plan import plan_of
 
         return page(repr(self), pictures([self]), [plan_of(self)])
 
 
+def check_distinct(names: Iterable[str]) -> None:
+    """Refuse two results of the same name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InvalidArgument(f"the name {name!r} is given to {count} results")
+
+
 def call_text(arguments: Mapping[str, Any], results: Sequence[tuple[str, Aggregation]]) -> str:
-    """A call of `sliding`; results whose names are no keywords go into a dict before all others."""
+    """Return the text of a call of `sliding`, on several lines if it is long.
+
+    Results whose names cannot be keywords go into a dict, which is the first argument.
+    """
     words = written(arguments)
-    reserved = {n for n, _ in results if n in _RESERVED or not NAME.fullmatch(n)}
+    reserved = {n for n, _ in results if n in ARGUMENTS or not NAME.fullmatch(n)}
     if reserved:
         words.insert(0, repr({n: a for n, a in results if n in reserved}))
     words += [f"{n}={a!r}" for n, a in results if n not in reserved]
@@ -229,13 +233,13 @@ def sliding(
     names: Sequence[str] | None = None,
     **aggregations: Aggregation,
 ) -> Query:
-    """A query over windows: `rows`, `range`, `delta`, `groups`, `until`, `on` or `gap` gives them.
+    """Return a query over windows, of which there is one kind for each of these arguments.
 
     - `rows=w`: the last w rows; with `slide=s`, a result after every s rows.
     - `range=r`: rows whose `order_by` lies in [t − r, t], t being the current row's; rows of equal
       t see each other. `closed` as in pandas. With `slide=s`, hopping windows [start, start + r)
       at the multiples of s, shifted by `offset`. With `gaps=True` a slide may be larger than the
-      window; rows between windows are then in none. So with `rows`.
+      window; rows between windows are then in none. The same goes for `rows`.
     - `range="1 month"`, a quarter, a year: of the calendar, so 31 March less a month is the last
       day of February. With `timezone="Europe/Berlin"` days and weeks are those there, too, 23 to 25
       hours long. With `slide="1 month"`, "1 week" or "1 day" windows start with the first of a
@@ -315,7 +319,7 @@ def sliding(
 
 
 def _conditioned(part: Any, name: str) -> Any:
-    """An aggregation that reads null in rows that do not satisfy its condition, if it has one.
+    """Return an aggregation that reads null in rows that do not satisfy its `where`, if it has one.
 
     >>> from windrow import Count, Max
     >>> _conditioned(Max("load").where("kind='a'"), "peak").columns
@@ -331,22 +335,23 @@ def _conditioned(part: Any, name: str) -> Any:
     return filtered
 
 
-_RESERVED = frozenset(sliding.__kwdefaults__ or {})
+ARGUMENTS = tuple(sliding.__kwdefaults__ or ())  # the keywords of `sliding`
 
 
 def _check_named(aggregations: Mapping[str, Any]) -> None:
-    """Refuse a mistyped argument, which would else be taken for a result's name."""
+    """Refuse a mistyped argument, which would otherwise be taken for the name of a result."""
     for name, value in aggregations.items():
         if not isinstance(value, Aggregation):
             if isinstance(value, type) and issubclass(value, Aggregation):
                 raise InvalidArgument(f"{name}={value.__name__}: write {value.__name__}(…)")
             raise InvalidArgument(
                 f"{name}={value!r} is neither an aggregation nor an argument of sliding; "
-                f"{did_you_mean(name, sorted(_RESERVED))}"
+                f"{did_you_mean(name, sorted(ARGUMENTS))}"
             )
 
 
 def _names(argument: str, value: Any) -> tuple[str, ...]:
+    """Return the names of columns in an argument that takes one name or several."""
     names = (value,) if isinstance(value, str) else tuple(value or ())
     if not all(isinstance(name, str) and name for name in names):
         raise InvalidArgument(f"{argument}={value!r} must be the name of a column, or several")

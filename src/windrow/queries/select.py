@@ -1,4 +1,4 @@
-"""A statement of standard SQL: what `sql` gives for a text with OVER, and the steps it consists of.
+"""A statement of standard SQL, as `sql` returns it for a text with OVER, and its steps.
 
     WHERE → columns → windows in one order → … → QUALIFY → ORDER BY, LIMIT → the columns of SELECT
             └──────────── a stage ────────────┘
@@ -27,12 +27,12 @@ class Columns(Protocol):
         """Their names."""
 
     def family(self, text: str) -> str:
-        """The family of types that an expression is of: "number", "text", "boolean" or another."""
+        """Return the family of types of an expression: "number", "text", "boolean" or another."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Columns that are computed row by row, and the queries over rows in one order that follow."""
+    """Columns that are computed row by row, and then queries over the rows in one order."""
 
     computed: tuple[tuple[str, str], ...]
     queries: tuple[Query, ...]
@@ -68,13 +68,13 @@ class Steps:
     results: tuple[tuple[str, str], ...]
 
     def reads(self, names: Sequence[str]) -> list[str]:
-        """Which of a frame's columns are computed with; others are only passed on."""
+        """Return those of a frame's columns that are computed with; others are only passed on."""
         texts = [*self._texts(), *(text for _, text in self.results if text not in names)]
         columns = ((text,) if text in names else columns_of(text) for text in texts)
         return [name for name in dict.fromkeys(chain.from_iterable(columns)) if name in names]
 
     def uses(self, names: Sequence[str]) -> list[str]:
-        """Which of a frame's columns are computed with or passed on."""
+        """Return those of a frame's columns that are computed with or passed on."""
         passed_on = [text for _, text in self.results if text in names]
         return list(dict.fromkeys([*self.reads(names), *passed_on]))
 
@@ -104,17 +104,17 @@ class Select:
     source: str
 
     def __call__(self, frame: Any) -> Any:
-        """The results over `frame`, as a frame of the same kind."""
+        """Return the results over `frame`, as a frame of the same kind."""
         return engine_of(frame).run_select(self, frame)
 
     def steps(self, columns: Columns | None = None) -> Steps:
-        """What will be done to a frame of these columns; without them, of any that it names."""
+        """Return what will be done to a frame of these columns; without them, of any it names."""
         from windrow.queries.cql.standard import steps_of
 
         return steps_of(self.text, columns)
 
     def explain(self, frame: Any = None) -> str:
-        """What will run: the stages, and the plan of each of their queries."""
+        """Return what will run: the stages, and the plan of each of their queries."""
         steps = self.steps(None if frame is None else engine_of(frame).columns_of_frame(frame))
         lines = [] if steps.where is None else [f"WHERE {steps.where}"]
         for i, stage in enumerate(steps.stages, 1):

@@ -30,7 +30,7 @@ class Shared:
     queries: tuple[Query, ...]
 
     def __call__(self, frame: Any) -> Any:
-        """The results of each query over `frame`."""
+        """Return the results of each query over `frame`."""
         return engine_of(frame).run_shared(self, frame)
 
     def __iter__(self) -> Iterator[Query]:
@@ -40,7 +40,7 @@ class Shared:
         return len(self.queries)
 
     def stream(self) -> SharedWindows:
-        """The queries one event at a time: `push` a row and get the results that are due.
+        """Return a stream of the queries: `push` a row and get the results that are due.
 
         All windows slide by rows, or all by time; there is one FlatFIT of the slices for all of
         them. Times are whole numbers: nanoseconds, if the queries give durations. With a
@@ -61,7 +61,7 @@ class Shared:
         return SharedWindows(windows, parts, lateness=_lateness(self.queries))
 
     def explain(self) -> str:
-        """The shared plans, where there are some, and then the plan of each query."""
+        """Return in words which slices queries share, and then the plan of each query."""
         from windrow.queries.explain import Explanation, explain
 
         lines, plans = [self._shared_slices()], self._plans()
@@ -70,13 +70,13 @@ class Shared:
         return Explanation("\n".join(lines), plans)
 
     def _plans(self) -> list[Plan]:
-        """The plans of the queries, which run together."""
+        """Return the plans of the queries, which run together."""
         from windrow.queries.plan import plan_of, share
 
         return share([plan_of(query) for query in self.queries])
 
     def _shared_slices(self) -> str:
-        """Which queries share slices, and what that saves."""
+        """Return in words which queries share slices, and what that saves."""
         from windrow.queries.plan import groups_of
 
         try:
@@ -84,20 +84,22 @@ class Shared:
         except Unsupported as error:
             alone = str(error)
         lines = []
-        for group in (each for each in groups_of(self.queries) if each.why):
+        for group in groups_of(self.queries):
+            if not group.why:
+                continue
             windows = [self.queries[i].window.slicing() for i in group.members]
             plan = SharedPlan([cut for cut in windows if cut is not None])
             lines.append(f"plan of {group}\n{plan.explain()}\n")
         return "\n".join(lines).rstrip() or f"no shared slices: {alone}"
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the call, the windows of each query, and the plans as a diagram."""
+        """Return what notebooks show: the call, the windows of each query, and the plans."""
         from windrow.queries.diagram import page
 
         return page(repr(self), self._pictures(), self._plans())
 
     def _pictures(self) -> list[str]:
-        """The windows as drawings in HTML: those of each query."""
+        """Return the windows as drawings in HTML: those of each query."""
         from windrow.queries.diagram import pictures
 
         return pictures(self.queries)
@@ -107,7 +109,7 @@ class Shared:
 
 
 def shared(*queries: Query) -> Shared:
-    """Run several queries over one stream with one set of slices and one structure.
+    """Return several queries as one, which runs them over one set of slices.
 
     >>> from windrow import Max, Sum, shared, sliding
     >>> import pyarrow as pa
@@ -128,19 +130,21 @@ def shared(*queries: Query) -> Shared:
 
 
 def _lateness(queries: tuple[Query, ...]) -> int | None:
-    """How late a value may be, in nanoseconds; None if no query says so."""
-    given = {query.lateness for query in queries} - {None}
-    found = {nanoseconds(each, "lateness") for each in given}
-    if len(found) > 1:
-        raise Unsupported(f"queries over one stream need the same lateness, got {given}")
-    for window in (query.window for query in queries if found):
+    """Return how late a value may be, in nanoseconds; None if no query says so."""
+    written = {query.lateness for query in queries} - {None}
+    if not written:
+        return None
+    times = {nanoseconds(lateness, "lateness") for lateness in written}
+    if len(times) > 1:
+        raise Unsupported(f"queries over one stream need the same lateness, got {written}")
+    for window in (query.window for query in queries):
         if not window.measured or is_number(window.arguments()[window.measured]):
-            raise Unsupported(f"lateness={given.pop()!r} is a time, and {window} counts none")
-    return found.pop() if found else None
+            raise Unsupported(f"lateness={written.pop()!r} is a time, and {window} counts none")
+    return times.pop()
 
 
 def _window(query: Query) -> tuple[int, int, int]:
-    """A query's window as (range, slide, offset) in rows or nanoseconds."""
+    """Return a query's window as (range, slide, offset) in rows or nanoseconds."""
     filtered = query.where or any(part.condition for part in query.parts.values())
     if query.partition_by or filtered or query.having or query.emit != "rstream":
         raise Unsupported("a stream of events has neither keys, where, having nor istream")

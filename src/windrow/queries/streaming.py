@@ -1,4 +1,4 @@
-"""A query over a stream: what only a stream needs to know."""
+"""`streaming(query, …)`: a query with the options that only a stream has."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from importlib import import_module
 from typing import Any
 
-from windrow.errors import InvalidArgument
+from windrow.errors import InvalidArgument, choice
 from windrow.queries.query import Query
 from windrow.queries.shared import Shared
 from windrow.windows.durations import nanoseconds
@@ -26,9 +26,9 @@ _MEANS = {
 
 @dataclass(frozen=True)
 class Streaming:
-    """A query with what only a stream needs to know, for ``df.transform``.
+    """A query with the options that only a stream has, for ``df.transform``.
 
-    - `mode`: "append" tells a result once, when it is final; "update" tells it at once, and again
+    - `mode`: "append" gives a result once, when it is final; "update" gives it at once, and again
       in every batch that changes it. A result beside a row then has a `revision`: 0, and one more
       each time. A session that is no more, since an earlier row came or another session took it
       in, comes out with its start and nothing else.
@@ -61,8 +61,7 @@ class Streaming:
     buckets: int | None = None
 
     def __post_init__(self) -> None:
-        if self.mode not in ("append", "update"):
-            raise InvalidArgument(f"mode={self.mode!r} must be 'append' or 'update'")
+        choice("mode", self.mode, ("append", "update"))
         buckets = BUCKETS if self.buckets is None else self.buckets
         if not isinstance(buckets, int) or not 0 < buckets <= 4096:
             raise InvalidArgument(f"buckets={self.buckets!r} must be a number from 1 to 4096")
@@ -84,13 +83,13 @@ class Streaming:
         return self.query.queries if isinstance(self.query, Shared) else (self.query,)
 
     def arguments(self) -> dict[str, Any]:
-        """The options that were given, those that have their defaults left out."""
-        options = {field.name: field.default for field in fields(self) if field.name != "query"}
-        given = {name: getattr(self, name) for name in options}
-        return {name: value for name, value in given.items() if value != options[name]}
+        """Return the options that were set, without those that have their defaults."""
+        defaults = {field.name: field.default for field in fields(self) if field.name != "query"}
+        options = {name: getattr(self, name) for name in defaults}
+        return {name: value for name, value in options.items() if value != defaults[name]}
 
     def explain(self) -> str:
-        """What will run, as the query tells it, and what the options add.
+        """Return what will run: the query's own explanation, and a line for each option.
 
         >>> from windrow import Max, sliding
         >>> late = sliding(order_by="ts", rows=9, lateness="1 hour", peak=Max("load"))
@@ -101,14 +100,14 @@ class Streaming:
         return "\n".join([self.query.explain(), *lines])
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the query, and what the options add."""
+        """Return what notebooks show: the query, and what the options add."""
         from windrow.queries.diagram import line
 
         options = [f"{name}={_MEANS[name].format(v)}" for name, v in self.arguments().items()]
         return self.query._repr_html_() + "".join(map(line, options))
 
     def __call__(self, frame: Any) -> Any:
-        """The results over a streaming DataFrame."""
+        """Return the results over a streaming DataFrame."""
         if not getattr(frame, "isStreaming", False):
             raise InvalidArgument(
                 "streaming(…) is for streaming DataFrames; apply the query itself to this one"

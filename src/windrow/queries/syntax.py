@@ -18,7 +18,7 @@ _WHOLE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re
 
 
 def library() -> Any:
-    """sqlglot, or an error that says how to get it."""
+    """Return the module sqlglot; an error says how to install it."""
     try:
         import sqlglot
     except ModuleNotFoundError as error:
@@ -27,38 +27,37 @@ def library() -> Any:
 
 
 def missing(error: ModuleNotFoundError) -> ImportError:
-    """The error for a package of the extra that is not there."""
+    """Return the error for a package of the extra that is not installed."""
     return ImportError(f'expressions and CQL need {error.name}: pip install "windrow[sql]"')
 
 
 def tokens(text: str, prefix: str = "") -> list[Any]:
-    """The words of `text` with their places; `prefix` begins the message of an error."""
+    """Return the tokens of `text` with their places; `prefix` begins the message of an error."""
     sqlglot = library()
     try:
         # with a word before it, as a first word such as `load` would begin a command
-        found: list[Any] = sqlglot.tokenize(f"({text}")[1:]
+        words: list[Any] = sqlglot.tokenize(f"({text}")[1:]
     except sqlglot.TokenError:
         rest = _WHOLE.sub(lambda part: " " * len(part[0]), text)
         start = next((i for i, c in enumerate(rest) if c in "'\"/"), len(text) - 1)
         what = "comment" if rest[start] == "/" else "quote"
         problem = f"{prefix}this {what} has no end"
         raise QuerySyntaxError.at(text, start, len(text), problem) from None
-    for word in found:
+    for word in words:
         word.start, word.end, word.col = word.start - 1, word.end - 1, word.col - (word.line == 1)
-    while found and found[-1].token_type == sqlglot.TokenType.SEMICOLON:
-        found.pop()
-    return found
+    while words and words[-1].token_type == sqlglot.TokenType.SEMICOLON:
+        words.pop()
+    return words
 
 
 def tree(words: list[Any], text: str, prefix: str = "", statement: bool = False) -> Any:
-    """The tree of `words`, which are of `text`: of an expression, or of a statement."""
+    """Return the tree of the tokens of `text`: of an expression, or of a statement."""
     sqlglot = library()
     for word in words:
         if word.token_type == sqlglot.TokenType.SEMICOLON:
-            problem = f"{prefix}one statement is expected, and here it ends"
-            raise wrong(text, word, problem)
-    whole = len(text) + 1  # of the text goes into the error, which has no other word of the place
-    parser = sqlglot.Dialect.get_or_raise(None).parser(error_message_context=whole)
+            raise wrong(text, word, f"{prefix}one statement is expected, and here it ends")
+    # An error of sqlglot tells its place only by the text before it, so it gets all of it.
+    parser = sqlglot.Dialect.get_or_raise(None).parser(error_message_context=len(text) + 1)
     try:
         if statement:
             trees = parser.parse(words, text)
@@ -69,11 +68,24 @@ def tree(words: list[Any], text: str, prefix: str = "", statement: bool = False)
     if not trees or trees[0] is None:
         where = words[0] if words else (0, len(text))
         raise wrong(text, where, f"{prefix}an expression is expected here")
-    return trees[0]
+    return _with_plain_negations(trees[0])
+
+
+def _with_plain_negations(node: Any) -> Any:
+    """Return the tree with NOT x LIKE y for x NOT LIKE y, which only sqlglot has a node for."""
+    exp = library().exp
+    whole = exp.Paren(this=node)
+    for like in list(whole.find_all(exp.Like)):
+        if like.args.get("negate"):
+            operand = isinstance(like.parent, exp.Binary) and like.parent.key not in ("and", "or")
+            like.set("negate", None)
+            inner = exp.Not(this=like.copy())
+            like.replace(exp.Paren(this=inner) if operand else inner)
+    return whole.this.pop()
 
 
 def _explained(error: dict[str, Any], text: str, prefix: str) -> QuerySyntaxError:
-    """What sqlglot found, in plain words."""
+    """Return the error that sqlglot raised in plain words."""
     word, what = error["highlight"], error["description"]
     start = len(error["start_context"])
     hint = 'names in quotes are written "so"' if "`" in text else ""
@@ -84,20 +96,23 @@ def _explained(error: dict[str, Any], text: str, prefix: str) -> QuerySyntaxErro
     else:
         problem = f"{word!r} is not expected here"
         before = re.search(r"\w*$", text[:start].rstrip())
-        wrong = next((w for w in (word, before[0] if before else "") if _misspelt(w)), None)
-        hint = f"did you mean {_misspelt(wrong)} for {wrong}?" if wrong else hint
+        for candidate in (word, before[0] if before else ""):
+            keyword = _misspelt(candidate)
+            if keyword is not None:
+                hint = f"did you mean {keyword} for {candidate}?"
+                break
     return QuerySyntaxError.at(text, start, start + len(word), f"{prefix}{problem}", hint)
 
 
 def _misspelt(word: str) -> str | None:
-    """The keyword that a word is nearly."""
+    """Return the keyword that a word is nearly, but not quite."""
     near = difflib.get_close_matches(word.upper(), _KEYWORDS, n=1, cutoff=0.75)
     return near[0] if near and near[0] != word.upper() else None
 
 
 @functools.cache
 def identifier(name: str) -> str:
-    """A name as SQL writes it: in double quotes where it would be taken for something else.
+    """Return a name as SQL writes it: in double quotes where it would mean something else.
 
     >>> identifier("load"), identifier("my load"), identifier("from")
     ('load', '"my load"', '"from"')
@@ -120,18 +135,18 @@ def identifier(name: str) -> str:
 
 
 def place(node: Any) -> tuple[int, int]:
-    """Where a node stands in its text: the start of its first word and the end of its last.
+    """Return where a node stands in its text: the start of its first word, the end of its last.
 
     Only names, functions and literals know their places; (0, 0) if there is none of them.
     """
-    found = [n.meta for n in node.walk() if "start" in n.meta]
-    if not found:
+    places = [part.meta for part in node.walk() if "start" in part.meta]
+    if not places:
         return 0, 0
-    return min(meta["start"] for meta in found), max(meta["end"] for meta in found) + 1
+    return min(meta["start"] for meta in places), max(meta["end"] for meta in places) + 1
 
 
 def wrong(text: str, where: Any, problem: str, hint: str = "") -> QuerySyntaxError:
-    """The error for a place in `text`: a token, a node of the tree, or (start, stop)."""
+    """Return the error for a place in `text`: a token, a node of the tree, or (start, stop)."""
     if isinstance(where, tuple):
         start, stop = where
     elif hasattr(where, "token_type"):

@@ -48,11 +48,11 @@ def readings(rows: int, *, seed: int = 7, houses: int = 10, every: Any = "30 sec
     random = np.random.default_rng(seed)
     house, household = _places(random, houses)
     plugs = len(house)
-    each = int(rows / plugs * 1.25) + 8  # plugs with gaps fall behind the others
-    time = _times(random, plugs, each, step)
+    per_plug = int(rows / plugs * 1.25) + 8  # plugs with gaps fall behind the others
+    time = _times(random, plugs, per_plug, step)
     load = _loads(random, time, household)
     chosen = np.argsort(time, axis=None, kind="stable")[:rows]
-    plug = chosen // each
+    plug = chosen // per_plug
     columns = {
         "ts": pa.array(START + time.ravel()[chosen]).cast(pa.timestamp("us", "UTC")),
         "house_id": pa.array(house[plug], pa.int32()),
@@ -115,9 +115,9 @@ def _places(random: np.random.Generator, houses: int) -> tuple[Any, Any]:
     return household_house[household], household
 
 
-def _times(random: np.random.Generator, plugs: int, each: int, step: int) -> Any:
+def _times(random: np.random.Generator, plugs: int, readings: int, step: int) -> Any:
     """Return when each plug is read, in microseconds: steady but for a jitter, and with gaps."""
-    steps = step + random.integers(-step // 20, step // 20 + 1, (plugs, each))
+    steps = step + random.integers(-step // 20, step // 20 + 1, (plugs, readings))
     gaps = random.random(steps.shape) < _GAPS
     steps[gaps] += random.integers(*_GAP, int(gaps.sum()))
     steps[:, 0] = random.integers(0, step, plugs)

@@ -3,8 +3,10 @@
 One file a plan:
 
     slices     hopping windows: slices that Spark aggregates, merged into windows
-    sessions   sessions without a key, or with a hot one: parts of them, merged
+    in_place   no key: partitions that follow each other along the order, without a shuffle
     ranges     no key, or a hot one: rows cut along the order, whole pieces enter as one state
+    sessions   the same for sessions: parts of them, merged
+    frames     short windows of rows, by Spark's own window functions
     keys       shuffle by key, sort, and one pass over each partition with carried state
     stream     streaming DataFrames: `buckets` of keys, their state in Spark's store
 
@@ -12,8 +14,8 @@ One file a plan:
 `cuts` find where ranges begin, `schema` says what a query reads and gives, `workers` takes rows to
 Python and results back, `daemon` starts workers with all of it loaded, and `interpreter` looks
 whether their Python has what it needs. `checkpoint` reads the state of a stream, and `state_files`
-takes it to a changed query. Streams tell how they are through `progress`: `live_view` shows it,
-with what `live_results` picks.
+takes it to a changed query. `progress` has the figures of running streams, and passes them on to
+a terminal, to Prometheus and to a live page.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the plans when they are asked for: a worker that makes events needs none of them."""
+    """Load a module on first use of a name of it: a worker that makes events needs no plans."""
     if name in __all__:
         home = _HOMES.get(name, "dataframe")
         return getattr(import_module(f"windrow.spark.{home}"), name)

@@ -69,11 +69,11 @@ def murmur3(number: int) -> int:
     (933211791, -559580957)
     """
     mixed = _rotated(number * 0xCC9E2D51 & _WORD, 15) * 0x1B873593 & _WORD
-    found = (_rotated(42 ^ mixed, 13) * 5 + 0xE6546B64 & _WORD) ^ 4
-    found = (found ^ found >> 16) * 0x85EBCA6B & _WORD
-    found = (found ^ found >> 13) * 0xC2B2AE35 & _WORD
-    found ^= found >> 16
-    return found - (found >> 31 << 32)
+    hashed = (_rotated(42 ^ mixed, 13) * 5 + 0xE6546B64 & _WORD) ^ 4
+    hashed = (hashed ^ hashed >> 16) * 0x85EBCA6B & _WORD
+    hashed = (hashed ^ hashed >> 13) * 0xC2B2AE35 & _WORD
+    hashed ^= hashed >> 16
+    return hashed - (hashed >> 31 << 32)
 
 
 def _rotated(word: int, by: int) -> int:

@@ -1,4 +1,4 @@
-"""The checkpoint of a stream: what its state holds, and in how many partitions."""
+"""Reads the checkpoint of a stream, what its state holds, and spreads it over more partitions."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Checkpoint:
 
 
 def read_checkpoint(session: Any, path: str) -> Checkpoint:
-    """The state of a stream as its last batch left it; the stream need not stand still for it.
+    """Return the state of a stream as its last batch left it; the stream may run meanwhile.
 
-    Of a chain, it is that of the first query.
+    Of a chain of stateful steps, it is that of the first one.
     """
     try:
         about = session.read.format("state-metadata").load(path).collect()
@@ -61,7 +61,7 @@ def read_checkpoint(session: Any, path: str) -> Checkpoint:
         raise InvalidArgument(f"{path}: {EARLIER_LAYOUT}")
     watermark = json.loads(text).get("batchWatermarkMs") or None
     lengths = {row[0]: row[1] for row in sizes}
-    buckets = sorted((_bucket(row, lengths) for row in heads), key=lambda each: each.bucket)
+    buckets = sorted((_bucket(row, lengths) for row in heads), key=lambda state: state.bucket)
     partitions = max(row["numPartitions"] for row in about)
     query = decode(bytes(texts[0]["value"]), "the text of the stream's query") if texts else ""
     operators = len({row["operatorId"] for row in about})
@@ -112,7 +112,7 @@ def write_text(session: Any, path: str, text: str) -> None:
 
 
 def located(session: Any, path: str) -> tuple[Any, Any]:
-    """A path and its file system, as Hadoop has them."""
+    """Return a path and its file system, as objects of Hadoop."""
     java: Any = getattr(session, "_jvm", None)
     context: Any = getattr(session, "_jsc", None)
     if java is None:
@@ -122,22 +122,22 @@ def located(session: Any, path: str) -> tuple[Any, Any]:
 
 
 def stored(session: Any, path: str) -> Any:
-    """What the state of the first of windrow's queries has, as a frame: a row for each entry."""
+    """Return the state of the first of windrow's queries as a frame: a row for each entry."""
     about = session.read.format("state-metadata").load(path)
     ours = about.where("operatorName LIKE 'transformWithState%'").selectExpr("min(operatorId)")
     reader = session.read.format("statestore").option("stateVarName", "chunks")
-    found = reader.option("operatorId", ours.collect()[0][0] or 0).load(path)
-    return found.select(f"key.{BUCKET}", "user_map_key.*", "user_map_value.value", "partition_id")
+    entries = reader.option("operatorId", ours.collect()[0][0] or 0).load(path)
+    return entries.select(f"key.{BUCKET}", "user_map_key.*", "user_map_value.value", "partition_id")
 
 
 def entry_of(session: Any, path: str, entry: tuple[int, int]) -> Any:
-    """One entry of each bucket."""
+    """Return one entry of each bucket, as a frame."""
     log, number = entry
     return stored(session, path).where((sf.col("log") == log) & (sf.col("number") == number))
 
 
 def offsets(session: Any, path: str, batch: int) -> list[Any]:
-    """What a batch says of itself, and then the offset of each source, as their lines."""
+    """Return the two lines that describe a batch, and then the line of each source's offset."""
     lines = [row[0] for row in session.read.text(f"{path}/offsets/{batch}").collect()]
     return [lines[:2], *lines[2:]]
 
@@ -158,8 +158,8 @@ def _bucket(row: Any, lengths: dict[int, int]) -> BucketState:
 
 
 def _unreadable(path: str, error: PySparkException) -> InvalidArgument:
-    """An error that says which checkpoint cannot be read, in Spark's words."""
-    said = str(error).partition("\n")[0].partition(" SQLSTATE")[0]
+    """Return an error that says which checkpoint cannot be read, in Spark's words."""
+    reason = str(error).partition("\n")[0].partition(" SQLSTATE")[0]
     return InvalidArgument(
-        f"{path} is not the checkpoint of a stream of windrow's, or cannot be read: {said}"
+        f"{path} is not the checkpoint of a stream of windrow's, or cannot be read: {reason}"
     )

@@ -15,14 +15,16 @@ from windrow.tables.bind import Bound
 from windrow.tables.types import SHORT_DECIMAL
 from windrow.windows.sizes import Axis
 
+DAY = 86_400_000_000  # microseconds
+
 
 def column(name: str) -> Any:
-    """A column by its exact name, whatever characters it has."""
+    """Return a column by its exact name, whatever characters it has."""
     return sf.col(quoted(name))
 
 
 def quoted(name: str) -> str:
-    """The name of a column as Spark's SQL takes it, whatever characters it has.
+    """Return the name of a column as Spark's SQL takes it, whatever characters it has.
 
     >>> quoted("a`b.c")
     '`a``b.c`'
@@ -32,42 +34,42 @@ def quoted(name: str) -> str:
 
 
 def unused(name: str, taken: Iterable[str]) -> str:
-    """A name that no column has: this one, or with underscores behind it.
+    """Return a name that no column has: this one, or with underscores behind it.
 
     >>> unused("slice", ["id", "Slice"])
     'slice_'
     """
-    known = {each.lower() for each in taken}
+    known = {other.lower() for other in taken}
     while name.lower() in known:
         name += "_"
     return name
 
 
 def ticks(bound: Bound, frame: Any) -> Any:
-    """The order column as a number: microseconds for times, else what it is."""
+    """Return the order column as a number: microseconds for times, else what it is."""
     name = str(bound.order)
     return as_number(name, frame.schema[name].dataType.typeName())
 
 
 def ticks_axis(bound: Bound) -> Axis:
-    """What windows are measured in along `ticks`."""
+    """Return what windows are measured in along `ticks`."""
     return bound.axis if bound.axis.tick is None else replace(bound.axis, tick=1000)
 
 
 def as_number(name: str, kind: str) -> Any:
-    """A column of times or numbers of Spark's type `kind` as a number."""
+    """Return a column of times or numbers of Spark's type `kind` as a number."""
     order = column(name)
     if kind == "timestamp":
         return sf.unix_micros(order)
     if kind == "timestamp_ntz":
         return _clock(order)
     if kind == "date":
-        return sf.unix_date(order).cast("long") * 86_400_000_000
+        return sf.unix_date(order).cast("long") * DAY
     return order if kind in ("double", "float") else order.cast("long")
 
 
 def along_decimals(query: Query, frame: Any) -> tuple[Query, Any]:
-    """A span along a column of decimals as one along whole numbers: counts of the last digit.
+    """Return a query along a column of decimals as one along whole numbers of the last digit.
 
     That is for a result a row, and decimals of up to 18 digits; other queries stay as they are.
     """
@@ -89,7 +91,7 @@ def along_decimals(query: Query, frame: Any) -> tuple[Query, Any]:
 
 
 def _clock(order: Any) -> Any:
-    """Microseconds of a time without a zone, from what a clock shows: no zone has a say in it."""
+    """Return the microseconds of a time without a zone, from what a clock shows."""
     days = sf.unix_date(sf.to_date(order)).cast("long")
     minutes = (days * 24 + sf.hour(order)) * 60 + sf.minute(order)
     seconds = sf.extract(sf.lit("SECOND"), order)  # with six digits behind the point

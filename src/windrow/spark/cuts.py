@@ -49,13 +49,13 @@ class Cuts:
         return any(len(middle) for middle in self.middles)
 
     def targets(self) -> list[list[int]]:
-        """For each bin the ranges that its rows go to, its own first."""
-        made = [[own] for own in self.owner]
+        """Return for each bin the ranges that its rows go to, its own first."""
+        targets = [[own] for own in self.owner]
         for halos in (self.halos, self.behind):
             for p, halo in enumerate(halos):
                 for b in halo:
-                    made[b].append(p)
-        return made
+                    targets[b].append(p)
+        return targets
 
     @property
     def copies(self) -> int:
@@ -66,10 +66,11 @@ class Cuts:
 def cut_by_size(
     edges: Sequence[Any], counts: Sequence[int], ranges: int, size: Any, top: Any, least: Any = None
 ) -> Cuts:
-    """Cuts for windows [t − size, t] along values up to `top`; None reaches back to the beginning.
+    """Return cuts for windows [t − size, t] along values up to `top`.
 
-    `counts` has the rows of each bin; if it is empty all have about as many, as quantiles have.
-    Where sizes differ, as those of months do, they are `least` to `size`.
+    A size of None reaches back to the beginning. `counts` has the rows of each bin; if it is
+    empty, all have about as many, as quantiles have. Where sizes differ, as those of months do,
+    they are `least` to `size`.
     """
     bins = len(edges) + 1
     owner = _owner(counts or [1] * bins, ranges)
@@ -82,7 +83,7 @@ def cut_by_size(
 
 
 def cut_by_count(edges: Sequence[Any], counts: Sequence[int], ranges: int, rows: int) -> Cuts:
-    """Cuts for windows of the last `rows` rows; `counts` has the rows of each bin."""
+    """Return cuts for windows of the last `rows` rows; `counts` has the rows of each bin."""
     before = [0, *accumulate(counts)]
     first = [bisect_right(before, max(0, n + 1 - rows)) - 1 for n in before[:-1]]
     last = [bisect_right(before, max(0, n - rows)) - 1 for n in before[1:]]
@@ -92,7 +93,7 @@ def cut_by_count(edges: Sequence[Any], counts: Sequence[int], ranges: int, rows:
 def cut_frame_by_size(
     edges: Sequence[Any], counts: Sequence[int], ranges: int, size: Any, ahead: Any, top: Any
 ) -> Cuts:
-    """Cuts for windows that lie in [t − size, t + ahead], along values up to `top`."""
+    """Return cuts for windows that lie in [t − size, t + ahead], along values up to `top`."""
     bins = len(edges) + 1
     # a bin's rows are before its end, so no window of them begins before its first row's does
     first = [0, *(bisect_right(edges, edge - size) for edge in edges)]
@@ -103,19 +104,19 @@ def cut_frame_by_size(
 def cut_frame_by_count(
     edges: Sequence[Any], counts: Sequence[int], ranges: int, rows: int, ahead: int
 ) -> Cuts:
-    """Cuts for windows among the last `rows` rows and `ahead` more behind the current one."""
+    """Return cuts for windows among the last `rows` rows and `ahead` more after the current one."""
     before = [0, *accumulate(counts)]
     first = [bisect_right(before, max(0, n + 1 - rows)) - 1 for n in before[:-1]]
     most = max(0, before[-1] - 1)
-    found = [bisect_right(before, min(most, n - 1 + ahead)) - 1 for n in before[1:]]
-    last = [min(b, len(counts) - 1) for b in found]
+    ends = [bisect_right(before, min(most, n - 1 + ahead)) - 1 for n in before[1:]]
+    last = [min(b, len(counts) - 1) for b in ends]
     return _frame_cuts(edges, _owner(counts, ranges), first, last)
 
 
 def _frame_cuts(
     edges: Sequence[Any], owner: tuple[int, ...], first: Sequence[int], last: Sequence[int]
 ) -> Cuts:
-    """The halos before and behind, from the bins that each bin's windows reach."""
+    """Return the halos before and behind, from the bins that each bin's windows reach."""
     halos, behind, middles = [], [], []
     for p in range(owner[-1] + 1):
         begin, end = bisect_left(owner, p), bisect_right(owner, p)
@@ -126,18 +127,18 @@ def _frame_cuts(
 
 
 def joined_cuts(cuts: Sequence[Cuts]) -> Cuts | None:
-    """The cuts for all of several windows at once: rows from where the longest of them begins.
+    """Return the cuts for several windows at once: rows from where the longest of them begins.
 
-    None if some range would need aggregates, which are those of one window's bins only.
+    None if a range would need aggregates, which are those of one window's bins only.
     """
     if len(cuts) == 1:
         return cuts[0]
-    if any(each.merges for each in cuts):
+    if any(cut.merges for cut in cuts):
         return None
     halos, behind = [], []
     for p in range(cuts[0].ranges):
-        each = [cut.halos[p] for cut in cuts]
-        halos.append(range(min(h.start for h in each), max(h.stop for h in each)))
+        before = [cut.halos[p] for cut in cuts]
+        halos.append(range(min(h.start for h in before), max(h.stop for h in before)))
         after = [cut.behind[p] for cut in cuts if cut.behind]
         if after:
             behind.append(range(after[0].start, max(h.stop for h in after)))
@@ -145,19 +146,19 @@ def joined_cuts(cuts: Sequence[Cuts]) -> Cuts | None:
 
 
 def _owner(counts: Sequence[int], ranges: int) -> tuple[int, ...]:
-    """Neighbouring bins for each range, of about as many rows."""
+    """Return the range of each bin: neighbouring bins for each range, of about as many rows."""
     total = max(1, sum(counts))
     before = [0, *accumulate(counts)]
     middles = [(a + b) / 2 for a, b in pairwise(before)]
-    found = [min(ranges - 1, int(m * ranges / total)) for m in middles]
-    known = {p: i for i, p in enumerate(sorted(set(found)))}
-    return tuple(known[p] for p in found)
+    owners = [min(ranges - 1, int(m * ranges / total)) for m in middles]
+    numbers = {p: i for i, p in enumerate(sorted(set(owners)))}  # without those that have no bin
+    return tuple(numbers[p] for p in owners)
 
 
 def _cuts(
     edges: Sequence[Any], owner: tuple[int, ...], first: Sequence[int], last: Sequence[int]
 ) -> Cuts:
-    """The halos and middles, from the bins in which each bin's first and last windows begin."""
+    """Return halos and middles, from the bins in which each bin's first and last windows begin."""
     halos, middles = [], []
     for p in range(owner[-1] + 1):
         begin, end = bisect_left(owner, p), bisect_right(owner, p)

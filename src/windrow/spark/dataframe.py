@@ -1,4 +1,4 @@
-"""Take a query to a DataFrame: what Spark does itself, and the plan for the rest."""
+"""Queries over a DataFrame: what Spark computes itself, the choice of a plan, and the results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from windrow.spark.frames import framed, in_frames
 from windrow.spark.groups import Ranges, may_be_cut
 from windrow.spark.in_place import Stretch, in_place, stretches_of
 from windrow.spark.interpreter import check_workers
-from windrow.spark.keys import held, is_held, keyed
+from windrow.spark.keys import held, is_held, keyed, shuffle_partitions
 from windrow.spark.ranges import is_uneven, ranged, ranges_of
 from windrow.spark.schema import analysed, bound_to, check_together, result_schema
 from windrow.spark.sessions import in_parts
@@ -30,35 +30,35 @@ from windrow.tables.bind import Bound, warn_of_interpreted
 from windrow.tables.run import told_apart
 
 
-def run(asked: Query | Shared, frame: Any) -> Any:
-    """The results as a DataFrame, of several queries as one; Spark runs nothing before it must.
+def run(query: Query | Shared, frame: Any) -> Any:
+    """Return the results as a DataFrame, of several queries as one. Spark runs it when it must.
 
     Only a query without a key looks at the order column first, to see where it can be cut; and one
     over a large frame at a sample of its keys, to see whether one of them must be.
     """
     if frame.isStreaming:
-        return run_stream(Streaming(asked), frame)
+        return run_stream(Streaming(query), frame)
     check_workers(frame)
     with analysed(frame):
-        bounds, columns, frame = _prepared_all(asked, frame)
+        bounds, columns, frame = _prepared_all(query, frame)
         check_together(bounds, frame)
         for bound in bounds:
             bound.query.window.check_room()
         schema = result_schema(bounds, frame, columns)
-        way, cut = _chosen(bounds, frame)
+        chosen, cut = _chosen(bounds, frame)
         for bound in bounds:
-            trace(bound.query.window, way)
-        if way == "slices":
+            trace(bound.query.window, chosen)
+        if chosen == "slices":
             return hopping(bounds, frame, schema)
         if isinstance(cut, Ranges):
             return ranged(bounds, frame, schema, cut)
         if cut is not None:
             return in_place(bounds, frame, schema, cut)
-        if way == "frames":
+        if chosen == "frames":
             return framed(bounds, frame, schema)
-        if way == "tables":
+        if chosen == "tables":
             return held(bounds, frame, schema)
-        if way == "ranges":
+        if chosen == "ranges":
             return in_parts(bounds[0], frame, schema)
         return keyed(bounds, frame, schema)
 
@@ -66,23 +66,23 @@ def run(asked: Query | Shared, frame: Any) -> Any:
 run_shared = run_together = run  # queries share one pass over the rows
 
 
-def run_stream(asked: Streaming, frame: Any) -> Any:
-    """The results over a streaming DataFrame."""
+def run_stream(query: Streaming, frame: Any) -> Any:
+    """Return the results over a streaming DataFrame."""
     check_workers(frame)
     with analysed(frame):
-        bounds, columns, frame = _prepared_all(asked.query, frame)
-        return stream(asked, bounds, frame, columns)
+        bounds, columns, frame = _prepared_all(query.query, frame)
+        return stream(query, bounds, frame, columns)
 
 
-def planned(asked: Streaming, frame: Any) -> PlannedStream:
-    """What `run_stream` would run over a streaming DataFrame."""
+def planned(query: Streaming, frame: Any) -> PlannedStream:
+    """Return what `run_stream` would run over a streaming DataFrame."""
     with analysed(frame):
-        bounds, columns, frame = _prepared_all(asked.query, frame)
-        return planned_stream(asked, bounds, frame, columns)
+        bounds, columns, frame = _prepared_all(query.query, frame)
+        return planned_stream(query, bounds, frame, columns)
 
 
 def plan(query: Query, frame: Any) -> Plan:
-    """What will run for a query over a DataFrame; it looks at the frame as `run` does."""
+    """Return what will run for a query over a DataFrame; it looks at the frame as `run` does."""
     with analysed(frame):
         bound, frame = _prepared(query, frame)
         return replace(bound.plan, spark=_chosen([bound], frame)[0])
@@ -92,14 +92,14 @@ Cut = Ranges | Sequence[Stretch] | None
 
 
 def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Cut]:
-    """How queries over the same rows run together, and where rows are cut or lie already."""
-    ways = {bound.plan.spark for bound in bounds}
-    if ways == {"slices"}:
+    """Return how queries over the same rows run together, and where rows are cut or lie already."""
+    plans = {bound.plan.spark for bound in bounds}
+    if plans == {"slices"}:
         return "slices", None
-    if ways == {"ranges"} and not frame.isStreaming and not told_apart(bounds):
-        way, where = _along_the_order(bounds, frame)
-        if way is not None:
-            return way, where
+    if plans == {"ranges"} and not frame.isStreaming and not told_apart(bounds):
+        chosen, cut = _along_the_order(bounds, frame)
+        if chosen is not None:
+            return chosen, cut
     if in_frames(bounds, frame):
         return "frames", None
     if is_held(bounds, frame):
@@ -108,7 +108,7 @@ def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Cut]:
 
 
 def _along_the_order(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan | None, Cut]:
-    """How rows run in parallel without a key, or with a hot one; None if they are too few."""
+    """Return how rows without a key, or with a hot one, run in parallel; None for too few rows."""
     query, tasks = bounds[0].query, _tasks(frame)
     if query.window.kept == "sessions":  # which Spark's own ranges do for
         return "ranges" if is_uneven(frame, query.partition_by, tasks) else None, None
@@ -120,24 +120,24 @@ def _along_the_order(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan | N
     return "ranges" if ranges is not None else None, ranges
 
 
-def _prepared_all(asked: Query | Shared, frame: Any) -> tuple[list[Bound], list[str], Any]:
-    """Queries bound to the same frame, and the columns that it had before expressions joined."""
-    queries = list(asked) if isinstance(asked, Shared) else [asked]
+def _prepared_all(query: Query | Shared, frame: Any) -> tuple[list[Bound], list[str], Any]:
+    """Return queries bound to the frame, the columns that it had, and it with expressions added."""
+    queries = list(query) if isinstance(query, Shared) else [query]
     columns, bounds = frame.columns, []
     if len({query.where for query in queries}) > 1:
         raise Unsupported(
             "shared queries over a DataFrame run in one pass: give all the same where"
         )
-    for query in queries:
-        bound, frame = _prepared(query, frame, warns=True)
+    for one in queries:
+        bound, frame = _prepared(one, frame, warns=True)
         bounds.append(bound)
     return [replace(b, schema=bounds[-1].schema) for b in bounds], columns, frame
 
 
 def _prepared(query: Query, frame: Any, warns: bool = False) -> tuple[Bound, Any]:
-    """The query bound to the frame, which has `where` applied and expressions as columns.
+    """Return the query bound to the frame, which has `where` applied and expressions as columns.
 
-    With `warns`, functions that will run in the interpreter are told of, as they were written.
+    With `warns`, there is a warning of functions that will run in the interpreter.
     """
     query, frame = along_decimals(query, frame)
     bound = bound_to(query, frame)
@@ -151,16 +151,13 @@ def _prepared(query: Query, frame: Any, warns: bool = False) -> tuple[Bound, Any
 
 
 def _tasks(frame: Any) -> int:
-    """How many tasks run at once; Connect does not tell, so there it is what a shuffle makes."""
-    session = frame.sparkSession
-    context = getattr(session, "_sc", None)
-    if context is not None:
-        return int(context.defaultParallelism)
-    return int(session.conf.get("spark.sql.shuffle.partitions"))
+    """Return how many tasks run at once; on Connect, how many partitions a shuffle makes."""
+    context = getattr(frame.sparkSession, "_sc", None)
+    return shuffle_partitions(frame) if context is None else int(context.defaultParallelism)
 
 
 def _computed(bound: Bound, frame: Any) -> tuple[Any, Query]:
-    """The frame with `where` applied and expressions as columns of their own: Spark's own work."""
+    """Return the frame with `where` applied and expressions as columns, and the query over it."""
     query = bound.query
     if query.where is not None:
         frame = frame.filter(spark_column(query.where, frame, bound.schema))
@@ -183,6 +180,7 @@ def _computed(bound: Bound, frame: Any) -> tuple[Any, Query]:
 
 
 def _renamed(part: Aggregation, names: dict[str, str]) -> Aggregation:
-    made = copy.copy(part)
-    made.columns = tuple(names.get(text, text) for text in part.columns)
-    return made
+    """Return an aggregation that reads columns by their new names."""
+    renamed = copy.copy(part)
+    renamed.columns = tuple(names.get(text, text) for text in part.columns)
+    return renamed

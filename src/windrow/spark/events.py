@@ -64,11 +64,11 @@ class Events(DataSource):
         return "windrow-events"
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        found = {"start": _instant("start", START), **_read_options(options)}
-        self.partitions: int = found.pop("partitions", 1)
-        self.max_rows: int | None = found.pop("max_rows", None)
-        total, until = found.pop("total", None), found.pop("until", None)
-        self.recipe = Recipe(**found)
+        settings = {"start": _instant("start", START), **_read_options(options)}
+        self.partitions: int = settings.pop("partitions", 1)
+        self.max_rows: int | None = settings.pop("max_rows", None)
+        total, until = settings.pop("total", None), settings.pop("until", None)
+        self.recipe = Recipe(**settings)
         if total is not None and until is not None:
             raise InvalidArgument("give numRows or until, not both")
         if until is not None:
@@ -271,13 +271,13 @@ OPTIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
 def _read_options(options: Mapping[str, str]) -> dict[str, Any]:
     """The values of the options that are given; Spark hands names over in lower case."""
     known = {name.lower(): name for name in OPTIONS}
-    found = {}
-    for given, text in options.items():
-        name = known.get(given.lower())
+    settings = {}
+    for option, text in options.items():
+        name = known.get(option.lower())
         if name is None:
             raise InvalidArgument(
-                f"windrow-events has no option {given!r}; {did_you_mean(given, OPTIONS)}"
+                f"windrow-events has no option {option!r}; {did_you_mean(option, OPTIONS)}"
             )
         field, read = OPTIONS[name]
-        found[field] = read(name, text)
-    return found
+        settings[field] = read(name, text)
+    return settings

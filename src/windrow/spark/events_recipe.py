@@ -66,7 +66,7 @@ class Recipe:
         return times
 
     def rows_before(self, elapsed: int) -> int:
-        """How many rows arrive before `elapsed`; O(log rows).
+        """Return how many rows arrive before `elapsed`; O(log rows).
 
         >>> Recipe(rate=2).rows_before(SECOND)
         2
@@ -81,7 +81,7 @@ class Recipe:
         return low
 
     def batch(self, first: int, last: int, schema: pa.Schema | None = None) -> pa.RecordBatch:
-        """The rows at positions [first, last), with the columns of `schema`; O(rows)."""
+        """Return the rows at positions [first, last), with the columns of `schema`; O(rows)."""
         schema = schema or SCHEMA
         positions = np.arange(first, last, dtype=np.int64)
         draw = self._bits(0, positions)
@@ -96,16 +96,16 @@ class Recipe:
     def batches(
         self, first: int, last: int, schema: pa.Schema | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The rows at positions [first, last), in batches that fit a processor's cache."""
+        """Yield the rows at positions [first, last), in batches that fit a processor's cache."""
         for at in range(first, last, BATCH):
             yield self.batch(at, min(at + BATCH, last), schema)
 
     def fingerprint(self) -> str:
-        """A short text that differs for events that differ; the same in every process."""
+        """Return a short text that differs for events that differ; the same in every process."""
         return hashlib.sha256(repr(dataclasses.astuple(self)).encode()).hexdigest()[:16]
 
     def _behind(self, positions: Longs) -> Longs | int:
-        """How far each row's time lies behind its arrival."""
+        """Return how far each row's time lies behind its arrival."""
         if not self.disorder and not self.late:
             return 0
         share = _unit(self._bits(1, positions))
@@ -117,7 +117,7 @@ class Recipe:
         return behind
 
     def _bits(self, stream: int, positions: Longs) -> Bits:
-        """64 random bits for each position: outputs of splitmix64 from a place of the stream's."""
+        """Return 64 random bits for each position, by splitmix64; other bits for other streams."""
         begin = np.uint64(mix64(mix64(self.seed) ^ stream))
         bits = begin + positions.view(np.uint64) * np.uint64(GAMMA)
         bits ^= bits >> np.uint64(30)
@@ -144,7 +144,7 @@ def _unit(bits: Bits) -> Any:
 
 
 def _values(draw: Bits, keys: Longs, ts: Longs) -> Any:
-    """A wave a minute that is shifted for each key, and as much noise; in [0, 100)."""
+    """Return a wave a minute that is shifted for each key, and as much noise; in [0, 100)."""
     place = (ts + keys * (7 * SECOND)) % WAVE
     wave = np.abs(place - WAVE // 2) // (WAVE // 2 // 3199)
     noise = ((draw & np.uint64(0xFFFF)) * np.uint64(3200) >> np.uint64(16)).view(np.int64)

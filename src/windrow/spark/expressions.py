@@ -1,4 +1,4 @@
-"""Expressions as Spark's SQL, in which they mean what they mean in memory, types included.
+"""Expressions written in Spark's SQL, with the meaning and the types that they have in memory.
 
 An expression is evaluated over the frame's columns without a row first, so the type of every part
 is known. Operands are then cast to what the operator computes with, and its result to the type that
@@ -24,6 +24,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from windrow.queries.expressions import canonical, interval_text
 from windrow.queries.syntax import library
+from windrow.spark.columns import quoted
 from windrow.spark.schema import arrow_schema
 from windrow.tables.arithmetic import OPERATORS, Typed, typed
 from windrow.tables.coercion import alike, booleans, comparable, numbers, texts
@@ -44,7 +45,7 @@ _TRIED = {"add": "TRY_ADD", "sub": "TRY_SUBTRACT", "mul": "TRY_MULTIPLY"}
 
 
 def spark_sql(text: str, schema: pa.Schema, *, ansi: bool = True) -> str:
-    """The expression in Spark's SQL over a frame of this schema, for ANSI mode or without.
+    """Return the expression in Spark's SQL over a frame of this schema, for ANSI mode or without.
 
     >>> spark_sql("a / b > 0.5", pa.schema({"a": pa.float64(), "b": pa.float64()}))
     '((`a` / NULLIF(`b`, 0D)) > 0.5D)'
@@ -54,18 +55,18 @@ def spark_sql(text: str, schema: pa.Schema, *, ansi: bool = True) -> str:
 
 
 def spark_column(text: str, frame: Any, schema: pa.Schema | None = None) -> Any:
-    """The expression as a column over a DataFrame; `schema` is the frame's, if it is known."""
+    """Return the expression as a column of a DataFrame; `schema` is the frame's, if it is known."""
     ansi = frame.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
     return sf.expr(spark_sql(text, schema or arrow_schema(frame), ansi=ansi))
 
 
 def _spark_type(kind: pa.DataType) -> str:
-    """The name of a type in Spark's SQL; times without a zone stay so."""
+    """Return the name of a type in Spark's SQL; times without a zone stay so."""
     return str(from_arrow_type(kind, True).simpleString()).upper()
 
 
 def _digits(kind: pa.DataType) -> int:
-    """How many digits a whole number or a decimal has before the point, at most."""
+    """Return how many digits a whole number or a decimal has before the point, at most."""
     return kind.precision - kind.scale if pt.is_decimal(kind) else 19
 
 
@@ -82,23 +83,23 @@ class _Writer:
     ansi: bool
 
     def write(self, node: Any) -> str:
-        """A node as an expression that can stand anywhere."""
+        """Return a node as an expression that can stand anywhere."""
         own = getattr(self, f"_{node.key}", None)
         if own is not None:
             return str(own(node))
         return self._call(node, list(node.iter_expressions()))
 
     def type(self, node: Any) -> pa.DataType:
-        """The type of a node."""
+        """Return the type of a node."""
         return self.typed.value(node).type
 
     def _as(self, coerce: Callable[..., list[Any]], nodes: Sequence[Any]) -> list[str]:
-        """Nodes as operands, cast to what an operator brings them to."""
-        wanted = coerce(*(self.typed.value(node) for node in nodes))
-        return [self._brought(node, value) for node, value in zip(nodes, wanted, strict=True)]
+        """Return nodes as operands, cast to the types that an operator coerces them to."""
+        values = coerce(*(self.typed.value(node) for node in nodes))
+        return [self._brought(node, value) for node, value in zip(nodes, values, strict=True)]
 
     def _brought(self, node: Any, value: Any) -> str:
-        """A node as a value of the type that `value` has."""
+        """Return a node as a value of the type that `value` has."""
         kind, to = self.type(node), value.type
         if _spark_type(kind) == _spark_type(to) or pt.is_null(to):
             return self.write(node)
@@ -107,7 +108,7 @@ class _Writer:
         return f"CAST({self.write(node)} AS {_spark_type(to)})"
 
     def _call(self, node: Any, nodes: Sequence[Any], name: str = "") -> str:
-        """An operator or a function over its operands, of the type that its result has."""
+        """Return an operator or a function over its operands, of the type that its result has."""
         coerce = OPERATORS[name.lower() or node.key].operands
         operands = self._as(coerce, nodes)
         if node.key in _SYMBOLS:
@@ -122,7 +123,7 @@ class _Writer:
     # -- leaves -----------------------------------------------------------------------------
 
     def _column(self, node: Any) -> str:
-        return "`" + self.typed.columns[node.name].replace("`", "``") + "`"
+        return quoted(self.typed.columns[node.name])
 
     def _literal(self, node: Any) -> str:
         if node.is_string:
@@ -136,7 +137,7 @@ class _Writer:
         return "NULL"
 
     def _interval(self, node: Any) -> str:
-        """In the one unit that is never too coarse."""
+        """Return an interval in the one unit that is never too coarse."""
         size = nanoseconds(interval_text(node), "INTERVAL") // 1000
         return f"INTERVAL '{size}' MICROSECOND"
 
@@ -146,7 +147,7 @@ class _Writer:
     # -- what may not fit -------------------------------------------------------------------
 
     def _fitting(self, node: Any, sql: str, nodes: Sequence[Any], operands: list[str]) -> str:
-        """A sum, a difference or a product; an error where it does not fit its type."""
+        """Return a sum, difference or product, which is an error where it does not fit its type."""
         kind = self.type(node)
         if not pt.is_integer(kind) and not (pt.is_decimal(kind) and kind.precision == MOST_DIGITS):
             return sql
@@ -162,7 +163,7 @@ class _Writer:
         operands: Sequence[str],
         attempt: Callable[..., str],
     ) -> str:
-        """`sql` in ANSI mode; else an attempt, which is null on failure, and an error where it is.
+        """Return `sql` in ANSI mode; else an attempt, which is null on failure, or an error then.
 
         Operands that are more than a name are bound to one, so that nothing is written twice.
         """
@@ -171,8 +172,8 @@ class _Writer:
         leaves = all(part.unnest().key in ("column", "literal", "null") for part in nodes)
         names = list(operands) if leaves else [f"x.f{i}" for i in range(len(operands))]
         null = " OR ".join(f"{name} IS NULL" for name in names)
-        told = library().exp.Literal.string(f"{canonical(node)}: does not fit its type")
-        failed = f"IF({null}, NULL, RAISE_ERROR({told.sql(dialect='spark')}))"
+        message = library().exp.Literal.string(f"{canonical(node)}: does not fit its type")
+        failed = f"IF({null}, NULL, RAISE_ERROR({message.sql(dialect='spark')}))"
         checked = f"COALESCE({attempt(*names)}, {failed})"
         if leaves:
             return checked
@@ -187,7 +188,7 @@ class _Writer:
         return self._checked(node, sql, [node.this], [operand], "TRY_SUBTRACT(0L, {})".format)
 
     def _negative(self, node: Any, operand: str) -> str:
-        """A value with the other sign and all of its digits, or an error that shows its text."""
+        """Return a value with the other sign and all of its digits."""
         kind = self.type(node)
         if pt.is_integer(kind):
             return f"(0L - {operand})"
@@ -214,14 +215,13 @@ class _Writer:
     def _cast(self, node: Any) -> str:
         return self._converted(node, self.write(node.this), node.this, self.type(node))
 
-    def _converted(self, node: Any, sql: str, of: Any, to: pa.DataType) -> str:
-        """A value as another type, or an error if it cannot be."""
+    def _converted(self, node: Any, sql: str, operand: Any, to: pa.DataType) -> str:
+        """Return a value as another type, which is an error where it cannot be."""
         name = _spark_type(to)
-        if pt.is_null(self.type(of)):
-            return f"CAST({sql} AS {name})"
-        return self._checked(
-            node, f"CAST({sql} AS {name})", [of], [sql], lambda x: f"TRY_CAST({x} AS {name})"
-        )
+        cast = f"CAST({sql} AS {name})"
+        if pt.is_null(self.type(operand)):
+            return cast
+        return self._checked(node, cast, [operand], [sql], lambda x: f"TRY_CAST({x} AS {name})")
 
     # -- what Spark says otherwise ----------------------------------------------------------
 
@@ -230,7 +230,7 @@ class _Writer:
         return f"({left} / NULLIF({right}, 0D))"
 
     def _mod(self, node: Any) -> str:
-        """Nothing divided by 0 is an error."""
+        """Return the rest of a division; that by 0 is null."""
         left, right = self._as(OPERATORS["mod"].operands, [node.this, node.expression])
         zero = "0L" if pt.is_integer(self.type(node)) else "0D"
         return f"({left} % NULLIF({right}, {zero}))"
@@ -305,7 +305,7 @@ class _Writer:
         return self._branches(node.args["ifs"], node.args.get("default"), node.this)
 
     def _branches(self, branches: Sequence[Any], default: Any, subject: Any = None) -> str:
-        """CASE, whose results are of one type; a subject is compared with each condition."""
+        """Return a CASE with results of one type; a subject is compared with each condition."""
         results = [branch.args["true"] for branch in branches]
         results += [] if default is None else [default]
         written = self._as(alike, results)

@@ -1,12 +1,12 @@
-"""Short windows of rows by Spark's own window functions, where these are faster and say the same.
+"""The plan "frames": short windows of rows run by Spark's own window functions, where it is faster.
 
 Spark goes through the rows of a frame for each row, which costs nothing to speak of for a few of
 them, while every row that goes to a worker and back costs as much as WORK of them. A frame of all
 rows so far costs it one step a row.
 
-They say the same where the result is what one expression of Spark's makes of the rows, whatever
-their order: sums and means of floats depend on it, and never run here. (Of 0.0 and −0.0, which
-are equal, Spark takes the first as the largest.)
+Results are the same where one expression of Spark's makes them of the rows, whatever their order:
+sums and means of floats depend on it, and never run here. (Of 0.0 and −0.0, which are equal, Spark
+takes the first as the largest.)
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def in_frames(bounds: Sequence[Bound], frame: Any) -> bool:
 
 
 def framed(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
-    """The rows of a frame, and the results beside them as columns of `schema`."""
-    made = {}
+    """Return the rows of a frame, and the results beside them as columns of `schema`."""
+    results = {}
     for bound in bounds:
         query = bound.query
         rows = query.window.reach_rows
@@ -60,14 +60,15 @@ def framed(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
             .rowsBetween(first, Window.currentRow)
         )
         for name, part in query.aggregations:
-            of = [*map(quoted, part.columns)] or ["1"]
-            made[name] = sf.expr(str(part.spark_result).format(*of)).over(over)
-    columns = [
-        made[field.name].alias(field.name) if field.name in made else column(field.name)
-        for field in schema.fields
-    ]
-    answered = frame.select(*columns)
+            columns = [*map(quoted, part.columns)] or ["1"]
+            results[name] = sf.expr(str(part.spark_result).format(*columns)).over(over)
+    rows = frame.select(
+        *[
+            results[name].alias(name) if name in results else column(name)
+            for name in schema.fieldNames()
+        ]
+    )
     # A cast that changes nothing would cost a projection of every row.
-    pairs = zip(schema, answered.schema, strict=True)
+    pairs = zip(schema, rows.schema, strict=True)
     cast = {f.name: column(f.name).cast(f.dataType) for f, g in pairs if f.dataType != g.dataType}
-    return answered.withColumns(cast) if cast else answered
+    return rows.withColumns(cast) if cast else rows

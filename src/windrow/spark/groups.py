@@ -1,6 +1,7 @@
-"""Groups: sequences of rows that are cut along the order, all rows of a frame or of a hot key.
+"""Where the rows of a frame, or of a hot key, are cut along the order, and aggregates of bins.
 
-Where to cut, and what lies between, is found by jobs that run when the query meets the frame:
+A group is the rows that are cut together: all of the frame, or those of one hot key. Where to cut,
+and what lies between, is found by jobs that run when the query meets the frame:
 
     rows, last value of the order    one pass, for all groups
     quantiles of the order           one pass over a sample, for all groups
@@ -33,7 +34,7 @@ from windrow.spark.cuts import (
     cut_frame_by_size,
     joined_cuts,
 )
-from windrow.spark.keys import plan_bytes
+from windrow.spark.keys import is_smaller
 from windrow.spark.slices import native_states
 from windrow.spark.workers import Batches, arrow_result, in_arrow
 from windrow.streams.step import states_by_key
@@ -83,9 +84,9 @@ class Ranges:
 
 @dataclass(frozen=True)
 class Seen:
-    """Of a group its rows, the last value of the order, and quantiles of a sample of it."""
+    """Of a group: how many rows it has, its last value of the order, and quantiles of a sample."""
 
-    group: int | None
+    number: int | None  # None for the rows of no group
     rows: int
     top: Any
     grid: list[Any] | None
@@ -97,26 +98,25 @@ def may_be_cut(frame: Any) -> bool:
     A row has 16 bytes at least. Of files Spark knows the size on disk: such a frame may have more
     rows, which one task goes through in a second.
     """
-    known = plan_bytes(frame)
-    return known is None or known >= 16 * FEWEST
+    return not is_smaller(frame, 16 * FEWEST)
 
 
 def cut(bounds: Sequence[Bound], frame: Any, at: Any, which: Any, tasks: int) -> Ranges | None:
-    """How the rows that `which` numbers are cut; None if no group is worth it.
+    """Return how the rows of each group, which `which` numbers, are cut; None if it does not pay.
 
-    Rows that it has null for are counted, so that a group gets its share of the tasks.
+    Rows of no group, for which `which` is null, are counted: a group gets its share of the tasks.
     """
     seen = _seen(bounds[0], frame, at, which)
-    total = sum(row.rows for row in seen)
+    total = sum(group.rows for group in seen)
     edges, ranges, tops = {}, {}, {}
-    for row in seen:
-        if row.group is None or row.top is None:
+    for group in seen:
+        if group.number is None or group.top is None:
             continue
-        parts = max(_ranges(bound, row, total, tasks) for bound in bounds)
-        found = _edges(row.grid, parts)
-        if parts > 1 and found:
-            i = row.group
-            edges[i], ranges[i], tops[i] = found, parts, row.top
+        parts = max(_ranges(bound, group, total, tasks) for bound in bounds)
+        ends = _edges(group.grid, parts)
+        if parts > 1 and ends:
+            i = group.number
+            edges[i], ranges[i], tops[i] = ends, parts, group.top
     counts: dict[int, list[int]] = {i: [] for i in edges}
     if any(bound.query.window.reach_rows is not None for bound in bounds):
         counts = _counts(frame, at, which, edges)
@@ -134,7 +134,7 @@ def cut(bounds: Sequence[Bound], frame: Any, at: Any, which: Any, tasks: int) ->
 
 
 def _cut(bound: Bound, edges: Any, counts: list[int], ranges: int, top: Any) -> Cuts:
-    """Where one query cuts a group."""
+    """Return where one query cuts a group."""
     window = bound.query.window
     rows, ahead = window.reach_rows, window.ahead_rows
     if not window.ends_now and rows is not None and ahead is not None:
@@ -148,7 +148,10 @@ def _cut(bound: Bound, edges: Any, counts: list[int], ranges: int, top: Any) -> 
 
 
 def _seen(bound: Bound, frame: Any, at: Any, which: Any) -> list[Seen]:
-    """What there is to know of each group. Few rows are sampled: quantiles are slow to compute."""
+    """Return what there is to know of each group, by two jobs.
+
+    Quantiles are slow to compute, so they are those of a sample.
+    """
     place = at if not pt.is_floating(bound.order_type) else sf.when(~sf.isnan(at), at)
     shares = [(b + 1) / _GRID for b in range(_GRID - 1)]
     placed = frame.select(which.alias("group"), place.alias("at"))
@@ -161,12 +164,12 @@ def _seen(bound: Bound, frame: Any, at: Any, which: Any) -> list[Seen]:
         .agg(sf.percentile_approx("at", shares, 10 * _GRID).alias("grid"))
     )
     grids = {row["group"]: row["grid"] for row in sampled.collect()}
-    found = counted.collect()
-    return [Seen(r["group"], r["rows"], r["top"], grids.get(r["group"])) for r in found]
+    rows = counted.collect()
+    return [Seen(r["group"], r["rows"], r["top"], grids.get(r["group"])) for r in rows]
 
 
 def _ranges(bound: Bound, seen: Seen, total: int, tasks: int) -> int:
-    """Into how many ranges a group is cut: for its share of the tasks, or more to fit in memory.
+    """Return into how many ranges a group is cut: its share of the tasks, or more to fit in memory.
 
     A range whose windows are shorter than itself is walked through, whatever its length; one with
     longer windows lies in memory as a whole.
@@ -191,18 +194,18 @@ def _ranges(bound: Bound, seen: Seen, total: int, tasks: int) -> int:
 
 
 def _edges(grid: list[Any] | None, ranges: int) -> list[Any]:
-    """The quantiles that bins end at. Many ranges need fewer bins each: bins are searched."""
+    """Return the quantiles that bins end at; many ranges get fewer each, as bins are searched."""
     bins = ranges * max(4, min(BINS, 64 // ranges))
     places = {round((b + 1) * _GRID / bins) - 1 for b in range(bins - 1)}
     return sorted({grid[p] for p in places if 0 <= p < len(grid)}) if grid else []
 
 
 def _counts(frame: Any, at: Any, which: Any, edges: dict[int, list[Any]]) -> dict[int, list[int]]:
-    """How many rows there are in each bin of each group."""
-    counts = {i: [0] * (len(found) + 1) for i, found in edges.items()}
+    """Return how many rows there are in each bin of each group, by a job."""
+    counts = {i: [0] * (len(ends) + 1) for i, ends in edges.items()}
     if not edges:
         return counts
-    placed = {i: (found, 0) for i, found in edges.items()}
+    placed = {i: (ends, 0) for i, ends in edges.items()}
     binned = frame.select(which.alias("group"), _bin_of(at, which, placed).alias(BIN))
     for row in binned.where(sf.col(BIN).isNotNull()).groupBy("group", BIN).count().collect():
         counts[row["group"]][row[BIN]] = row["count"]
@@ -210,27 +213,30 @@ def _counts(frame: Any, at: Any, which: Any, edges: dict[int, list[Any]]) -> dic
 
 
 def _reach(bound: Bound) -> Any:
-    """How far windows reach back, in the unit of `ticks`; None for all the way."""
+    """Return how far windows reach back, in the unit of `ticks`; None for all the way."""
     window = bound.query.window
     return window.reach(ticks_axis(bound)) if window.measured else None
 
 
 def _sure_reach(bound: Bound) -> Any:
-    """How far back all windows reach, in the unit of `ticks`."""
+    """Return how far back all windows reach at least, in the unit of `ticks`."""
     window = bound.query.window
     return window.sure_reach(ticks_axis(bound)) if window.measured else None
 
 
 def _bin_of(at: Any, which: Any, edges: dict[int, tuple[Any, int]]) -> Any:
-    """The number of a row's bin; `edges` has those of each group, and its first bin's number."""
-    found = sf.lit(None).cast("int")
+    """Return the number of a row's bin, as an expression.
+
+    `edges` has those of the bins of each group, and the number of the group's first bin.
+    """
+    number = sf.lit(None).cast("int")
     for i, (ends, first) in edges.items():
-        found = sf.when(which == i, _search(at, ends, first)).otherwise(found)
-    return found
+        number = sf.when(which == i, _search(at, ends, first)).otherwise(number)
+    return number
 
 
 def _search(at: Any, edges: Any, first: int) -> Any:
-    """A binary search that Spark compiles. Null is in the first bin, NaN in the last."""
+    """Return a binary search that Spark compiles. Null is in the first bin, NaN in the last."""
 
     def search(low: int, high: int) -> Any:
         if low == high:
@@ -246,7 +252,7 @@ def _search(at: Any, edges: Any, first: int) -> Any:
 
 
 def middles(bound: Bound, frame: Any, ranges: Ranges) -> Any:
-    """The states of the bins that some range has in its middle; None if none has."""
+    """Return the states of the bins that a range has in its middle; None if none has."""
     groups = ranges.groups
     bins = {group.bin + b for group in groups for middle in group.cuts.middles for b in middle}
     if not bins:
@@ -265,17 +271,17 @@ def middles(bound: Bound, frame: Any, ranges: Ranges) -> Any:
     needed = dict.fromkeys(text for _, part in bound.query.aggregations for text in part.columns)
     spread = (
         binned.repartitionById(ranges.count, sf.get(sf.array(*map(sf.lit, owners)), sf.col(name)))
-        .sortWithinPartitions(name, *[column(each) for each in bound.query.order_by])
-        .select(name, *[column(each) for each in needed])
+        .sortWithinPartitions(name, *map(column, bound.query.order_by))
+        .select(name, *map(column, needed))
     )
     spark_schema = from_arrow_schema(schema)
     work = Binned(parts, arrow_result(spark_schema))
     return _sorted(in_arrow(spread, work, spark_schema).toArrow())
 
 
-def _sorted(made: pa.Table) -> pa.Table:
-    """The aggregates by the numbers of their bins, which stand first."""
-    return made.rename_columns([BIN, *made.column_names[1:]]).sort_by(BIN).combine_chunks()
+def _sorted(states: pa.Table) -> pa.Table:
+    """Return the states sorted by the numbers of their bins, which are the first column."""
+    return states.rename_columns([BIN, *states.column_names[1:]]).sort_by(BIN).combine_chunks()
 
 
 @dataclass(frozen=True)
@@ -286,7 +292,7 @@ class Binned:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
-        """The states of the bins, whose numbers stand first, merged over the batches."""
+        """Yield the states of the bins, merged over the batches; bins' numbers come first."""
         held: pa.Table | None = None
         for batch in batches:
             states = self._by_bin(pa.Table.from_batches([batch]))

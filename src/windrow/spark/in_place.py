@@ -1,4 +1,4 @@
-"""No key, and partitions that follow each other along the order: rows stay where they are.
+"""The plan "partitions": without a key, rows stay in partitions that follow each other in order.
 
 Files of days that follow each other, a frame that was sorted, or one that was made in order need no
 shuffle. A partition is a range by itself, and its windows begin among rows before it, its halo:
@@ -15,7 +15,7 @@ A worker counts its rows nonetheless, and fails if they are not those that the j
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any
@@ -26,7 +26,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 from pyspark.sql import functions as sf
 
-from windrow.spark.columns import column, ticks, ticks_axis
+from windrow.spark.columns import DAY, column, ticks, ticks_axis
 from windrow.spark.groups import FEWEST
 from windrow.spark.keys import Answered, read
 from windrow.spark.workers import Tables, beside
@@ -82,13 +82,13 @@ class Halos:
     places: Mapping[int, slice]
 
     def of(self, partition: int) -> pa.Table:
-        """The rows before a partition that its windows reach; none before the first one."""
+        """Return the rows before a partition that its windows reach; none before the first one."""
         place = self.places.get(partition, slice(0, 0))
         return self.rows.slice(place.start, place.stop - place.start)
 
 
 def stretches_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> tuple[Stretch, ...]:
-    """The partitions along the order, if rows can stay in them; else nothing.
+    """Return the partitions along the order, if rows can stay in them; else none.
 
     This runs a job, and one more that counts the rows of the halos where they may be many.
     """
@@ -98,38 +98,38 @@ def stretches_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> tuple[Stret
     if reach is None or not _has_places(bounds[0].schema.field(str(bounds[0].order)).type):
         return ()
     at = ticks(bounds[0], frame)
-    found = _looked_at(bounds[0], frame, at)
-    total = sum(each.rows for each in found)
-    if not 1 < len(found) <= _MOST_PARTITIONS or total < tasks * FEWEST:
+    stretches = _looked_at(bounds[0], frame, at)
+    total = sum(stretch.rows for stretch in stretches)
+    if not 1 < len(stretches) <= _MOST_PARTITIONS or total < tasks * FEWEST:
         return ()
-    if max(each.rows for each in found) * tasks > _UNEVEN * total:
+    if max(stretch.rows for stretch in stretches) * tasks > _UNEVEN * total:
         return ()
-    if any(before.last >= behind.first for before, behind in pairwise(found)):
+    if any(before.last >= behind.first for before, behind in pairwise(stretches)):
         return ()
     most = MOST_BYTES // (8 * (len(read(bounds)) + 1))
     if reach.rows:
-        last = max(each.partition for each in found)
-        if reach.rows * len(found) > most or last >= _MOST_PARTITIONS:
+        last = max(stretch.partition for stretch in stretches)
+        if reach.rows * len(stretches) > most or last >= _MOST_PARTITIONS:
             return ()
-        found = _with_tails(bounds[0], frame, at, found, reach.rows)
-        if sum(each.in_tail for each in found) > most:
+        stretches = _with_tails(bounds[0], frame, at, stretches, reach.rows)
+        if sum(stretch.in_tail for stretch in stretches) > most:
             return ()
-    if _most_in_halos(bounds, found) <= 2 * most:
-        return found
-    return found if frame.where(_in_halos(bounds, frame, found)).count() <= most else ()
+    if _most_in_halos(bounds, stretches) <= 2 * most:
+        return stretches
+    return stretches if frame.where(_in_halos(bounds, frame, stretches)).count() <= most else ()
 
 
-def in_place(bounds: Sequence[Bound], frame: Any, schema: Any, found: Sequence[Stretch]) -> Any:
-    """The results of queries over a frame whose partitions follow each other."""
+def in_place(bounds: Sequence[Bound], frame: Any, schema: Any, stretches: Sequence[Stretch]) -> Any:
+    """Return the results of queries over a frame whose partitions follow each other."""
     ready = frame.sortWithinPartitions(*map(column, bounds[0].query.order_by))
-    halos = _halos(bounds, frame, found)
-    work = InPlace(tuple(bounds), {each.first: each for each in found}, halos)
+    halos = _halos(bounds, frame, stretches)
+    work = InPlace(tuple(bounds), {stretch.first: stretch for stretch in stretches}, halos)
     filtered = bounds[0].query.having is not None
     return beside(ready, _needed(bounds), work, schema, filtered=filtered)
 
 
 def _needed(bounds: Sequence[Bound]) -> list[str]:
-    """The columns that workers need: the order tells which partition is theirs."""
+    """Return the columns that workers need; by the order they know which partition is theirs."""
     return list(dict.fromkeys([*read(bounds), str(bounds[0].order)]))
 
 
@@ -141,37 +141,32 @@ def _has_places(kind: pa.DataType) -> bool:
 
 
 def _places(order: pa.ChunkedArray) -> NDArray[Any]:
-    """Values of the order column, of which none is null, as `ticks` has them."""
+    """Return values of the order column, of which none is null, as `ticks` has them."""
     if pt.is_timestamp(order.type):
         order = order.cast(pa.timestamp("us", order.type.tz)).cast(pa.int64())
     days = pt.is_date(order.type)
     values = np.asarray((order.cast(pa.int32()) if days else order).to_numpy())
     if pt.is_floating(order.type):
         return values.astype(np.float64)
-    return values.astype(np.int64) * (86_400_000_000 if days else 1)
+    return values.astype(np.int64) * (DAY if days else 1)
 
 
 def _steady(frame: Any) -> bool:
     """Whether the same rows are in the same partitions whenever the frame is computed."""
     java = getattr(frame, "_jdf", None)  # Connect has none
-    return java is not None and all(map(_is_narrow, _nodes(java.queryExecution().sparkPlan())))
+    return java is not None and _is_narrow(java.queryExecution().sparkPlan())
 
 
-def _nodes(plan: Any) -> Iterator[tuple[str, bool]]:
-    """The name of each node of a plan, and whether it is a leaf."""
-    children = plan.children()
-    yield str(plan.nodeName()), children.isEmpty()
-    for i in range(children.size()):
-        yield from _nodes(children.apply(i))
-
-
-def _is_narrow(node: tuple[str, bool]) -> bool:
-    name, leaf = node
-    return name.startswith(_LEAVES) if leaf else name in _NARROW
+def _is_narrow(plan: Any) -> bool:
+    """Whether each node of a plan keeps rows in the partitions of its leaves."""
+    name, children = str(plan.nodeName()), plan.children()
+    if children.isEmpty():
+        return name.startswith(_LEAVES)
+    return name in _NARROW and all(_is_narrow(children.apply(i)) for i in range(children.size()))
 
 
 def _reach(bounds: Sequence[Bound]) -> Reach | None:
-    """How far all windows reach back; None if that is not bounded."""
+    """Return how far all windows reach back; None if that is not bounded."""
     reach = Reach()
     for bound in bounds:
         window = bound.query.window
@@ -190,7 +185,7 @@ def _reach(bounds: Sequence[Bound]) -> Reach | None:
 
 
 def _looked_at(bound: Bound, frame: Any, at: Any) -> tuple[Stretch, ...]:
-    """The partitions that have rows, by their first places; none if a row has no place."""
+    """Return the partitions that have rows, by their first places; none if a row has no place."""
     placed = at.isNotNull()
     if pt.is_floating(bound.order_type):
         placed = placed & ~sf.isnan(at)
@@ -207,26 +202,30 @@ def _looked_at(bound: Bound, frame: Any, at: Any) -> tuple[Stretch, ...]:
     )
     if any(row["rows"] != row["placed"] for row in seen):
         return ()
-    found = [Stretch(r["partition"], r["rows"], r["first"], r["last"]) for r in seen]
-    return tuple(sorted(found, key=lambda each: each.first))
+    stretches = [Stretch(r["partition"], r["rows"], r["first"], r["last"]) for r in seen]
+    return tuple(sorted(stretches, key=lambda stretch: stretch.first))
 
 
 def _with_tails(
-    bound: Bound, frame: Any, at: Any, found: Sequence[Stretch], rows: int
+    bound: Bound, frame: Any, at: Any, stretches: Sequence[Stretch], rows: int
 ) -> tuple[Stretch, ...]:
-    """The partitions with their tails: the last rows of each, as many as windows reach or all.
+    """Return the partitions with their tails: the last rows of each, as many as windows reach.
 
-    Each is tried with a few spans, and the shortest that has enough rows is taken.
+    A tail is the shortest of a few spans that has enough rows, or the whole partition.
     """
     whole = not pt.is_floating(bound.order_type)
     number = sf.spark_partition_id()
     tried: list[dict[int, Any]] = []
     for slack in _SLACK:
         places = {}
-        for each in found:
-            share = min(1.0, slack * rows / each.rows)
-            place = each.last - (each.last - each.first) * share
-            places[each.partition] = each.first if share == 1 else int(place) if whole else place
+        for stretch in stretches:
+            share = min(1.0, slack * rows / stretch.rows)
+            place = stretch.last - (stretch.last - stretch.first) * share
+            if share == 1:
+                place = stretch.first
+            elif whole:
+                place = int(place)
+            places[stretch.partition] = place
         tried.append(places)
     columns = []
     for i, places in enumerate(tried):
@@ -235,63 +234,66 @@ def _with_tails(
         columns.append(sf.count_if(at >= since).alias(f"n{i}"))
     counted = frame.groupBy(number.alias("partition")).agg(*columns).collect()
     counts = {row["partition"]: [row[f"n{i}"] for i in range(len(tried))] for row in counted}
-    made = []
-    for each in found[:-1]:
-        enough = [i for i, n in enumerate(counts[each.partition]) if n >= min(rows, each.rows)]
-        if enough:
-            i, k = enough[0], each.partition
-            made.append(replace(each, tail=tried[i][k], in_tail=counts[k][i]))
-        else:
-            made.append(replace(each, tail=each.first, in_tail=each.rows))
-    return (*made, found[-1])
+    with_tails = []
+    for stretch in stretches[:-1]:
+        tail, in_tail = stretch.first, stretch.rows
+        for places, n in zip(tried, counts[stretch.partition], strict=True):
+            if n >= min(rows, stretch.rows):
+                tail, in_tail = places[stretch.partition], n
+                break
+        with_tails.append(replace(stretch, tail=tail, in_tail=in_tail))
+    return (*with_tails, stretches[-1])
 
 
-def _most_in_halos(bounds: Sequence[Bound], found: Sequence[Stretch]) -> int:
-    """At most so many rows lie in halos that are measured: all of the partitions they touch."""
-    spans = _spans(bounds, found).values()
-    touched = (e for e in found if any(low <= e.last and e.first < high for low, high in spans))
-    return sum(each.rows for each in touched)
+def _most_in_halos(bounds: Sequence[Bound], stretches: Sequence[Stretch]) -> int:
+    """Return how many rows lie in measured halos at most: all of the partitions they touch."""
+    spans = _spans(bounds, stretches).values()
+    return sum(
+        stretch.rows
+        for stretch in stretches
+        if any(low <= stretch.last and stretch.first < high for low, high in spans)
+    )
 
 
-def _in_halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> Any:
-    """Whether a row lies in a halo, as an expression that Spark can skip blocks of rows by."""
+def _in_halos(bounds: Sequence[Bound], frame: Any, stretches: Sequence[Stretch]) -> Any:
+    """Return whether a row lies in a halo, as an expression by which Spark can skip blocks."""
     at, order = ticks(bounds[0], frame), column(str(bounds[0].order))
     timed = frame.schema[str(bounds[0].order)].dataType.typeName() == "timestamp"
     inside = sf.lit(False)
-    tails = [(e.tail, behind.first) for e, behind in pairwise(found) if e.tail is not None]
-    for low, high in (*_spans(bounds, found).values(), *tails):
-        here = (at >= sf.lit(low)) & (at < sf.lit(high))
+    tails = [(e.tail, behind.first) for e, behind in pairwise(stretches) if e.tail is not None]
+    for low, high in (*_spans(bounds, stretches).values(), *tails):
+        within = (at >= sf.lit(low)) & (at < sf.lit(high))
         if timed:  # compared as it is stored, with what Spark knows of each block
             first, behind = sf.timestamp_micros(sf.lit(low)), sf.timestamp_micros(sf.lit(high))
-            here = here & (order >= first) & (order < behind)
-        inside = inside | here
+            within = within & (order >= first) & (order < behind)
+        inside = inside | within
     return inside
 
 
-def _spans(bounds: Sequence[Bound], found: Sequence[Stretch]) -> dict[int, tuple[Any, Any]]:
-    """Where the measured halo of each partition but the first one begins, and where it ends."""
-    reach, lowest = _reach(bounds), found[0].first
+def _spans(bounds: Sequence[Bound], stretches: Sequence[Stretch]) -> dict[int, tuple[Any, Any]]:
+    """Return where the measured halo of each partition but the first begins, and where it ends."""
+    reach, lowest = _reach(bounds), stretches[0].first
     if reach is None or reach.size is None:
         return {}
     size = reach.size
-    return {each.partition: (max(lowest, each.first - size), each.first) for each in found[1:]}
+    return {s.partition: (max(lowest, s.first - size), s.first) for s in stretches[1:]}
 
 
-def _halos(bounds: Sequence[Bound], frame: Any, found: Sequence[Stretch]) -> Halos:
-    """The rows of halos, with what workers read."""
-    inside = frame.where(_in_halos(bounds, frame, found))
+def _halos(bounds: Sequence[Bound], frame: Any, stretches: Sequence[Stretch]) -> Halos:
+    """Return the rows of halos, with the columns that workers read."""
+    inside = frame.where(_in_halos(bounds, frame, stretches))
     rows = inside.select(*map(column, _needed(bounds))).toArrow()
     at = _places(rows.column(str(bounds[0].order)))
     if (at[1:] < at[:-1]).any():  # as Spark sorts a column of numbers: what is equal stays in order
         along = np.argsort(at, kind="stable")
         rows, at = rows.take(pa.array(along)), at[along]
-    reach, spans = _reach(bounds), _spans(bounds, found)
+    reach, spans = _reach(bounds), _spans(bounds, stretches)
     places = {}
-    for each in found[1:]:
-        low, end = spans.get(each.partition, (each.first, each.first))
+    for stretch in stretches[1:]:
+        low, end = spans.get(stretch.partition, (stretch.first, stretch.first))
         begin, stop = np.searchsorted(at, (low, end)).tolist()
         counted = max(0, stop - reach.rows) if reach is not None else stop
-        places[each.partition] = slice(min(begin, counted), stop)
+        places[stretch.partition] = slice(min(begin, counted), stop)
     return Halos(rows, places)
 
 
@@ -306,7 +308,7 @@ class InPlace(Answered):
     halos: Halos
 
     def walk(self, tables: Tables) -> Tables:
-        """The rows with all of their results beside them."""
+        """Yield the rows with all of their results beside them."""
         first = next(tables, None)
         if first is None:
             return
@@ -323,7 +325,7 @@ class InPlace(Answered):
             left = max(0, left - results.num_rows)
 
     def _counted(self, stretch: Stretch, tables: Tables) -> Tables:
-        """The rows; an error if they are not as many as there were."""
+        """Yield the tables; raise an error if they have not as many rows as there were."""
         rows = 0
         for table in tables:
             rows += table.num_rows

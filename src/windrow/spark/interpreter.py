@@ -1,4 +1,4 @@
-"""The Python of Spark's workers: whether it has windrow, which is found out before a job fails.
+"""Checks that the Python of Spark's workers has windrow, before a job fails for want of it.
 
 Workers run PYSPARK_PYTHON as it was when the session was made, or else `python3` from their PATH:
 not the Python of a virtual environment that was not activated. What is certain is refused:

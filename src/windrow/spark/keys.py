@@ -1,8 +1,8 @@
-"""Per key: shuffle, sort within partitions, and one streaming pass of each through Python.
+"""The plans "keys" and "tables": shuffle by key, and one pass of each partition through Python.
 
-Spark hands a partition over in Arrow batches, cut anywhere; a `Walk` carries what windows reach
-back to from one to the next. Many keys lie in a partition and in a batch, so nothing is called
-once a key, and a key may be longer than memory.
+Spark sorts a partition and hands it over in Arrow batches, cut anywhere; a `Walk` carries what
+windows reach back to from one to the next. Many keys lie in a partition and in a batch, so nothing
+is called once a key, and a key may be longer than memory.
 
 Where Spark's plan knows that partitions are small, it does not sort them: a worker holds the
 columns that windows need as a table, and sorts that in linear time.
@@ -42,7 +42,7 @@ HELD, SORTED = 1 << 25, 1 << 20
 
 
 def keyed(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
-    """The results of queries over the same rows by their keys, as columns of `schema`."""
+    """Return the results of queries over the same rows by their keys, as columns of `schema`."""
     query = bounds[0].query
     keys = [column(name) for name in query.partition_by]
     order = [column(name) for name in query.order_by]
@@ -57,7 +57,7 @@ def keyed(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
 
 
 def held(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
-    """The same by workers that hold the columns that they need, and sort them."""
+    """Return the same by workers that hold the columns that they need, and sort them."""
     query = bounds[0].query
     spread = frame.repartition(*[column(name) for name in query.partition_by])
     work, filtered = Held(tuple(bounds)), query.having is not None
@@ -71,16 +71,26 @@ def is_held(bounds: Sequence[Bound], frame: Any) -> bool:
     if any(bound.query.window.row_size is not None for bound in bounds):
         return False
     size = plan_bytes(frame)
-    partitions = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
-    return size is not None and SORTED <= size <= HELD * partitions
+    return size is not None and SORTED <= size <= HELD * shuffle_partitions(frame)
+
+
+def shuffle_partitions(frame: Any) -> int:
+    """Return how many partitions a shuffle makes."""
+    return int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
 
 
 def plan_bytes(frame: Any) -> int | None:
-    """The size of a frame as Spark's plan knows it, which runs no job; Connect does not tell."""
+    """Return the bytes of a frame as Spark's plan knows them; None on Connect. It runs no job."""
     plan = getattr(frame, "_jdf", None)
     if plan is None:
         return None
     return int(str(plan.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+
+def is_smaller(frame: Any, size: int) -> bool:
+    """Whether Spark's plan knows that a frame has fewer bytes than `size`."""
+    known = plan_bytes(frame)
+    return known is not None and known < size
 
 
 def _beside_rows(bounds: Sequence[Bound]) -> bool:
@@ -90,12 +100,12 @@ def _beside_rows(bounds: Sequence[Bound]) -> bool:
 
 
 def needed_columns(bounds: Sequence[Bound]) -> list[Any]:
-    """The columns of a frame that queries read, as expressions."""
+    """Return the columns of a frame that queries read, as expressions."""
     return [column(name) for name in needed(bounds)]
 
 
 def read(bounds: Sequence[Bound]) -> list[str]:
-    """The columns that a worker reads for a result a row; one at least.
+    """Return the names of the columns that a worker reads for a result a row; one at least.
 
     Spark has sorted by the order columns: only ranges, policies and messages look at them again.
     """
@@ -110,7 +120,7 @@ def read(bounds: Sequence[Bound]) -> list[str]:
 
 
 def every(bound: Bound) -> Bound:
-    """The query with a result for every row."""
+    """Return the query without `having`, so that every row has a result."""
     return replace(bound, query=bound.query.replace(having=None))
 
 
@@ -121,19 +131,19 @@ class Answered:
     bounds: tuple[Bound, ...]
 
     def __call__(self, tables: Tables) -> Tables:
-        """The results, as long as the rows altogether."""
+        """Yield the results, as many as there are rows altogether."""
         return map(self._kept, self.walk(tables))
 
     def walk(self, tables: Tables) -> Tables:
-        """The rows with all of their results beside them."""
+        """Yield the rows with all of their results beside them."""
         return walk_together([every(bound) for bound in self.bounds], tables)
 
     def own(self, rows: pa.Table) -> NDArray[np.bool_] | None:
-        """Which results are of rows that come out; None for all."""
+        """Return which results are of rows that come out; None for all."""
         return None
 
     def _kept(self, rows: pa.Table) -> pa.Table:
-        """The results, and whether they come out unless all do."""
+        """Return the results, and, unless all come out, a column that says which do."""
         kept, having = self.own(rows), self.bounds[0].query.having
         if having is not None:
             passed = satisfies(having, rows)
@@ -144,10 +154,10 @@ class Answered:
 
 @dataclass(frozen=True)
 class Held(Answered):
-    """The same over rows in any order, all of which are held."""
+    """What a worker runs for a result a row, over rows in any order, all of which it holds."""
 
     def walk(self, tables: Tables) -> Tables:
-        """The rows with all of their results beside them, at once."""
+        """Yield one table: the rows with all of their results beside them."""
         batches = list(tables)
         if not batches:
             return
@@ -170,15 +180,15 @@ class Held(Answered):
 class Walked:
     """What a worker runs over the batches of a partition that is sorted by key and order.
 
-    Of several queries with results for other rows, `QUERY` tells whose each is; what another query
-    would answer is null there.
+    Where several queries have results for different rows, the column `QUERY` says whose a row is,
+    and the columns of the other queries are null in it.
     """
 
     bounds: tuple[Bound, ...]
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
-        """The result, batch by batch."""
+        """Yield the results, batch by batch."""
         walks = [self.walk(bound) for bound in self.bounds]
         for batch in batches:
             table = self.table(batch)
@@ -188,15 +198,15 @@ class Walked:
             yield from self._full(i, walk.finish())
 
     def walk(self, bound: Bound) -> Walk:
-        """The walk of one query."""
+        """Return the walk of one query."""
         return Walk(bound)
 
     def table(self, batch: pa.RecordBatch) -> pa.Table:
-        """A batch as the walks read it."""
+        """Return a batch as the walks read it."""
         return pa.Table.from_batches([batch])
 
     def _full(self, i: int, results: Tables) -> Batches:
-        """The results of one query, with all columns of the schema."""
+        """Yield the results of one query, with all columns of the schema."""
         values = {QUERY: i} if len(self.bounds) > 1 else {}
         for table in results:
             yield from with_columns(table, self.schema, values).to_batches()
@@ -209,7 +219,7 @@ class Merged(Walked):
     parts: StateColumns
 
     def walk(self, bound: Bound) -> Walk:
-        """The walk of one query over states."""
+        """Return the walk of one query over states."""
         return Walk(bound, results=self._new_columns)
 
     def _new_columns(

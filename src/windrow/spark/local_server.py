@@ -1,4 +1,4 @@
-"""A server of this process, for a page or for Prometheus: a port, a thread, a few readers."""
+"""An HTTP server in a thread of this process, for the live page and for Prometheus."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SLOWEST = 5.0  # seconds that a reader may take to say what it wants, or to take
 
 
 class LocalServer:
-    """Answers by a WSGI application until it is closed; port 0 takes any free one.
+    """Serves a WSGI application until it is closed; port 0 takes any free one.
 
-    So many readers are answered at a time; more have to come again.
+    As many as `readers` are served at a time; others are turned away.
     """
 
     def __init__(
@@ -49,16 +49,16 @@ class LocalServer:
 
 
 class _Handler(WSGIRequestHandler):
-    """Answers one reader, and writes no log."""
+    """Serves one reader, and writes no log."""
 
     timeout = SLOWEST
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Write nothing."""
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """Answers a few readers at a time, and turns others away."""
+    """Serves a few readers at a time, and turns others away."""
 
     daemon_threads = True
 
@@ -80,6 +80,6 @@ class _Server(ThreadingMixIn, WSGIServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing, if the reader has gone or sleeps."""
+        """Write nothing, if the reader has gone or sleeps."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)

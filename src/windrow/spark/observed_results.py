@@ -46,16 +46,16 @@ def live_results(
     for key in keys if by else [()]:
         newest = sf.struct(column(order_by).alias(unused("at", values)), *numbers)
         for name, value in zip(by, _key(key), strict=True):
-            here = column(name).isNull() if value is None else column(name) == sf.lit(value)
-            newest = sf.when(here, newest)
+            is_key = column(name).isNull() if value is None else column(name) == sf.lit(value)
+            newest = sf.when(is_key, newest)
         label = ", ".join(f"{n} {v}" for n, v in zip(by, _key(key), strict=True))
         picked.append(sf.max(newest).alias(label or " "))
     text = repr((values, by, order_by, keys))
     return frame.observe(results_name(hashlib.sha256(text.encode()).digest()), *picked)
 
 
-def _names(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
+def _names(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _key(key: Any) -> tuple[Any, ...]:

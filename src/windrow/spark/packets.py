@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,9 +30,11 @@ from pyspark.sql.types import (
     UserDefinedType,
 )
 
+from windrow.kernels.sort import order_rows
 from windrow.spark.columns import column
 from windrow.spark.stream_processor import BEAT, BUCKET, PLACE, RESULT, TIMELESS
 from windrow.spark.workers import Batches, arrow_result, in_arrow, spare_garbage_collection
+from windrow.stores.encoding import encode as encoded
 from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.plan import Plan
 from windrow.tables.columns import nulls_of, whole
@@ -43,7 +44,6 @@ PACKETS = StructType(
         StructField(BUCKET, IntegerType(), False),
         StructField(PLACE, LongType(), False),
         StructField(RESULT, BinaryType(), False),
-        StructField(TIMELESS, LongType(), False),
     ]
 )
 # Rows are packed so many at a time: a task's packets are few, and none is very large.
@@ -75,23 +75,23 @@ def _is_plain(schema: StructType) -> bool:
 def _answers(work: Packed, names: list[str]) -> Any:
     """What a worker runs: arrays in, and an answer for each row, which is a packet or null."""
 
-    def run(given: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+    def run(inputs: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         taken = 0  # rows without an answer
 
         def batches() -> Batches:
             nonlocal taken
-            for arrays in given:
+            for arrays in inputs:
                 batch = pa.RecordBatch.from_arrays(list(arrays), names)
                 taken += batch.num_rows
                 yield batch
 
         for packets in work(batches()):
-            found = packets.to_struct_array()
-            yield pa.concat_arrays([found, pa.nulls(taken - len(found), found.type)])
+            answers = packets.to_struct_array()
+            yield pa.concat_arrays([answers, pa.nulls(taken - len(answers), answers.type)])
             taken = 0
 
     run.__annotations__ = {  # Spark reads them, and would not find the names of a string
-        "given": Iterator[tuple[pa.Array, ...]],
+        "inputs": Iterator[tuple[pa.Array, ...]],
         "return": Iterator[pa.Array],
     }
     return run
@@ -122,7 +122,7 @@ class Packed:
         rows = pa.Table.from_batches(batches)
         bucket = rows.column(BUCKET).to_numpy()
         rows = rows.drop_columns([BUCKET]).cast(self.plan.rows)
-        labels, timeless = bucket[:1], 0
+        first_label, timeless = int(bucket[0]), 0
         if self.plan.presliced is not None:
             nulls = nulls_of(whole(rows.column(self.plan.time)))
             if nulls is not None:  # such rows lie in no slice: they are late
@@ -130,25 +130,17 @@ class Packed:
                 timeless = int(nulls.sum())
             slices, first = self.plan.presliced.slices(rows)
             rows, bucket = slices.select(self.plan.arrives.names), bucket[first]
-        order = np.argsort(bucket, kind="stable")
-        rows, bucket = rows.take(pa.array(order)), bucket[order]
-        begins = np.flatnonzero(np.append(True, np.diff(bucket) != 0)[: bucket.size])
-        ends = np.append(begins, bucket.size)
-        packets = [encode(rows.slice(a, b - a)) for a, b in pairwise(ends.tolist())]
-        if packets or not timeless:
-            labels = bucket[begins]
-        else:
-            packets = [encode(rows)]  # empty: it brings the count
-        late = np.zeros(labels.size, np.int64)
-        late[:1] = timeless
-        return pa.RecordBatch.from_pydict(
-            {
-                BUCKET: pa.array(labels, pa.int32()),
-                PLACE: pa.array(np.full(labels.size, place, np.int64)),
-                RESULT: pa.array(packets, pa.binary()),
-                TIMELESS: pa.array(late),
-            }
-        )
+        order, starts = order_rows(bucket, int(bucket.max(initial=0)) + 1, [], bucket.size)
+        rows = rows if order is None else rows.take(pa.array(order.rows))
+        sizes = np.diff(starts)
+        labels = np.flatnonzero(sizes).tolist()
+        packets = [encode(rows.slice(starts[label], sizes[label])) for label in labels]
+        places = [place] * len(labels)
+        if timeless:
+            labels.append(first_label)
+            places.append(TIMELESS)
+            packets.append(encoded(timeless))
+        return _packets(labels, places, packets)
 
 
 @dataclass(frozen=True)
@@ -161,15 +153,12 @@ class Beats:
         """The packets, which have no place among those of rows."""
         for batch in batches:
             labels = list(self.labels) if batch.num_rows else []
-            n = len(labels)
-            yield pa.RecordBatch.from_pydict(
-                {
-                    BUCKET: pa.array(labels, pa.int32()),
-                    PLACE: pa.array(np.full(n, BEAT)),
-                    RESULT: pa.array([b""] * n, pa.binary()),
-                    TIMELESS: pa.array(np.zeros(n, np.int64)),
-                }
-            )
+            yield _packets(labels, [BEAT] * len(labels), [b""] * len(labels))
+
+
+def _packets(labels: list[int], places: list[int], packets: list[bytes]) -> pa.RecordBatch:
+    arrays = [pa.array(labels, pa.int32()), pa.array(places, pa.int64())]
+    return pa.RecordBatch.from_arrays([*arrays, pa.array(packets, pa.binary())], PACKETS.names)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -97,15 +97,17 @@ class Progress:
         return (time - self.watermark).total_seconds()
 
     def figure(self, of: Figure) -> float | None:
-        """Return a figure of the batch, by its name here or by a function."""
-        found: float | None = getattr(self, of) if isinstance(of, str) else of(self)
-        return found
+        """Return a figure of the batch, by the name of an attribute or by a function."""
+        value: float | None = getattr(self, of) if isinstance(of, str) else of(self)
+        return value
 
     @classmethod
     def of(cls, report: Any) -> Progress:
-        """From Spark's `StreamingQueryProgress`."""
+        """Return the figures of Spark's `StreamingQueryProgress`."""
         out = report.sink.numOutputRows
         operators = report.stateOperators
+        metrics = [operator.customMetrics for operator in operators]
+        written = [known[_WRITTEN] for known in metrics if known.get(_WRITTEN) is not None]
         return cls(
             query=report.name or str(report.id),
             batch=report.batchId,
@@ -126,7 +128,7 @@ class Progress:
             steps={name: ms / 1000 for name, ms in report.durationMs.items()},
             state_updated=sum(operator.numRowsUpdated for operator in operators),
             state_removed=sum(operator.numRowsRemoved for operator in operators),
-            state_written=_added(operator.customMetrics.get(_WRITTEN) for operator in operators),
+            state_written=sum(written) if written else None,
             update_seconds=sum(o.allUpdatesTimeMs + o.allRemovalsTimeMs for o in operators) / 1000,
             commit_seconds=sum(operator.commitTimeMs for operator in operators) / 1000,
             counters=tuple(name for name in report.observedMetrics or () if name in _queries),
@@ -135,7 +137,7 @@ class Progress:
 
 
 def observed_name(identity: bytes, query: Any = None) -> str:
-    """A name for the counters of a query, which no other one of this process has.
+    """Return a name for the counters of a query, which no other one of this process has.
 
     Streams of one DataFrame must differ in it, even if their queries are equal. A program that
     starts again gives the same names in the same order. `query` is what `explained` explains.
@@ -152,7 +154,7 @@ def observed_name(identity: bytes, query: Any = None) -> str:
 
 
 def results_name(identity: bytes) -> str:
-    """A name for results that are observed: a struct of the order and numbers for each key."""
+    """Return a name for observed results: a struct of the order and numbers for each key."""
     return f"{_RESULTS}{observed_name(identity)}"
 
 
@@ -169,14 +171,14 @@ class Ended:
         self._at: dict[str, float] = {}  # the oldest first
 
     def add(self, query: str) -> None:
-        """A query has ended."""
+        """Take note that a query has ended."""
         with self._lock:
             self._at.pop(query, None)
             self._at[query] = time.monotonic()
         self.expire()
 
     def discard(self, query: str) -> None:
-        """It runs again."""
+        """Take note that a query runs again."""
         with self._lock:
             self._at.pop(query, None)
 
@@ -194,10 +196,10 @@ class Feed(Protocol):
     """What gets the figures, from the listener's thread, one call at a time."""
 
     def progress(self, news: Progress) -> None:
-        """A micro-batch is done."""
+        """Take the figures of a micro-batch that is done."""
 
     def ended(self, query: str, error: str | None) -> None:
-        """A query has ended, by itself or with an error."""
+        """Take note that a query has ended, by itself or with an error."""
 
 
 class _TakesText(JStreamingQueryListener):
@@ -227,7 +229,7 @@ class ProgressListener(StreamingQueryListener):
 
     @property
     def _jlistener(self) -> Any:
-        """What Java calls, on a classic session."""
+        """The object that Java calls, on a classic session."""
         if self._called is None:
             java: Any = getattr(SparkContext, "_jvm", None)
             self._called = java.PythonStreamingQueryListenerWrapper(_TakesText(self))
@@ -247,7 +249,7 @@ class ProgressListener(StreamingQueryListener):
             feed.progress(news)
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        """Nothing came, so nothing changed."""
+        """Do nothing: no row came, so nothing changed."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """Pass the end on."""
@@ -283,31 +285,25 @@ def _finite(number: float) -> float:
 
 
 def _observed(metrics: Any, name: str) -> int:
-    """One of windrow's own counters; a batch in which nothing was counted has none, or null."""
+    """Return one of windrow's own counters; a batch without late rows has none, or null."""
     rows = [row for group, row in (metrics or {}).items() if group.partition("_")[0] == _OBSERVED]
     return sum(int(getattr(row, name, None) or 0) for row in rows)
 
 
-def _added(numbers: Iterable[int | None]) -> int | None:
-    """The sum of the numbers that are not None; None if there is none."""
-    found = [number for number in numbers if number is not None]
-    return sum(found) if found else None
-
-
 def _results(metrics: Any) -> dict[str, float]:
-    """The newest results by key and name; the first value of each key is its place in the order."""
-    found = {}
+    """Return the newest results by key and name; the first field of a key is its order."""
+    results = {}
     for group, row in (metrics or {}).items():
         if group.startswith(f"{_RESULTS}{_OBSERVED}_"):
             for key, values in row.asDict(recursive=True).items():
                 for name, value in [*(values or {}).items()][1:]:
                     if value is not None:
-                        found[f"{key} {name}".strip()] = float(value)
-    return found
+                        results[f"{key} {name}".strip()] = float(value)
+    return results
 
 
 def _instant(text: str | None) -> dt.datetime | None:
-    """A watermark; the beginning of 1970 is how Spark says that there is none yet."""
+    """Return a time of Spark's; the beginning of 1970 is how it says that there is none yet."""
     if text is None:
         return None
     instant = dt.datetime.fromisoformat(text)

@@ -1,6 +1,6 @@
 """The feed of the live page: the last batches of each stream, and new ones as they come.
 
-Which figures are drawn is said here once, in `PANELS`; the page's script knows none of them.
+`PANELS` says which figures are drawn; the page's script knows none of them.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Panel:
 
 
 def _steps(*names: str) -> Figure:
-    """The seconds of some steps of a batch, by Spark's names."""
+    """Return the figure that adds up the seconds of these steps, by Spark's names."""
     return lambda news: sum(news.steps.get(name, 0.0) for name in names)
 
 
 def _other_steps(news: Progress) -> float:
-    """The seconds of a batch that are in none of the steps that Spark reports."""
+    """Return the seconds of a batch that are in none of the steps that Spark reports."""
     known = sum(seconds for name, seconds in news.steps.items() if name != "triggerExecution")
     return max(0.0, news.steps.get("triggerExecution", news.seconds) - known)
 
@@ -170,7 +170,7 @@ class History:
             }
 
     def follow(self) -> Iterator[dict[str, Any] | None]:
-        """Yield all that there is, then what comes; None now and then if nothing does."""
+        """Yield a snapshot, then each change as it comes, and None every `BEAT` seconds without."""
         news: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         with self._lock:
             if self._closed:
@@ -193,7 +193,7 @@ class History:
                 self._readers.remove(news)
 
     def close(self) -> None:
-        """Let all readers go."""
+        """End the streams of all readers."""
         with self._lock:
             self._closed = True
             self._send(None)

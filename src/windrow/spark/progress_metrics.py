@@ -83,13 +83,13 @@ class Metrics:
         """Take a batch in."""
         self._ended.discard(news.query)
         for name, (_, figure) in {**COUNTERS, **GAUGES}.items():
-            found = news.figure(figure)
-            if found is not None:
+            value = news.figure(figure)
+            if value is not None:
                 metric = self._metrics[name].labels(news.query)
-                (metric.inc if name in COUNTERS else metric.set)(found)
+                (metric.inc if name in COUNTERS else metric.set)(value)
 
     def ended(self, query: str, error: str | None) -> None:
-        """The last figures stay for a while, for the next scrape to find."""
+        """Mark a query as ended; its last figures stay for a while, for the next scrape."""
         self._metrics["windrow_query_running"].labels(query).set(0)
         self._ended.add(query)
 

@@ -98,7 +98,7 @@ class LiveView:
         return f"<streams at {self.url}{', closed' if self._closed else ''}>"
 
     def _repr_html_(self) -> str:
-        """The page as it is now, which goes on by itself where the browser is on this machine."""
+        """Return the page as it is now, which updates itself if the browser is on this machine."""
         queries = max(1, len(self.snapshot()["queries"]))
         start = {
             "state": self._history.snapshot(most=max(10, _IN_NOTEBOOK // queries)),
@@ -111,11 +111,12 @@ class LiveView:
         )
 
     def _serve(self, port: int | None) -> LocalServer:
+        """Return the server at this port, or at the first free one of those that are tried."""
         if port is not None:
             return LocalServer(self._answer, port, readers=READERS)
-        for each in range(PORT, PORT + PORTS - 1):
+        for next_port in range(PORT, PORT + PORTS - 1):
             with suppress(InvalidArgument):
-                return LocalServer(self._answer, each, readers=READERS)
+                return LocalServer(self._answer, next_port, readers=READERS)
         return LocalServer(self._answer, PORT + PORTS - 1, readers=READERS)
 
     def _answer(self, environment: Any, respond: Any) -> Iterable[bytes]:

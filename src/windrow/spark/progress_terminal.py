@@ -1,4 +1,4 @@
-"""Streams watched from a terminal: a table that renews itself, or plain lines where there is none.
+"""Streams watched from a terminal: a live table, or a line a batch where there is no terminal.
 
 with progress_view(spark):
     query.awaitTermination()
@@ -8,25 +8,29 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
 from windrow.errors import extra
 from windrow.spark.progress import Ended, Progress, ProgressListener, listening
 
-HEADS = (
-    "query",
-    "batch",
-    "rows/s in",
-    "rows/s done",
-    "rows/s out",
-    "state rows",
-    "state bytes",
-    "watermark",
-    "late rows",
-    "batch time",
-)
+# The columns of the table: of a batch, and of the rows left out so far in words.
+_COLUMNS: dict[str, Callable[[Progress, str], str]] = {
+    "query": lambda news, late: news.query,
+    "batch": lambda news, late: str(news.batch),
+    "rows/s in": lambda news, late: _number(news.in_per_second),
+    "rows/s done": lambda news, late: _number(news.done_per_second),
+    "rows/s out": lambda news, late: _number(news.out_per_second),
+    "state rows": lambda news, late: _number(news.state_rows),
+    "state bytes": lambda news, late: size(news.state_bytes),
+    "watermark": lambda news, late: (
+        "–" if news.watermark is None else f"{news.watermark:%Y-%m-%d %H:%M:%S}"
+    ),
+    "late rows": lambda news, late: late,
+    "batch time": lambda news, late: f"{news.seconds:.2f} s",
+}
+HEADS = tuple(_COLUMNS)
 
 
 @contextmanager
@@ -43,43 +47,24 @@ class Shown:
 
     def __init__(self) -> None:
         self.rows: dict[str, list[str]] = {}
-        self._late: Counter[str] = Counter()
-        self._partly: Counter[str] = Counter()
-        self._ahead: Counter[str] = Counter()
+        self._left_out: dict[str, Counter[str]] = {}  # of each query, by how rows are left out
         self._ended = Ended(self._forget)
 
     def ended(self, query: str, error: str | None) -> None:
-        """The last figures stay for a while."""
+        """Take note that a query has ended; its last figures stay for a while."""
         self._ended.add(query)
 
     def _forget(self, query: str) -> None:
-        for held in (self.rows, self._late, self._partly, self._ahead):
-            held.pop(query, None)
+        self.rows.pop(query, None)
+        self._left_out.pop(query, None)
 
     def progress(self, news: Progress) -> None:
         """Take a batch in."""
         self._ended.discard(news.query)
-        self._late[news.query] += news.too_late
-        self._partly[news.query] += news.partly_late
-        self._ahead[news.query] += news.ahead
-        self.rows[news.query] = [
-            news.query,
-            str(news.batch),
-            _number(news.in_per_second),
-            _number(news.done_per_second),
-            _number(news.out_per_second),
-            _number(news.state_rows),
-            size(news.state_bytes),
-            "–" if news.watermark is None else f"{news.watermark:%Y-%m-%d %H:%M:%S}",
-            self._late_rows(news.query),
-            f"{news.seconds:.2f} s",
-        ]
-
-    def _late_rows(self, query: str) -> str:
-        text = _number(self._late[query])
-        for count, how in ((self._partly[query], "partly"), (self._ahead[query], "ahead")):
-            text += f" + {_number(count)} {how}" if count else ""
-        return text
+        counts = self._left_out.setdefault(news.query, Counter())
+        counts.update({"": news.too_late, " partly": news.partly_late, " ahead": news.ahead})
+        late = " + ".join(f"{_number(n)}{how}" for how, n in counts.items() if n or not how)
+        self.rows[news.query] = [cell(news, late) for cell in _COLUMNS.values()]
 
 
 class Lines(Shown):
@@ -127,7 +112,7 @@ class Table(Shown):
         self.live.stop()  # draws once more
 
     def ended(self, query: str, error: str | None) -> None:
-        """Say it above the table, where it stays."""
+        """Write the end above the table, where it stays."""
         super().ended(query, error)
         self.live.console.print(f"{query}: {_end(error)}", markup=False, highlight=False)
 
@@ -144,7 +129,7 @@ class Table(Shown):
 
 
 def size(count: float) -> str:
-    """A number of bytes as people read it.
+    """Return a number of bytes as people read it.
 
     >>> size(1536), size(3_000_000)
     ('1.5 KiB', '2.9 MiB')

@@ -1,4 +1,4 @@
-"""No key, or a hot one: the order is cut into ranges that are answered in parallel (see `cuts`).
+"""The plan "ranges": without a key, or with a hot one, ranges of the order run in parallel.
 
 Spark moves all rows of a window without PARTITION BY to one task, and all rows of a key. Here each
 range gets its own rows, the rows among which its windows begin, and one aggregate for all between:
@@ -7,8 +7,9 @@ range gets its own rows, the rows among which its windows begin, and one aggrega
            └─ of other keys: to the partition of their key
                                                  ──sort──▶ a pass over each partition
 
-One shuffle and one pass do for all, however many keys are hot. Rows carry a tag: twice the number
-of the range, and 1 more if they are there only for windows to begin.
+Where ranges begin and end is what `cuts` is about. One shuffle and one pass do for all, however
+many keys are hot. Rows carry a tag: twice the number of the range, and 1 more if they are there
+only for windows to begin.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pyspark.sql import functions as sf
 
 from windrow.spark.columns import as_number, column, ticks, unused
 from windrow.spark.groups import BIN, Group, Ranges, cut, middles
-from windrow.spark.keys import Answered, every, plan_bytes, read
+from windrow.spark.keys import Answered, every, is_smaller, read, shuffle_partitions
 from windrow.spark.workers import Tables, beside
 from windrow.tables.bind import Bound, bind
 from windrow.tables.filters import columns_of
@@ -48,7 +49,7 @@ _MANY = 1 << 19
 
 
 def ranges_of(bounds: Sequence[Bound], frame: Any, tasks: int) -> Ranges | None:
-    """Where to cut a frame; None if it is too small, or has no key with most of the rows.
+    """Return where to cut a frame; None if it is too small, or has no key with most of the rows.
 
     This runs jobs: one that samples the keys, if there are any, and one or two along the order.
     """
@@ -63,47 +64,41 @@ def is_uneven(frame: Any, names: tuple[str, ...], tasks: int) -> bool:
     """Whether one task would have most of the rows: there is no key, or a hot one."""
     if names:
         return _hot_key(frame, names, tasks) is not None
-    return tasks > 1 and not _below(HOT_ROWS, frame)
+    return tasks > 1 and not is_smaller(frame, HOT_ROWS)
 
 
 def _hot_key(frame: Any, names: tuple[str, ...], tasks: int) -> Any:
-    """The number of a row's key among those that may have more rows than the share of a task.
+    """Return the number of a row's key among the hot ones, as an expression that may be null.
 
-    That is an expression, null for all other keys; None if there is no such key. A window with a
-    key runs in one task a key, so a sample of keys is counted where one may be large: a job that
-    reads the key columns. Frames that Spark knows to be small cost nothing.
+    A key is hot if it may have more rows than the share of a task; None if there is none. A window
+    with a key runs in one task a key, so a sample of keys is counted where one may be large: a job
+    that reads the key columns. Frames that Spark knows to be small cost nothing.
     """
-    if tasks < 2 or _below(SMALL, frame):
+    if tasks < 2 or is_smaller(frame, SMALL):
         return None
     columns = [_comparable(name, frame) for name in names]
-    if any(each is None for each in columns):
+    if any(key is None for key in columns):
         return None
-    named = [each.alias(f"k{i}") for i, each in enumerate(columns)]
+    named = [key.alias(f"k{i}") for i, key in enumerate(columns)]
     sampled = frame.select(*named).sample(False, HOT_SAMPLE, seed=7)
     counted = sampled.groupBy(*[f"k{i}" for i in range(len(names))]).agg(
         sf.count(sf.lit(1)).alias("rows")
     )
-    found = counted.where(sf.col("rows") >= int(HOT_ROWS * HOT_SAMPLE)).collect()
-    found = sorted(found, key=lambda row: -row["rows"])
-    known = sum(row["rows"] for row in found)
-    keys = [tuple(row)[:-1] for row in found if row["rows"] * tasks > known][:_MOST_HOT]
+    large = counted.where(sf.col("rows") >= int(HOT_ROWS * HOT_SAMPLE)).collect()
+    large = sorted(large, key=lambda row: -row["rows"])
+    known = sum(row["rows"] for row in large)
+    hot = [tuple(row)[:-1] for row in large if row["rows"] * tasks > known][:_MOST_HOT]
     number = sf.lit(None).cast("int")
-    for i, key in reversed(list(enumerate(keys))):
+    for i, values in reversed(list(enumerate(hot))):
         is_it = sf.lit(True)
-        for each, value in zip(columns, key, strict=True):
-            is_it = is_it & (each.isNull() if value is None else each.eqNullSafe(sf.lit(value)))
+        for key, value in zip(columns, values, strict=True):
+            is_it = is_it & (key.isNull() if value is None else key.eqNullSafe(sf.lit(value)))
         number = sf.when(is_it, sf.lit(i)).otherwise(number)
-    return number if keys else None
-
-
-def _below(size: int, frame: Any) -> bool:
-    """Whether Spark's plan knows that a frame has fewer bytes."""
-    known = plan_bytes(frame)
-    return known is not None and known < size
+    return number if hot else None
 
 
 def _comparable(name: str, frame: Any) -> Any:
-    """A key column as what a literal can stand for exactly; None if nothing can."""
+    """Return a key column as what a literal can stand for exactly; None if nothing can."""
     kind = frame.schema[name].dataType.typeName()
     if kind in ("timestamp", "timestamp_ntz", "date"):  # no zone has a say in numbers
         return as_number(name, kind)
@@ -112,11 +107,11 @@ def _comparable(name: str, frame: Any) -> Any:
 
 
 def ranged(bounds: Sequence[Bound], frame: Any, schema: Any, ranges: Ranges) -> Any:
-    """The results of queries over a DataFrame that is cut into ranges."""
+    """Return the results of queries over a DataFrame that is cut into ranges."""
     first = bounds[0]
     names = first.query.partition_by
     middle = middles(first, frame, ranges)
-    others = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")) if names else 0
+    others = shuffle_partitions(frame) if names else 0
     tag = unused("windrow_tag", frame.columns)
     keys = [column(name) for name in names]
     spread = (
@@ -131,14 +126,14 @@ def ranged(bounds: Sequence[Bound], frame: Any, schema: Any, ranges: Ranges) -> 
 
 
 def _within_a_key(bound: Bound) -> Bound:
-    """The query over rows that are all of one key, which need not be looked at."""
+    """Return the query over rows that are all of one key, which it does not look at."""
     if not bound.query.partition_by:
         return bound
     return replace(bind(bound.query.replace(partition_by=()), bound.schema), native=bound.native)
 
 
 def _tags(ranges: Ranges, keys: list[Any], others: int) -> Any:
-    """The tags of the copies of a row."""
+    """Return the tags of the copies of a row, as an expression."""
     by_bin = []
     for group in ranges.groups:
         for own, *halos in group.cuts.targets():
@@ -168,7 +163,7 @@ class Ranged(Answered):
     tag: str
 
     def walk(self, tables: Tables) -> Tables:
-        """The rows with all of their results beside them, those of the halo too."""
+        """Yield the rows with all of their results beside them, those of the halo too."""
         first = next(tables, None)
         if first is None:
             return
@@ -189,18 +184,18 @@ class Ranged(Answered):
             raise
 
     def own(self, rows: pa.Table) -> NDArray[np.bool_]:
-        """Which results are not of the halo."""
+        """Return which results are not of the halo."""
         return np.asarray(rows.column(self.tag).to_numpy())
 
     def _marked(self, rows: pa.Table) -> pa.Table:
-        """The rows, with a bit that says which are the range's own in place of the tag."""
+        """Return the rows with a boolean in place of the tag: whether a row is the range's own."""
         own = rows.column(self.tag).to_numpy() & 1 == 0
         return rows.set_column(rows.column_names.index(self.tag), self.tag, [pa.array(own)])
 
     def _within(self, group: Group, p: int, rows: Tables) -> Tables:
-        """The same for rows of one range, which need no column that only tells the key."""
-        read_here = {self.tag, *read(self.within)}
-        fewer = (t.select([n for n in t.column_names if n in read_here]) for t in rows)
+        """Yield the same for the rows of one range, which need no column of the key."""
+        needed = {self.tag, *read(self.within)}
+        fewer = (t.select([n for n in t.column_names if n in needed]) for t in rows)
         if len(group.cuts.middles[p]):
             yield self._merged(group, p, pa.concat_tables(fewer).combine_chunks())
         else:
@@ -212,7 +207,10 @@ class Ranged(Answered):
                     pa.default_memory_pool().release_unused()
 
     def _merged(self, group: Group, p: int, rows: pa.Table) -> pa.Table:
-        """Windows that begin in the halo and hold all of the middle; null for the halo's own."""
+        """Return the results of windows that begin in the halo and hold all of the middle.
+
+        The rows of the halo come with nulls.
+        """
         assert self.middle is not None
         (bound,) = self.within
         parts = self.parts
@@ -226,14 +224,14 @@ class Ranged(Answered):
         lifted = pa.table(parts.lift(rows.column, n))
         sequence = pa.concat_tables([lifted.slice(0, halo), pa.table(whole), lifted.slice(halo)])
         back = bound.query.window.go_back
-        made = parts.results(_over_rows(sequence.combine_chunks(), lo, hi, back), bound.types)
+        results = parts.results(_over_rows(sequence.combine_chunks(), lo, hi, back), bound.types)
         columns = dict(zip(rows.column_names, rows.columns, strict=True))
-        for name, array in made.items():
+        for name, array in results.items():
             columns[name] = pa.chunked_array([pa.nulls(halo, array.type), array])
         return pa.table(columns)
 
     def _bounds(self, group: Group, p: int, rows: pa.Table, halo: int) -> tuple[Any, Any]:
-        """Where the windows of the own rows begin and end, among halo, middle and own rows."""
+        """Return where the windows of the own rows begin and end, among halo, middle and own."""
         (bound,) = self.within
         window, n = bound.query.window, rows.num_rows
         if window.measured:
@@ -250,7 +248,7 @@ class Ranged(Answered):
 
 
 def _over_rows(rows: pa.Table, lo: Any, hi: Any, go_back: bool = False) -> WindowResults:
-    """Windows over the rows of a table as they stand."""
+    """Return windows over the rows of a table as they stand."""
     place = rows_in_place(rows.num_rows)
     lo, hi = np.asarray(lo, np.int64), np.asarray(hi, np.int64)
     windows = Windows(place.starts, lo=lo, hi=hi, go_back=go_back)

@@ -1,4 +1,4 @@
-"""A query meets a DataFrame: its schema as Arrow's and back, and errors in Spark's own style."""
+"""Queries bound to a DataFrame's schema, the schema of results, and errors in Spark's style."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, InvalidValue, Unsupported, WindrowError
 from windrow.kernels.functions import NotCompilable
-from windrow.queries.query import Query
+from windrow.queries.query import Query, check_distinct
 from windrow.tables.bind import Bound, bind, compiled_outputs
 from windrow.tables.filters import columns_of
 from windrow.tables.run import QUERY, told_apart
@@ -51,7 +51,7 @@ def analysed(frame: Any) -> Iterator[None]:
 
 
 def bound_to(query: Query, frame: Any) -> Bound:
-    """The query bound to a DataFrame, at transform time: no row is read."""
+    """Return the query bound to a DataFrame, at transform time: no row is read."""
     bound = bind(query, arrow_schema(frame), along_decimals=False)
     _check_types(bound)
     _check_names(bound, frame)
@@ -60,7 +60,7 @@ def bound_to(query: Query, frame: Any) -> Bound:
 
 
 def arrow_schema(frame: Any) -> pa.Schema:
-    """The frame's schema; times have the session's zone, which hours and days are told in."""
+    """Return the frame's schema; times have the session's zone, by which hours and days go."""
     for field in frame.schema.fields:
         try:
             to_arrow_type(field.dataType, timezone="UTC")
@@ -74,7 +74,7 @@ def arrow_schema(frame: Any) -> pa.Schema:
 
 
 def _check_names(bound: Bound, frame: Any) -> None:
-    """Spark takes names that differ in case only for the same, unless it is told not to."""
+    """Refuse names that differ in case only, which Spark takes for the same unless told not to."""
     if frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
         return
     taken: dict[str, str] = {}
@@ -88,7 +88,7 @@ def _check_names(bound: Bound, frame: Any) -> None:
 
 
 def _check_collations(bound: Bound, frame: Any) -> None:
-    """Workers compare strings by their bytes; a collation may take other strings for equal."""
+    """Refuse collations: workers compare strings by their bytes."""
     for name in bound.needed:
         kind = frame.schema[name].dataType
         if isinstance(kind, StringType) and not kind.isUTF8BinaryCollation():
@@ -99,7 +99,7 @@ def _check_collations(bound: Bound, frame: Any) -> None:
 
 
 def _check_types(bound: Bound) -> None:
-    """Spark wants the type of every result before the first, and its times have microseconds."""
+    """Refuse results of unknown types, which Spark must know before it runs, and nanoseconds."""
     for name, part in bound.query.aggregations:
         if bound.types[name] is not None:
             continue
@@ -115,7 +115,7 @@ def _check_types(bound: Bound) -> None:
 
 
 def _why(bound: Bound, part: Aggregation) -> str:
-    """Why a user's own aggregation does not compile."""
+    """Return why a user's own aggregation does not compile."""
     empty = columns_of(bound.schema.empty_table())
     try:
         compiled_outputs(part, [plain(empty(text).type) for text in part.columns])
@@ -125,7 +125,7 @@ def _why(bound: Bound, part: Aggregation) -> str:
 
 
 def result_schema(bounds: Sequence[Bound], frame: Any, columns: Sequence[str]) -> StructType:
-    """The schema of the results of all queries; `columns` are those that the user's frame has.
+    """Return the schema of the results of all queries; `columns` are those of the user's frame.
 
     Counts, and where windows start and end, are never null, as in Spark.
     """
@@ -141,8 +141,8 @@ def result_schema(bounds: Sequence[Bound], frame: Any, columns: Sequence[str]) -
                 fields[name] = StructField(name, own[name].dataType, own[name].nullable)
                 continue
             part = bound.query.parts.get(name)  # null in the rows of other queries
-            few = bound.query.min_rows is not None
-            null = part is not None and (apart or few or part.empty is None)
+            least = bound.query.min_rows is not None
+            null = part is not None and (apart or least or part.empty is None)
             fields[name] = StructField(name, from_arrow_type(kind, True), null)
     return StructType(list(fields.values()))
 
@@ -162,7 +162,4 @@ def check_together(bounds: Sequence[Bound], frame: Any) -> None:
             f"{who} tell by a column {QUERY!r} whose each result is, and there is another column "
             f"of that name: rename it"
         )
-    names = [name for b in bounds for name in b.query.parts]
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidArgument(f"the name {name!r} is given to {names.count(name)} results")
+    check_distinct(name for bound in bounds for name in bound.query.parts)

@@ -1,4 +1,4 @@
-"""The steps of a statement of SQL over a DataFrame.
+"""`run_select`, which runs the steps of a statement of SQL over a DataFrame.
 
 Spark itself filters, computes, sorts and chooses; each stage of windows is a pass of windrow's own
 over rows that are shuffled and sorted once.
@@ -23,7 +23,7 @@ from windrow.tables.bind import SchemaColumns
 
 
 def run_select(select: Select, frame: Any) -> Any:
-    """The results of a statement as a DataFrame, batch or streaming."""
+    """Return the results of a statement as a DataFrame, batch or streaming."""
     with analysed(frame):
         names = frame.columns
         steps = select.steps(columns_of_frame(frame))
@@ -51,12 +51,12 @@ def run_select(select: Select, frame: Any) -> Any:
 
 
 def columns_of_frame(frame: Any) -> SchemaColumns:
-    """The columns of a DataFrame, as statements of SQL ask about them."""
+    """Return the columns of a DataFrame, as statements of SQL ask about them."""
     return SchemaColumns(arrow_schema(frame))
 
 
 def _staged(stage: Stage, frame: Any) -> Any:
-    """The frame with what a stage computes and aggregates."""
+    """Return the frame with what a stage computes and aggregates."""
     if stage.computed:
         with analysed(frame):
             frame = frame.withColumns({n: spark_column(text, frame) for n, text in stage.computed})
@@ -65,7 +65,7 @@ def _staged(stage: Stage, frame: Any) -> Any:
 
 
 def _ordered(query: Query, frame: Any) -> Query:
-    """The query with an order; where none matters, any will do."""
+    """Return the query with an order; where none matters, any will do."""
     if query.order_by or frame.isStreaming:
         return query
     window = query.window
@@ -80,14 +80,15 @@ def _ordered(query: Query, frame: Any) -> Query:
 
 
 def _sort_column(key: SortKey, frame: Any) -> Any:
-    made = spark_column(key.text, frame)
+    """Return what a DataFrame is sorted by for a key of ORDER BY."""
+    values = spark_column(key.text, frame)
     if key.descending:
-        return made.desc_nulls_first() if key.nulls_first else made.desc_nulls_last()
-    return made.asc_nulls_first() if key.nulls_first else made.asc_nulls_last()
+        return values.desc_nulls_first() if key.nulls_first else values.desc_nulls_last()
+    return values.asc_nulls_first() if key.nulls_first else values.asc_nulls_last()
 
 
 def _check_stream(steps: Steps) -> None:
-    """Refuse what a stream has no end for."""
+    """Refuse what needs the last row, which a stream has not."""
     if steps.order or steps.limit is not None or steps.offset:
         raise Unsupported("a stream has no last row: ORDER BY and LIMIT of the results need one")
     if len(steps.stages) > 1:

@@ -1,10 +1,11 @@
-"""Sessions without a key, or with a hot one: parts of them in ranges of the order, then merged.
+"""Sessions in the plan "ranges": parts of them are made in ranges of the order, then merged.
 
     rows ──by ranges of key and order, sorted──▶ parts of sessions ──by key, sorted──▶ sessions
 
-Spark cuts the rows evenly by key and order, so a session may lie in several ranges. Each range has
-a part of it, with its start, its length and its state, and parts that touch are one session. Parts
-are few, so the second shuffle is small, whatever key they are of.
+That is for sessions without a key, or with a hot one. Spark cuts the rows evenly by key and order,
+so a session may lie in several ranges. Each range has a part of it, with its start, its length and
+its state, and parts that touch are one session. Parts are few, so the second shuffle is small,
+whatever key they are of.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from windrow.spark.columns import column, unused
-from windrow.spark.keys import Merged, Walked, needed_columns
+from windrow.spark.keys import Merged, Walked, every, needed_columns
 from windrow.spark.workers import arrow_result, in_arrow
 from windrow.tables.bind import Bound
 from windrow.tables.columns import from_numbers
@@ -29,28 +30,28 @@ from windrow.windows.sorted_rows import Bounds
 
 
 def in_parts(bound: Bound, frame: Any, schema: StructType) -> Any:
-    """The results of a query with sessions over a DataFrame, which is cut by key and order."""
+    """Return the results of a query with sessions over a DataFrame that is cut by key and order."""
     query, parts = bound.query, states_of([bound])
     keys, order = [column(name) for name in query.partition_by], column(str(bound.order))
     frame = frame.select(*needed_columns([bound])).where(order.isNotNull())
     cut = frame.repartitionByRange(*keys, order).sortWithinPartitions(*keys, order)
     start = unused("windrow_start", frame.columns)
     over = _over_parts(bound, parts, start)
-    own = [frame.schema[name] for name in query.partition_by]
-    made = [
+    key_fields = [frame.schema[name] for name in query.partition_by]
+    other_fields = [
         StructField(field.name, from_arrow_type(field.type, True))
-        for field in list(over.schema)[len(own) :]
+        for field in list(over.schema)[len(key_fields) :]
     ]
-    found = StructType([*own, *made])
-    every = replace(bound, query=query.replace(having=None))
-    in_ranges = in_arrow(cut, Parts((every,), arrow_result(found), over, parts), found)
+    part_schema = StructType([*key_fields, *other_fields])
+    work = Parts((every(bound),), arrow_result(part_schema), over, parts)
+    in_ranges = in_arrow(cut, work, part_schema)
     spread = in_ranges.repartition(*keys) if keys else in_ranges.coalesce(1)
     ready = spread.sortWithinPartitions(*keys, column(start))
     return in_arrow(ready, Merged((over,), arrow_result(schema), parts), schema)
 
 
 def _over_parts(bound: Bound, parts: StateColumns, start: str) -> Bound:
-    """The same sessions, of parts that have their starts and lengths in columns."""
+    """Return the query over parts of sessions, which have their starts and lengths in columns."""
     query = bound.query
     keys = [bound.schema.field(name) for name in query.partition_by]
     size = pa.float64() if bound.axis.floating else pa.int64()
@@ -67,7 +68,7 @@ class Parts(Walked):
     parts: StateColumns
 
     def walk(self, bound: Bound) -> Walk:
-        """The walk over rows that makes states."""
+        """Return the walk over rows that makes states."""
         return Walk(bound, results=self._new_columns)
 
     def _new_columns(

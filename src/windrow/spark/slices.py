@@ -1,4 +1,4 @@
-"""Hopping windows by slices: Spark aggregates each slice, on both sides of its shuffle.
+"""The plan "slices": for hopping windows, Spark aggregates each slice, and Python merges slices.
 
     rows ──groupBy(key, slice)──▶ one row a slice ──sort──▶ windows over slices ──▶ one row a window
 
@@ -18,7 +18,7 @@ import pyarrow.types as pt
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 
-from windrow.spark.columns import column, ticks, ticks_axis, unused
+from windrow.spark.columns import DAY, column, ticks, ticks_axis, unused
 from windrow.spark.keys import Merged
 from windrow.spark.workers import arrow_result, in_arrow
 from windrow.tables.bind import Bound
@@ -27,7 +27,6 @@ from windrow.tables.states import StateColumns, states_of
 from windrow.windows.calendar import Calendar
 
 SLICE = "windrow_slice"
-_DAY = 86_400_000_000  # microseconds
 
 
 def slices_natively(bound: Bound) -> bool:
@@ -43,7 +42,7 @@ def slices_natively(bound: Bound) -> bool:
 
 
 def hopping(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
-    """The results of queries over a DataFrame, a row for each window that holds a row.
+    """Return the results of queries over a DataFrame, a row for each window that holds a row.
 
     Slices are cut where a window of any query begins or ends, and aggregated once for all.
     """
@@ -65,7 +64,7 @@ def hopping(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
 
 
 def _slice_of(at: Any, bound: Bound) -> Any:
-    """Where the slice of a row starts: at the last start or end of a window before it."""
+    """Return where the slice of a row starts: at the last start or end of a window before it."""
     window: Any = bound.query.window
     if window.calendar is not None:
         return _calendar_slice(at, window.calendar, bound.axis.zoned)
@@ -77,7 +76,7 @@ def _slice_of(at: Any, bound: Bound) -> Any:
 
 
 def _calendar_slice(at: Any, calendar: Calendar, zoned: bool) -> Any:
-    """The same where windows begin with months or local days, and end where others begin.
+    """Return the same where windows begin with months or local days, and end where others begin.
 
     Spark's functions that go by a zone move microseconds by its offset from UTC, and no more, so
     the zone of the session has no say.
@@ -86,7 +85,7 @@ def _calendar_slice(at: Any, calendar: Calendar, zoned: bool) -> Any:
     slide, offset = calendar.slide, calendar.offset
     time = offset.nanoseconds // 1000
     shown = at if zone is None else _micros(sf.from_utc_timestamp, at, zone)
-    day = _divided(shown - sf.lit(time), _DAY).cast("int")
+    day = _divided(shown - sf.lit(time), DAY).cast("int")
     if slide.months:
         date = sf.date_from_unix_date(day - sf.lit(offset.days))
         month = (sf.year(date) - 1970) * 12 + sf.month(date) - 1 - sf.lit(calendar.origin)
@@ -95,33 +94,33 @@ def _calendar_slice(at: Any, calendar: Calendar, zoned: bool) -> Any:
         start = sf.unix_date(sf.make_date(year + 1970, in_year + 1, sf.lit(1))) + offset.days
     else:
         start = day - sf.pmod(day - sf.lit(calendar.origin), sf.lit(slide.days))
-    local = start.cast("long") * _DAY + sf.lit(time)
+    local = start.cast("long") * DAY + sf.lit(time)
     return local if zone is None else _micros(sf.to_utc_timestamp, local, zone)
 
 
 def _divided(whole: Any, by: int) -> Any:
-    """A whole number divided by another, rounded down, as a float that is exact."""
+    """Return a whole number divided by another, rounded down, as a float that is exact."""
     return (whole - sf.pmod(whole, sf.lit(by))) / sf.lit(by)
 
 
 def _micros(moved: Any, at: Any, zone: str) -> Any:
-    """Microseconds moved by a function that goes by a zone."""
+    """Return microseconds moved by a function that goes by a zone."""
     return sf.unix_micros(moved(sf.timestamp_micros(at), sf.lit(zone)))
 
 
 def native_states(parts: StateColumns) -> list[Any] | None:
-    """The state columns as Spark computes them; None if it cannot."""
-    found = parts.native()
-    if found is None:
+    """Return the state columns as Spark computes them; None if it cannot."""
+    texts = parts.native()
+    if texts is None:
         return None
     return [
-        sf.expr(found[field.name]).cast(from_arrow_type(field.type, True)).alias(field.name)
+        sf.expr(texts[field.name]).cast(from_arrow_type(field.type, True)).alias(field.name)
         for field in parts.fields
     ]
 
 
 def _over_slices(bound: Bound, parts: StateColumns, start: str) -> Bound:
-    """The same windows, measured along the slices."""
+    """Return the query over slices: the same windows, measured along their starts."""
     keys = [bound.schema.field(name) for name in bound.query.partition_by]
     schema = pa.schema([*keys, pa.field(start, bound.at_type), *parts.fields])
     return replace(bound, query=bound.query.replace(order_by=(start,)), schema=schema)
@@ -132,7 +131,7 @@ class Slices(Merged):
     """What a worker runs over slices that are sorted by key: windows merged from their states."""
 
     def table(self, batch: pa.RecordBatch) -> pa.Table:
-        """A batch with the slices' starts as times."""
+        """Return a batch with the slices' starts as times."""
         table, bound = pa.Table.from_batches([batch]), self.bounds[0]
         kind, start = bound.at_type, str(bound.order)
         starts = whole(table.column(start)).cast(pa.int64())

@@ -76,10 +76,10 @@ def export_state(session: Any, checkpoint: str, directory: str) -> Checkpoint:
     Rows are as the store has them: of two rows of a key that stand for the same slice or session,
     the later one (`windrow:order`) counts, and some may be too old for any window.
     """
-    found = read_checkpoint(session, checkpoint)
-    if found.operators > 1:
+    state = read_checkpoint(session, checkpoint)
+    if state.operators > 1:
         raise InvalidArgument(
-            f"{checkpoint} has the state of {found.operators} stateful steps in a chain, and only "
+            f"{checkpoint} has the state of {state.operators} stateful steps in a chain, and only "
             f"that of one can be exported: let each be a streaming query of its own"
         )
     _new(session, directory)
@@ -94,7 +94,7 @@ def export_state(session: Any, checkpoint: str, directory: str) -> Checkpoint:
     text = session.createDataFrame([(about.encode(),)], "value string")
     text.coalesce(1).write.text(f"{directory}/about")
     _copy(session, checkpoint, f"{directory}/checkpoint")
-    return found
+    return state
 
 
 def import_state(
@@ -154,25 +154,25 @@ def import_state(
 
 
 def _about(session: Any, checkpoint: str) -> Description:
-    """The description of the query that made a state."""
-    found = entry_of(session, checkpoint, ABOUT).limit(1).collect()
-    if not found:
+    """Return the description of the query that made a state."""
+    entries = entry_of(session, checkpoint, ABOUT).limit(1).collect()
+    if not entries:
         raise InvalidArgument(
             f"{checkpoint} does not say what its query was: no row has come yet, or it was made by "
             f"a version of windrow that did not keep it"
         )
-    text = decoded(bytes(found[0]["value"]), "the description of the stream's query")
+    text = decoded(bytes(entries[0]["value"]), "the description of the stream's query")
     return Description.decode(text)
 
 
 def _headers(session: Any, checkpoint: str) -> dict[int, Header]:
-    """The headers of the buckets."""
+    """Return the headers of the buckets."""
     rows = entry_of(session, checkpoint, HEAD).collect()
     return {row[BUCKET]: Header.decode(bytes(row["value"])) for row in rows}
 
 
 def _new(session: Any, path: str) -> tuple[Any, Any]:
-    """A path at which there is nothing yet, and its file system."""
+    """Return a path at which there is nothing yet, and its file system."""
     place, system = located(session, path)
     if system.exists(place):
         raise InvalidArgument(f"{path} is there already: name a new directory")
@@ -187,7 +187,7 @@ def _copy(session: Any, path: str, into: str) -> None:
 
 
 def _logs(about: Description) -> list[tuple[str, pa.Schema, int]]:
-    """The rows that wait and what is kept: the name, the columns, the entries for each chunk."""
+    """Return of each log of a state its name, its columns, and its entries for each chunk."""
     keys = [about.waits.field(name) for name in about.keys]
     kept = [(log.name, pa.schema([*keys, *log.columns]), log.entries) for log in about.logs]
     return [("waiting", about.waits, 1), *kept]
@@ -209,11 +209,11 @@ class DecodedLog:
 
     @property
     def output(self) -> pa.Schema:
-        """The rows, and where they were."""
+        """The schema of the rows, and of where they were."""
         return nullable(pa.schema([*self.schema, *_BESIDE]))
 
     def __call__(self, batches: Batches) -> Batches:
-        """The rows, chunk by chunk."""
+        """Yield the rows, chunk by chunk."""
         schema = arrow_result(_spark_schema(self.output))
         for batch in batches:
             for bucket, number, value in zip(*(c.to_pylist() for c in batch.columns), strict=True):
@@ -224,11 +224,11 @@ class DecodedLog:
     def _rows(self, bucket: int, number: int, value: bytes) -> pa.Table:
         header, newest = self.headers[bucket], 0
         if self.number == 0:
-            piece = next(each for each in header.waiting if each.number == number)
+            piece = next(p for p in header.waiting if p.number == number)
             (rows,) = decode(value, [nullable(self.schema)], "a chunk of rows that wait")
             rows = rows.slice(piece.gone)
         else:
-            chunk = next(each for each in header.logs[self.number - 1] if each.number == number)
+            chunk = next(c for c in header.logs[self.number - 1] if c.number == number)
             columns = pa.schema([f for f in self.schema if f.name not in self.keys])
             keys = pa.schema([self.schema.field(name) for name in self.keys])
             entries: Any = OneChunk(value)
@@ -246,7 +246,7 @@ class OneChunk:
     value: bytes
 
     def get(self, log: int, number: int) -> bytes:
-        """The chunk, whatever its number is."""
+        """Return the chunk, whatever its number is."""
         return self.value
 
 
@@ -256,7 +256,7 @@ class OneChunk:
 def _packets(
     session: Any, directory: str, then: Description, stream: PlannedStream, old: list[int]
 ) -> Any:
-    """The state in packets for the buckets of the changed query; the old ones get an empty one."""
+    """Return the state in packets for the buckets of the changed query, and empty ones for old."""
     empty = [(bucket, -1, 0, 0, b"") for bucket in old]
     frames = [session.createDataFrame(empty, _PACKETS)]
     now = stream.about
@@ -285,7 +285,7 @@ class PackedLog:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
-        """The packets."""
+        """Yield the packets, as one batch."""
         tables = [pa.Table.from_batches([batch]) for batch in batches]
         if not tables:
             return
@@ -306,20 +306,16 @@ class PackedLog:
 
 
 def _like(source: Any, about: Description, streaming: Streaming) -> Any:
-    """A streaming DataFrame with the columns, and the watermark, that a query reads."""
-    frame = source.mapInArrow(_unread, _spark_schema(about.rows))
+    """Return a streaming DataFrame with the columns, and the watermark, that a query reads."""
+    # the function never runs: only the frame's schema is looked at
+    frame = source.mapInArrow(lambda batches: batches, _spark_schema(about.rows))
     if about.own:
         frame = frame.withWatermark(streaming.queries[0].order_by[0], f"{about.delay} milliseconds")
     return frame
 
 
-def _unread(batches: Batches) -> Batches:
-    """What would run over a frame that is only looked at."""
-    return batches
-
-
 def _nothing(session: Any, offsets: Sequence[str]) -> Any:
-    """A stream of one row, from as many sources as there are offsets."""
+    """Return a stream of one row, from as many sources as there are offsets."""
     session.dataSource.register(Nothing)
     frames = [
         session.readStream.format(_SOURCE).option("rows", int(i == 0)).load()
@@ -333,15 +329,15 @@ class Nothing(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What Spark knows it by."""
+        """Return the name of the format."""
         return _SOURCE
 
     def schema(self) -> str:
-        """A time that moves no watermark."""
+        """Return the schema: a time that moves no watermark."""
         return f"{_AT} timestamp"
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802
-        """What reads it."""
+        """Return the reader."""
         return NothingReader(int(self.options["rows"]))
 
 
@@ -352,20 +348,20 @@ class NothingReader(DataSourceStreamReader):
         self._rows = rows
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Where it would begin."""
+        """Return where it would begin."""
         return {"windrow": 0}
 
     def latestOffset(self, start: Any, limit: Any) -> dict[str, Any]:  # noqa: N802
-        """Where it ends."""
+        """Return where it ends."""
         return {"windrow": 1}
 
     def partitions(self, start: Any, end: Any) -> Sequence[InputPartition]:
-        """One."""
+        """Return one partition."""
         return [InputPartition(0)]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        """The row."""
+        """Yield the row."""
         yield from [(dt.datetime(1970, 1, 2, tzinfo=dt.UTC),)] * self._rows
 
     def commit(self, end: Any) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is held."""

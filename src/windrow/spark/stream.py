@@ -43,6 +43,7 @@ from windrow.spark.progress import observed_name
 from windrow.spark.schema import check_together, result_schema
 from windrow.spark.stream_processor import (
     BUCKET,
+    COUNT,
     LATE,
     PARTLY,
     RESULT,
@@ -98,17 +99,17 @@ class PlannedStream:
         return not own and not any(pa.types.is_nested(f.type) for f in arrow_result(self.schema))
 
     @property
-    def counted(self) -> list[str]:
-        """The columns of the operator in which late rows are counted."""
-        return [unused(name, self.schema.names) for name in (LATE, PARTLY)]
+    def count(self) -> str:
+        """The column of the operator in which late rows are counted."""
+        return unused(COUNT, self.schema.names)
 
     @property
-    def given(self) -> StructType:
-        """What the stateful operator gives: results and counts."""
+    def output(self) -> StructType:
+        """The columns of the stateful operator: results, and a count of late rows."""
         results = [StructField(RESULT, BinaryType())]
         if self.in_rows:
             results = [StructField(f.name, f.dataType) for f in self.schema.fields]
-        return StructType([*results, *(StructField(n, IntegerType()) for n in self.counted)])
+        return StructType([*results, StructField(self.count, IntegerType())])
 
     def bucketed(self, frame: Any) -> Any:
         """A frame that has the key columns, with the bucket of each row."""
@@ -116,11 +117,11 @@ class PlannedStream:
 
     def stepped(self, packets: Any, processor: type[WindowProcessor], **options: Any) -> Any:
         """What a processor makes of packets, each of them of a bucket."""
-        given = arrow_result(self.given), self.in_rows, self.about.encode()
+        arguments = arrow_result(self.output), self.in_rows, self.about.encode()
         with _same_workers(packets.sparkSession):
             return packets.groupBy(BUCKET).transformWithStateInPandas(
-                Deferred(processor(self.plan, self.labels, *given, **options)),
-                self.given,
+                Deferred(processor(self.plan, self.labels, *arguments, **options)),
+                self.output,
                 "Update" if self.plan.update else "Append",
                 "EventTime" if self.plan.timed else "None",
             )
@@ -148,75 +149,77 @@ def _same_workers(session: Any) -> Iterator[None]:
         del context.environment[_SHORTENS]
 
 
-def stream(asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]) -> Any:
+def stream(streaming: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]) -> Any:
     """The results of queries over a streaming DataFrame, in which expressions are columns."""
-    planned = planned_stream(asked, bounds, frame, columns)
+    planned = planned_stream(streaming, bounds, frame, columns)
     plan, schema = planned.plan, planned.schema
     packed = in_packets(planned.bucketed(planned.frame), plan)
-    if asked.flush is not None or asked.final is not None:
+    if streaming.flush is not None or streaming.final is not None:
         period = None if plan.flush is None else max(_SHORTEST, plan.flush.after // 4000)
         beats = clock(frame.sparkSession, period).mapInArrow(Beats(planned.labels), PACKETS)
         packed = packed.union(beats)
-    late, partly = planned.counted
-    stepped = planned.stepped(packed, WindowProcessor, final=bool(asked.final))
+    count = column(planned.count)
+    stepped = planned.stepped(packed, WindowProcessor, final=bool(streaming.final))
     counted = stepped.observe(
-        planned.counters, sf.sum(column(late)).alias(LATE), sf.sum(column(partly)).alias(PARTLY)
-    ).where(column(late).isNull())
+        planned.counters,
+        sf.sum(sf.when(count > 0, count)).alias(LATE),
+        sf.sum(sf.when(count < 0, -count)).alias(PARTLY),
+    ).where(count.isNull())
     if planned.in_rows:
         return counted.select(*map(_result, schema.fields))
     return counted.mapInArrow(Unpacked(plan, arrow_result(schema)), schema)
 
 
 def planned_stream(
-    asked: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]
+    streaming: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]
 ) -> PlannedStream:
     """What runs for queries over a streaming DataFrame, in which expressions are columns."""
-    _check(asked, bounds, frame)
+    _check(streaming, bounds, frame)
     operators = _operators(frame)
-    if asked.mode == "update" and (found := _STATEFUL & operators - {"Join"}):
+    if streaming.mode == "update" and (others := _STATEFUL & operators - {"Join"}):
         raise Unsupported(
             f'mode="update": Spark has one stateful operator in a query of updates, and the frame '
-            f"comes from another ({', '.join(sorted(found))}): write its results to files or a "
+            f"comes from another ({', '.join(sorted(others))}): write its results to files or a "
             f"table, and start a second stream that reads those"
         )
     own = _own_delay(bounds, frame, operators)
     delay = _delay(bounds, frame, own)
     rows = pa.schema([bounds[0].schema.field(name) for name in columns])
-    text = identity_text(asked, rows, delay)
-    counters = observed_name(hashlib.sha256(text.encode()).digest(), asked)
+    text = identity_text(streaming, rows, delay)
+    counters = observed_name(hashlib.sha256(text.encode()).digest(), streaming)
     if delay is not None and own is None:
-        frame = _without_future(asked, bounds, frame, f"{counters}_input")
+        frame = _without_future(streaming, bounds, frame, f"{counters}_input")
         frame = _watermarked(frame, str(bounds[0].order), delay)
-    elif asked.future is not None:
+    elif streaming.future is not None:
         raise InvalidArgument(
-            f"future={asked.future!r}: the frame's own watermark along {bounds[0].order!r} has "
+            f"future={streaming.future!r}: the frame's own watermark along {bounds[0].order!r} has "
             f"followed rows from the future already: give the query lateness= in place of "
             f"withWatermark"
         )
-    if bounds[0].query.window.kept == "sessions" and asked.late is None:
+    if bounds[0].query.window.kept == "sessions" and streaming.late is None:
         # rows become states in the state's own tasks, so as little of them as possible travels
         frame = frame.select(*needed_columns(bounds))
-        few = pa.schema([bounds[0].schema.field(name) for name in frame.columns])
-        bounds = [replace(bound, schema=few) for bound in bounds]
-    idle = None if asked.idle is None else nanoseconds(asked.idle, "idle") // 1000
+        needed = pa.schema([bounds[0].schema.field(name) for name in frame.columns])
+        bounds = [replace(bound, schema=needed) for bound in bounds]
+    idle = None if streaming.idle is None else nanoseconds(streaming.idle, "idle") // 1000
     flush = None
-    if asked.flush is not None and delay is not None:
-        flush = Flush(nanoseconds(asked.flush, "flush") // 1000, delay * 1000)
+    if streaming.flush is not None and delay is not None:
+        flush = Flush(nanoseconds(streaming.flush, "flush") // 1000, delay * 1000)
     plan = Plan(
         tuple(bounds),
         tuple(columns),
         timed=bool(bounds[0].query.order_by),
-        update=asked.mode == "update",
+        update=streaming.mode == "update",
         idle=idle,
         flush=flush,
-        late=asked.late,
+        late=streaming.late,
         asked=text,
         chained=own is not None and bool(_STATEFUL & operators),
         past=_EARLIER * 1000 if own is None else 1,
     )
     _use_rocksdb(frame.sparkSession)
-    labels = bucket_labels(asked.buckets, plan.keys, frame.sparkSession)
-    about = describe(asked, plan, len(labels), rows, delay, own is not None)
+    labels = bucket_labels(streaming.buckets, plan.keys, frame.sparkSession)
+    about = describe(streaming, plan, len(labels), rows, delay, own is not None)
     schema = _schema(plan, frame, delay)
     return PlannedStream(plan, frame, labels, about, counters, schema)
 
@@ -287,17 +290,19 @@ def _delay(bounds: Sequence[Bound], frame: Any, own: int | None) -> int | None:
     return delays.pop()
 
 
-def _without_future(asked: Streaming, bounds: Sequence[Bound], frame: Any, counters: str) -> Any:
+def _without_future(
+    streaming: Streaming, bounds: Sequence[Bound], frame: Any, counters: str
+) -> Any:
     """The frame without rows further ahead of the clock than `future`, which `counters` counts.
 
     They must be gone before the watermark is told: it would follow them, and never come back.
     """
-    if asked.future is None:
+    if streaming.future is None:
         return frame
     name = str(bounds[0].order)
     field = frame.schema[name]
     clock = sf.localtimestamp() if _is_local(field) else sf.current_timestamp()
-    seconds = Decimal(nanoseconds(asked.future, "future") // 1000).scaleb(-6)
+    seconds = Decimal(nanoseconds(streaming.future, "future") // 1000).scaleb(-6)
     limit = clock + sf.make_dt_interval(secs=sf.lit(seconds))
     ahead = unused("windrow_ahead", frame.columns)
     marked = frame.withColumn(ahead, sf.coalesce(column(name) > limit, sf.lit(False)))
@@ -327,9 +332,9 @@ def _is_local(field: StructField) -> bool:
     return field.dataType.typeName() == "timestamp_ntz"
 
 
-def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
+def _check(streaming: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
     check_together(bounds, frame)
-    revised = asked.mode == "update" and not bounds[0].own_rows
+    revised = streaming.mode == "update" and not bounds[0].own_rows
     if revised:
         _check_revised(bounds, frame)
     sessions = bounds[0].query.window.kept == "sessions"
@@ -337,7 +342,7 @@ def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
         raise Unsupported(
             "sessions of different gaps do not share a stream: run each as a query of its own"
         )
-    if sessions and asked.mode == "update" and any(b.query.emit == "istream" for b in bounds):
+    if sessions and streaming.mode == "update" and any(b.query.emit == "istream" for b in bounds):
         raise Unsupported(
             'mode="update" tells every change of a session, so emit="istream" has no say in it: '
             "leave one of them out"
@@ -359,17 +364,18 @@ def _check(asked: Streaming, bounds: Sequence[Bound], frame: Any) -> None:
                 f"does not share a stream with others; run it as a query of its own"
             )
         waits = window.kept == "followed" and not revised
-        if waits and asked.idle is not None and not bounds[0].query.order_by:
+        if waits and streaming.idle is not None and not bounds[0].query.order_by:
             raise InvalidArgument(
-                f"idle={asked.idle!r}: rows that wait for others would be forgotten; give order_by="
+                f"idle={streaming.idle!r}: rows that wait for others would be forgotten; give "
+                f"order_by="
             )
     taken = (*frame.columns, *(name for bound in bounds for name in bound.query.parts))
-    if asked.late in taken:
-        raise InvalidArgument(f"late={asked.late!r} is the name of another column")
+    if streaming.late in taken:
+        raise InvalidArgument(f"late={streaming.late!r} is the name of another column")
     for name in ("flush", "future"):
-        if getattr(asked, name) is not None and not bounds[0].query.order_by:
+        if getattr(streaming, name) is not None and not bounds[0].query.order_by:
             raise InvalidArgument(
-                f"{name}={getattr(asked, name)!r} is about the times of rows: give the query "
+                f"{name}={getattr(streaming, name)!r} is about the times of rows: give the query "
                 f"order_by="
             )
 
@@ -410,8 +416,8 @@ def _schema(plan: Plan, frame: Any, delay: int | None) -> StructType:
 
     Spark knows the time of a result, which its operators that follow go by, from a mark.
     """
-    found = result_schema(plan.bounds, frame, plan.columns)
-    fields = [StructField(field.name, field.dataType) for field in found.fields]
+    results = result_schema(plan.bounds, frame, plan.columns)
+    fields = [StructField(field.name, field.dataType) for field in results.fields]
     for field in fields:
         if field.name == plan.event_time and not _is_local(field):
             field.metadata = {_DELAY: delay}
@@ -420,7 +426,7 @@ def _schema(plan: Plan, frame: Any, delay: int | None) -> StructType:
         schema.add(REVISION, IntegerType())
     if plan.late is not None:
         for name in plan.columns:
-            if name not in found.names:
+            if name not in results.names:
                 schema.add(name, frame.schema[name].dataType)
         schema.add(plan.late, BooleanType(), False)
     return schema
@@ -428,7 +434,7 @@ def _schema(plan: Plan, frame: Any, delay: int | None) -> StructType:
 
 def _result(field: StructField) -> Any:
     """A column of results, with what the schema says: that it is never null, and of its time."""
-    found = column(field.name)
+    result = column(field.name)
     if not field.nullable:
-        found = sf.coalesce(found, sf.lit(False))
-    return found.alias(field.name, metadata=field.metadata or {})
+        result = sf.coalesce(result, sf.lit(False))
+    return result.alias(field.name, metadata=field.metadata or {})

@@ -6,12 +6,12 @@ import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyspark import TaskContext
+from pyspark import SparkFiles, TaskContext
 from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessor,
     StatefulProcessorHandle,
@@ -24,6 +24,7 @@ from windrow.stores.encoding import decode as decoded
 from windrow.stores.encoding import encode as encoded
 from windrow.stores.encoding.tables import decode, encode
 from windrow.streams.bucket import Bucket, StepResult
+from windrow.streams.cache import SHARED
 from windrow.streams.changes import side_by_side
 from windrow.streams.description import Description
 from windrow.streams.header import Header, check_identity
@@ -32,7 +33,9 @@ from windrow.streams.step import nullable
 from windrow.tables.columns import whole
 
 BUCKET, PLACE, RESULT = "windrow_bucket", "windrow_place", "windrow_rows"
-BEAT = -1  # the place of a packet without rows, by which a clock wakes a bucket
+# In the place of a packet that has no rows: a clock wakes a bucket; or how many rows without a
+# time were left out.
+BEAT, TIMELESS = -1, -2
 # Where the description of the query lies among the chunks, its text for those who read it, and the
 # head of the bucket, which every step writes.
 ABOUT, TEXT, HEAD = (-1, 0), (-1, 1), (-1, 2)
@@ -41,8 +44,10 @@ EARLIER_LAYOUT = (
     "way: go on with that version, or start with a new checkpoint"
 )
 PACKET = ["log", "place", "newest", "rows"]  # of a state that another query adopts
-TIMELESS = "windrow_timeless"  # how many rows without a time were left out of a packet
-LATE, PARTLY = "late", "partly_late"  # columns that are null but in a row that counts
+LATE, PARTLY = "late", "partly_late"  # what is counted
+# The column of the operator that is null but in rows that count: rows that were late are a number
+# above zero, and those that were partly late one below it.
+COUNT = "windrow_late"
 _RUN = "spark.jobGroup.id"  # Spark names the jobs of a stream after its run
 # Results go back so many rows at a time, at most.
 _PACKET = 1 << 16
@@ -54,6 +59,7 @@ _MOST_REMEMBERED = 64
 # so many: one more is looked at again.
 _CHECKED: OrderedDict[tuple[str, int, bytes], None] = OrderedDict()
 _MOST_CHECKED = 4096
+_SHARED = "windrow-chunks"  # the folder of chunks that workers share
 
 
 class WindowProcessor(StatefulProcessor):
@@ -63,18 +69,19 @@ class WindowProcessor(StatefulProcessor):
         self,
         plan: Plan,
         labels: Sequence[int],
-        given: pa.Schema,
+        output: pa.Schema,
         in_rows: bool,
         about: str = "",
         final: bool = False,
     ) -> None:
-        self._plan, self._labels, self._given, self._in_rows = plan, labels, given, in_rows
+        self._plan, self._labels, self._output, self._in_rows = plan, labels, output, in_rows
         self._about, self._final = about, final
         self._identity, self._text = plan.identity(len(labels), not isinstance(labels, range))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Meet the state."""
+        """Open the state that Spark has for this partition."""
         spare_garbage_collection()
+        SHARED.use(_shared_folder())
         self._handle = handle
         self._entries = Chunks(state_of(handle))
         self._check_partition(handle)
@@ -86,19 +93,17 @@ class WindowProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         """Take packets of rows in, and give packets of results."""
-        columns = [PLACE, RESULT, TIMELESS]
-        packets = [p for frame in rows for p in frame[columns].itertuples(index=False, name=None)]
-        packets.sort(key=itemgetter(0))  # a shuffle brings them in any order
-        late = sum(packet[2] for packet in packets)
-        of_rows = [packet for place, packet, _ in packets if place != BEAT]
+        packets = _sorted_packets(rows, [PLACE, RESULT])
+        of_rows = [packet for place, packet in packets if place >= 0]
         arrived = [decode(p, [self._plan.arrives], "a packet of rows")[0] for p in of_rows]
-        ends = self._final and len(of_rows) < len(packets)
-        if ends and arrived:
+        late = sum(decoded(n, "a count of rows") for place, n in packets if place == TIMELESS)
+        ends = self._final and any(place == BEAT for place, _ in packets)
+        if ends and (arrived or late):
             raise InvalidArgument(
                 "final=True is for a run in which nothing is left to read, and this one has rows: "
                 "run with final=False and trigger(availableNow=True) first, and then once more"
             )
-        if arrived or ends or self._header() is not None:
+        if arrived or late or ends or self._header() is not None:
             yield from self._step(key[0], arrived, timerValues, late=late, ends=ends)
 
     def handleExpiredTimer(  # noqa: N802
@@ -126,9 +131,10 @@ class WindowProcessor(StatefulProcessor):
         try:
             now = self._now(timers)
             if self._plan.timed:
-                asked = self._plan.flush is not None  # each question to Spark takes its time
-                clock = int(timers.getCurrentProcessingTimeInMs()) * 1000 if asked else 0
-                now = bucket.watermark(now, bool(arrived), clock, zlib.crc32(_run().encode()))
+                by_clock = self._plan.flush is not None  # each question to Spark takes its time
+                clock = int(timers.getCurrentProcessingTimeInMs()) * 1000 if by_clock else 0
+                came = bool(arrived or late)
+                now = bucket.watermark(now, came, clock, zlib.crc32(_run().encode()))
             outcome = bucket.end() if ends else bucket.step(arrived, now)
             outcome.late += late
             if self._plan.timed:
@@ -140,23 +146,23 @@ class WindowProcessor(StatefulProcessor):
         yield from self._results(outcome)
 
     def _results(self, outcome: StepResult) -> Iterator[pd.DataFrame]:
-        """Results as Spark takes them, and a row for itself that counts the late ones."""
-        if outcome.late or outcome.partly:
-            nothing = [pa.nulls(1, field.type) for field in list(self._given)[:-2]]
-            yield self._frame([*nothing, *(pa.array([n]) for n in (outcome.late, outcome.partly))])
+        """Return results as Spark takes them, behind rows that count the late ones."""
+        counts = [count for count in (outcome.late, -outcome.partly) if count]
+        if counts:
+            nothing = [pa.nulls(len(counts), field.type) for field in list(self._output)[:-1]]
+            yield self._frame([*nothing, pa.array(counts)])
         for table in outcome.tables:
             for begin in range(0, table.num_rows, _PACKET):
                 part = table.slice(begin, _PACKET)
                 columns = part.columns if self._in_rows else [pa.array([encode(part)])]
-                uncounted = pa.nulls(len(columns[0]), pa.int32())
-                yield self._frame([*columns, uncounted, uncounted])
+                yield self._frame([*columns, pa.nulls(len(columns[0]), pa.int32())])
 
     def _frame(self, columns: Sequence[pa.Array]) -> pd.DataFrame:
-        """Arrow's columns in the order and the types in which they are given to Spark.
+        """Return Arrow's columns as a frame, in the types that Spark expects.
 
         pandas holds on to them, and Spark finds them there: nothing is copied.
         """
-        pairs = zip(self._given, columns, strict=True)
+        pairs = zip(self._output, columns, strict=True)
         typed = {f.name: pa.chunked_array([whole(c)]).cast(f.type) for f, c in pairs}
         arrays = {name: pd.arrays.ArrowExtensionArray(each) for name, each in typed.items()}
         return pd.DataFrame(arrays, copy=False)
@@ -192,12 +198,12 @@ class WindowProcessor(StatefulProcessor):
 
     def _header(self) -> Header | None:
         """The header of the bucket whose turn it is; None if the store has none."""
-        found = self._entries.find(*HEAD)
-        if found is None:
+        data = self._entries.find(*HEAD)
+        if data is None:
             if self._entries:
                 raise InvalidArgument(EARLIER_LAYOUT)
             return None
-        header = Header.decode(found)
+        header = Header.decode(data)
         if header.identity != self._identity:
             check_identity(header, self._identity, self._both())
         return header
@@ -254,6 +260,25 @@ class WindowProcessor(StatefulProcessor):
         header.timer = wanted
 
 
+def _sorted_packets(frames: Iterator[pd.DataFrame], columns: list[str]) -> list[tuple[Any, ...]]:
+    """Return the packets of some frames, which a shuffle brings in any order, sorted.
+
+    They have values of these columns, of which the last holds the bytes.
+    """
+    packets: list[tuple[Any, ...]] = []
+    for frame in frames:
+        packets += zip(*(frame[name].tolist() for name in columns), strict=True)
+    return sorted(packets, key=lambda packet: packet[:-1])
+
+
+def _shared_folder() -> Path | None:
+    """Return where workers of this machine share chunks: with the application's files.
+
+    Spark deletes them when the application ends. None where no task runs.
+    """
+    return None if TaskContext.get() is None else Path(SparkFiles.getRootDirectory()) / _SHARED
+
+
 def _run() -> str:
     """What Spark calls this run of the stream; nothing if it does not tell."""
     task: Any = TaskContext.get()
@@ -277,17 +302,16 @@ class Adoption(WindowProcessor):
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         """Forget what there is, and keep what comes."""
-        found = self._entries.find(*HEAD)
-        if found is not None:
-            timer = Header.decode(found).timer
+        data = self._entries.find(*HEAD)
+        if data is not None:
+            timer = Header.decode(data).timer
             if timer is not None:
                 self._handle.deleteTimer(timer)
             self._entries.clear()
         families = [*self._plan.families, *self._plan.latest.values()]
         schemas = [self._plan.rows, *(pa.schema([*f.key_schema, *f.schema]) for f in families)]
         tables: list[list[tuple[pa.Table, int]]] = [[] for _ in schemas]
-        packets = [p for f in rows for p in f[PACKET].itertuples(index=False, name=None)]
-        for log, _, newest, packet in sorted(packets, key=itemgetter(0, 1)):
+        for log, _, newest, packet in _sorted_packets(rows, PACKET):
             if log >= 0:
                 (table,) = decode(packet, [nullable(schemas[log])], "a packet of state")
                 tables[log].append((table, newest))
@@ -319,8 +343,8 @@ class Chunks:
 
     def find(self, log: int, number: int) -> bytes | None:
         """The bytes of what may not be there."""
-        found = self._state.getValue((log, number))
-        return None if found is None else bytes(found[0])
+        value = self._state.getValue((log, number))
+        return None if value is None else bytes(value[0])
 
     def __bool__(self) -> bool:
         return bool(self._state.exists())

@@ -1,4 +1,4 @@
-"""The hop to Python and back: workers get the columns that windows need, and give results only.
+"""Rows to Python workers and results back: only the columns that windows need go there.
 
     sorted rows ──┬── the columns that are needed ──Arrow──▶ worker ──▶ results ──┐
                   └──────────── all columns, as Spark has them ───────────────────┴─▶ the result
@@ -44,26 +44,26 @@ def beside(
     *,
     filtered: bool = False,
 ) -> Any:
-    """The rows of a sorted frame with the results that `work` makes of each of its partitions.
+    """Return the rows of a sorted frame with the results that `work` makes of each partition.
 
-    `work` takes tables of the `needed` columns and gives one row of answers for each of theirs, in
-    their order; if `filtered`, a column `KEPT` says which of them come out. The columns of the
-    result are those of `schema`.
+    `work` takes tables of the `needed` columns and gives one row of results for each of theirs, in
+    their order; if `filtered`, a column `KEPT` says which of them come out. The columns that come
+    out are those of `schema`.
     """
-    answers = [field for field in schema.fields if field.name not in frame.columns]
-    if len(answers) == 1 and not filtered:
-        return _beside_one(frame, needed, work, schema, answers[0])
-    made = unused("windrow_made", frame.columns)
-    fields = [StructField(f"f{i}", field.dataType) for i, field in enumerate(answers)]
+    results = [field for field in schema.fields if field.name not in frame.columns]
+    if len(results) == 1 and not filtered:
+        return _beside_one(frame, needed, work, schema, results[0])
+    struct = unused("windrow_made", frame.columns)
+    fields = [StructField(f"f{i}", field.dataType) for i, field in enumerate(results)]
     packed = StructType(fields + [StructField(KEPT, BooleanType())] * filtered)
-    names = [field.name for field in answers] + [KEPT] * filtered
+    names = [field.name for field in results] + [KEPT] * filtered
     called = _called(_packing(work, list(needed), names, packed), packed, needed)
-    whole_rows = frame.select("*", called.alias(made))
-    kept = whole_rows.where(column(made)[KEPT] if filtered else column(made).isNotNull())
+    whole_rows = frame.select("*", called.alias(struct))
+    kept = whole_rows.where(column(struct)[KEPT] if filtered else column(struct).isNotNull())
     # As text, since each step of an expression that is made in Python is a call of Java.
-    texts = [quoted(field.name) for field in schema.fields if field not in answers]
-    for i, field in enumerate(answers):
-        text = f"{quoted(made)}.f{i}"
+    texts = [quoted(field.name) for field in schema.fields if field not in results]
+    for i, field in enumerate(results):
+        text = f"{quoted(struct)}.f{i}"
         if not field.nullable:
             text = f"coalesce({text}, CAST(0 AS {field.dataType.simpleString()}))"
         texts.append(f"{text} AS {quoted(field.name)}")
@@ -75,31 +75,31 @@ def _beside_one(
     needed: Sequence[str],
     work: Callable[[Tables], Tables],
     schema: StructType,
-    answer: StructField,
+    result: StructField,
 ) -> Any:
-    """The same for one result, which need not be taken out of a struct.
+    """Return the same for one result, which need not be taken out of a struct.
 
     It may be null, so the filter over it is one that Spark cannot know to be always true.
     """
-    one = StructType([answer])
-    run = _packing(work, list(needed), [answer.name], one, alone=True)
-    called = _called(run, answer.dataType, needed)
-    if not answer.nullable:
-        called = sf.coalesce(called, sf.lit(0).cast(answer.dataType))
-    names = [field.name for field in schema.fields if field.name != answer.name]
+    one = StructType([result])
+    run = _packing(work, list(needed), [result.name], one, alone=True)
+    called = _called(run, result.dataType, needed)
+    if not result.nullable:
+        called = sf.coalesce(called, sf.lit(0).cast(result.dataType))
+    names = [field.name for field in schema.fields if field.name != result.name]
     columns = ["*"] if names == frame.columns else list(map(column, names))
-    made = frame.select(*columns, called.alias(answer.name))
-    return made.where(sf.monotonically_increasing_id() >= 0)
+    rows = frame.select(*columns, called.alias(result.name))
+    return rows.where(sf.monotonically_increasing_id() >= 0)
 
 
 def _called(run: Any, kind: Any, needed: Sequence[str]) -> Any:
-    """The results of a function of the worker's, as a column that Spark takes for random."""
+    """Return the results of a worker's function as a column that Spark takes for random."""
     function: Any = arrow_udf(run, kind)
     return function.asNondeterministic()(*[column(name) for name in needed])
 
 
 def in_arrow(frame: Any, work: Callable[[Batches], Batches], schema: StructType | str) -> Any:
-    """`frame.mapInArrow`, which by itself takes a dot in a column's name for one in a path."""
+    """Return `frame.mapInArrow`, also where the names of columns have dots in them."""
     names = frame.columns
     if not any(mark in name for name in names for mark in ".`"):
         return frame.mapInArrow(work, schema)
@@ -127,33 +127,33 @@ _spared, _SPARED = 0, 8
 
 
 def arrow_result(schema: StructType) -> pa.Schema:
-    """What workers hand back: the result's schema as Arrow has it."""
+    """Return the schema of what workers hand back, as Arrow has it."""
     return to_arrow_schema(schema, timezone="UTC")
 
 
 def _packing(
     work: Callable[[Tables], Tables],
     needed: list[str],
-    answers: list[str],
+    names: list[str],
     packed: StructType,
     alone: bool = False,
 ) -> Any:
-    """What a worker runs: arrays in, structs of results out; of one `alone`, the results."""
+    """Return what a worker runs: arrays in, structs of results out; of one `alone`, its values."""
     fields = list(to_arrow_type(packed, timezone="UTC"))
     rows = _BYTES // (8 * len(fields))
 
-    def pack(made: pa.Table) -> pa.Array:
-        arrays = [whole(made.column(name)) for name in answers]
+    def pack(results: pa.Table) -> pa.Array:
+        arrays = [whole(results.column(name)) for name in names]
         typed = [
             array if array.type == field.type else array.cast(field.type)
             for array, field in zip(arrays, fields, strict=True)
         ]
         return typed[0] if alone else pa.StructArray.from_arrays(typed, fields=fields)
 
-    def run(given: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+    def run(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         tables = (
-            pa.table([each] if isinstance(each, pa.Array) else list(each), names=needed)
-            for each in given
+            pa.table([batch] if isinstance(batch, pa.Array) else list(batch), names=needed)
+            for batch in batches
         )
         # No name holds on to a result, or to the rows it was made of, while the next one is made.
         for structs in map(pack, work(tables)):
@@ -162,7 +162,7 @@ def _packing(
             del structs
 
     run.__annotations__ = {  # Spark reads them, and would not find the names of a string
-        "given": Iterator[tuple[pa.Array, ...]],
+        "batches": Iterator[tuple[pa.Array, ...]],
         "return": Iterator[pa.Array],
     }
     return run

@@ -17,7 +17,7 @@ Pairs = Iterable[tuple[bytes, bytes]]
 
 
 class Closing(ABC):
-    """What a `with` block closes at its end."""
+    """Base of objects that a `with` block closes at its end."""
 
     @abstractmethod
     def close(self) -> None:
@@ -151,7 +151,7 @@ class Store(Closing):
                 self._unlock(window)
 
     def later(self, call: Callable[..., None], *arguments: Any) -> None:
-        """Let the store's one background thread make a call, after those it was given before."""
+        """Have the store's one background thread make a call, after all earlier ones."""
         self._check_open()
         with self._guard:
             self._check_open()

@@ -35,8 +35,8 @@ class MemoryStore(Store):
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         self._check_open()
         with self._guard:
-            found = [item for item in self._entries.items() if item[0].startswith(prefix)]
-        return iter(found)
+            entries = [item for item in self._entries.items() if item[0].startswith(prefix)]
+        return iter(entries)
 
     def __len__(self) -> int:
         return len(self._entries)

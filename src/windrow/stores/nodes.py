@@ -124,8 +124,8 @@ class StoredNodes:
         """Read nodes into the cache, in the background, but for those that have left by now."""
         left = [m for m in wanted if m << _height(level) >= self.head]
         try:
-            found = self._store.get_many([self._prefix + keys.node(level, m) for m in left])
-            for m, value in zip(left, found, strict=True):
+            values = self._store.get_many([self._prefix + keys.node(level, m) for m in left])
+            for m, value in zip(left, values, strict=True):
                 if value is not None:
                     self._arrived.append((level, m, decode(value)))
         except StoreError:
@@ -284,13 +284,13 @@ def between(start: int, end: int) -> list[Node]:
     >>> between(5, 9)
     [(0, 5), (0, 6), (0, 7), (0, 8), (1, 3), (1, 4), (2, 2), (3, 1)]
     """
-    found = []
+    nodes = []
     level, first, last = 0, start, end
     while first < last and level < _LEVELS:
-        found += [(level, m) for m in range(first, last)]
+        nodes += [(level, m) for m in range(first, last)]
         level += 1
         first, last = -(-start >> level), -(-end >> level)
-    return found
+    return nodes
 
 
 class LevelCache:
@@ -300,7 +300,7 @@ class LevelCache:
     Such a run reads ahead 2 more nodes, then 4, 8, … up to `capacity`, each time that half of the
     last ones are used up. A read elsewhere, as by an eviction of many, starts a new run and reads
     nothing ahead. So a run costs one read a node, and a jump one read. What is not in the store yet
-    is not asked for.
+    is not read ahead.
 
     >>> cache = LevelCache(512)
     >>> [cache.follow(m, stored=17) for m in (10, 11, 12, 13, 14)]

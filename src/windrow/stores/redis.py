@@ -96,8 +96,8 @@ class RedisStore(Store):
             raise
 
     def get(self, key: bytes) -> bytes | None:
-        found: bytes | None = self._retrying(lambda: self._client.get(self._prefix + key))
-        return found
+        value: bytes | None = self._retrying(lambda: self._client.get(self._prefix + key))
+        return value
 
     def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:
         full = [self._prefix + key for key in wanted]

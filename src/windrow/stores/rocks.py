@@ -128,8 +128,8 @@ class RocksStore(Store):
 
     def get(self, key: bytes) -> bytes | None:
         self._check_open()
-        found: bytes | None = self._attempt("read", lambda db: db.get(key))
-        return found
+        value: bytes | None = self._attempt("read", lambda db: db.get(key))
+        return value
 
     def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:
         self._check_open()

@@ -20,9 +20,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.errors import InvalidArgument
+from windrow.streams.cache import DECODED
 from windrow.streams.family import passing
 from windrow.streams.header import Header
-from windrow.streams.log import DECODED, SEALED, Entries, Log
+from windrow.streams.log import SEALED, Entries, Log
 from windrow.streams.plan import Plan
 from windrow.streams.sessions import SessionWindows
 from windrow.streams.slices import SlicedWindows
@@ -66,11 +67,8 @@ class Bucket:
 
     def give_way_to(self, newer: Bucket) -> None:
         """Forget decoded chunks that are no longer there since another process had steps."""
-        there = {chunk.stamp for chunks in newer.header.logs for chunk in chunks}
-        for chunks in self.header.logs:
-            for chunk in chunks:
-                if chunk.stamp not in there:
-                    DECODED.drop(chunk.stamp)
+        for stamp in self.header.stamps - newer.header.stamps:
+            DECODED.drop(stamp)
 
     def step(self, arrived: list[pa.Table], now: int | None) -> StepResult:
         """Take rows in (or slices, if the plan wants them so), and answer what is due.
@@ -84,12 +82,12 @@ class Bucket:
                 "rows came after the end: a run with final=True was the last one of this "
                 "checkpoint; start with a new one, and say final=True when nothing is left to read"
             )
-        rows = pa.concat_tables([self.plan.arrives.empty_table(), *arrived]).combine_chunks()
+        rows = pa.concat_tables(arrived or [self.plan.arrives.empty_table()]).combine_chunks()
         if self.plan.at_once is not None:
             rows = self._enter(self.plan.at_once, rows, now, outcome)
         elif self.plan.timed:
-            told = self.header.done if self.plan.chained else now
-            rows = self._in_time(rows, told, outcome)
+            limit = self.header.done if self.plan.chained else now
+            rows = self._in_time(rows, limit, outcome)
             if rows.num_rows and self.plan.chained:
                 self._waiting.add(rows)
                 rows = rows.slice(0, 0)
@@ -124,16 +122,16 @@ class Bucket:
         if self.plan.at_once is not None:  # which windows are told depends on every watermark
             return max(1, (self.header.done or 0) + 1)
         first = self._waiting.first
-        found = [] if first is None else [first + 1]
+        times = [] if first is None else [first + 1]
         for family, log in zip(self.plan.families, self._logs, strict=False):
             closes = family.due(log, self.header.done)
-            found += [] if closes is None else [closes]
+            times += [] if closes is None else [closes]
         if self.plan.idle is not None:
             for family, log in zip(self._families, self._logs, strict=True):
                 idle = family.kept_for(self.plan.idle)
-                found += [chunk.newest + idle + 1 for chunk in log.chunks]
+                times += [chunk.newest + idle + 1 for chunk in log.chunks]
         done = NEVER if self.header.done is None else self.header.done
-        return min((time for time in found if time > done), default=None)
+        return min((time for time in times if time > done), default=None)
 
     def adopt(
         self, waiting: pa.Table, kept: list[list[tuple[pa.Table, int]]], done: int | None
@@ -152,11 +150,11 @@ class Bucket:
 
     # -- rows that came ---------------------------------------------------------------------
 
-    def _in_time(self, rows: pa.Table, told: int | None, outcome: StepResult) -> pa.Table:
+    def _in_time(self, rows: pa.Table, limit: int | None, outcome: StepResult) -> pa.Table:
         """The rows that are not too late; a row without a time never has its turn."""
         late = self._timeless(rows)
-        if told is not None:
-            late = late | (integers(rows, self.plan.time) < told)
+        if limit is not None:
+            late = late | (integers(rows, self.plan.time) < limit)
         return self._without(rows, late, outcome)
 
     def _in_turn(self, rows: pa.Table, now: int | None) -> pa.Table:
@@ -193,18 +191,18 @@ class Bucket:
         Windows that end by `now` are told behind this step, so rows of this step still enter them,
         as with Spark's own.
         """
-        told = self.header.done  # None: the first step ever
-        told = now if told is None and not self.plan.chained else told
+        limit = self.header.done  # None: the first step ever
+        limit = now if limit is None and not self.plan.chained else limit
         slices = rows
         if self.plan.presliced is None:
             rows = self._without(rows, self._timeless(rows), outcome)
-            if told is not None:
-                rows = self._without(rows, family.too_late(rows, told), outcome)
-                outcome.partly += family.missed(rows, told)
+            if limit is not None:
+                rows = self._without(rows, family.too_late(rows, limit), outcome)
+                outcome.partly += family.missed(rows, limit)
             slices, _ = family.slices(rows)
-        if told is None:
+        if limit is None:
             return slices
-        is_open, late, partly = family.lateness(slices, told)
+        is_open, late, partly = family.lateness(slices, limit)
         outcome.late += late
         outcome.partly += partly
         return slices.filter(pa.array(is_open))
@@ -217,11 +215,11 @@ class Bucket:
         goes_on = now == END or (now is not None and goes_by_time)
         if not ready.num_rows and not goes_on:
             return
-        found: list[NewResults] = []
+        new_results: list[NewResults] = []
         for family, log in zip(self.plan.families, self._logs, strict=False):
-            found += family.step(log, ready, now, self.header.done)
-        made = zip(self.plan.answered, found, strict=True)
-        results = {i: self._chosen(i, each, now) for i, each in made}
+            new_results += family.step(log, ready, now, self.header.done)
+        answered = zip(self.plan.answered, new_results, strict=True)
+        results = {i: self._chosen(i, each, now) for i, each in answered}
         names = [name for name in self.plan.rows.names if name in self.plan.columns]
         names = list(self.plan.keys) if self.plan.own_rows else names
         if self.plan.own_rows or self.plan.told_apart:

@@ -194,14 +194,14 @@ class Held:
 
     def after(self, new: bool = True) -> NDArray[np.int64]:
         """How many rows of the same key lie behind each chunk's, new ones counted or not."""
-        made = np.empty(self.counts.size, np.int64)
+        behind = np.empty(self.counts.size, np.int64)
         seen = self._came.astype(np.int64) if new else np.zeros_like(self._came, np.int64)
         for i in range(len(self.chunks) - 1, -1, -1):
             mine = self.of(i)
             code = self._code[mine]
-            made[mine] = seen[code]
+            behind[mine] = seen[code]
             seen[code] += self.counts[mine]
-        return made
+        return behind
 
     def by_count(self, size: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which are crossed by windows of the last `size` rows, and which lie in all of them."""

@@ -66,12 +66,12 @@ class Description:
     @classmethod
     def decode(cls, text: str) -> Description:
         """The description that `encode` made this text of."""
-        told = json.loads(text)
-        told["questions"] = [Question(**each) for each in told["questions"]]
-        told |= {name: _decoded(told[name]) for name in ("rows", "waits")}
-        logs = [(log["name"], _decoded(log["columns"]), log["entries"]) for log in told["logs"]]
-        told["logs"] = [KeptLog(*log) for log in logs]
-        return cls(**told)
+        fields = json.loads(text)
+        fields["questions"] = [Question(**each) for each in fields["questions"]]
+        fields |= {name: _decoded(fields[name]) for name in ("rows", "waits")}
+        logs = [(log["name"], _decoded(log["columns"]), log["entries"]) for log in fields["logs"]]
+        fields["logs"] = [KeptLog(*log) for log in logs]
+        return cls(**fields)
 
     @property
     def columns(self) -> dict[str, str]:

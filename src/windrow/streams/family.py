@@ -42,9 +42,9 @@ class Family(Generic[KeptIn]):
 
     def open(self, entries: Entries, log: int, chunks: list[Chunk], done: int | None) -> KeptIn:
         """What is kept, as the store has it."""
-        found: Any = Log(entries, log, self.key_schema, self.schema, chunks)
-        found.restrict(self.live(found.rows, done))
-        return found  # type: ignore[no-any-return]
+        opened: Any = Log(entries, log, self.key_schema, self.schema, chunks)
+        opened.restrict(self.live(opened.rows, done))
+        return opened  # type: ignore[no-any-return]
 
     @property
     def key_schema(self) -> pa.Schema:
@@ -110,10 +110,10 @@ def passing(bound: Bound, results: NewResults) -> NDArray[np.bool_]:
     table = results.table.take(pa.array(results.rows))
     for name, array in results.columns.items():
         table = table.append_column(name, array)
-    found = satisfies(bound.query.having, table)
+    passes = satisfies(bound.query.having, table)
     for end in bound.own_rows[1:]:  # what is no more is told in any case
-        found |= table.column(end).is_null().to_numpy()
-    return found
+        passes |= table.column(end).is_null().to_numpy()
+    return passes
 
 
 class Latest(Family[Log]):
@@ -134,10 +134,10 @@ class Latest(Family[Log]):
         (bound,) = self.bounds
         held, names = log.rows, list(bound.query.parts)
         n = held.num_rows
-        came = passing(bound, results)
-        columns = {**{name: results.columns[name] for name in names}, _TOLD: pa.array(came)}
-        given = replace(results, columns=columns, by_row=False).result(self.keys)
-        both = pa.concat_tables([held, given.select(held.column_names)]).combine_chunks()
+        passes = passing(bound, results)
+        columns = {**{name: results.columns[name] for name in names}, _TOLD: pa.array(passes)}
+        results_now = replace(results, columns=columns, by_row=False).result(self.keys)
+        both = pa.concat_tables([held, results_now.select(held.column_names)]).combine_chunks()
         key = codes([both.column(name) for name in self.keys])[0]
         key = np.zeros(both.num_rows, np.int64) if key is None else key
         passed = whole(both.column(_TOLD)).to_numpy(zero_copy_only=False)
@@ -148,4 +148,4 @@ class Latest(Family[Log]):
         last = np.flatnonzero(self.live(both, None))
         kept = last[last < n]
         log.replace(kept, both.take(pa.array(last[kept.size :])), now or 0)
-        return results.chosen(new[n:] & came)
+        return results.chosen(new[n:] & passes)

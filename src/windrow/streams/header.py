@@ -32,6 +32,12 @@ class Header:
     waiting: list[WaitingChunk] = field(default_factory=list)
     logs: list[list[Chunk]] = field(default_factory=list)
 
+    @property
+    def stamps(self) -> set[int]:
+        """The stamps of all chunks."""
+        logs = {chunk.stamp for log in self.logs for chunk in log}
+        return logs | {chunk.stamp for chunk in self.waiting}
+
     def encode(self) -> bytes:
         """Return the header as bytes."""
         waiting, logs = _numbers(self.waiting), [_numbers(log) for log in self.logs]

@@ -21,9 +21,7 @@ decoupling: elements and partials lie in the store, and few of them are looked a
 
 from __future__ import annotations
 
-import os
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -31,8 +29,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.errors import InvalidArgument
 from windrow.stores.encoding.tables import decode, encode
+from windrow.streams.cache import DECODED, SHARED, new_stamp
 from windrow.streams.step import COUNT, integers, nullable, sort_by_key, states_by_key
 from windrow.tables.keys import codes
 from windrow.tables.states import StateColumns
@@ -132,13 +130,15 @@ class Chunks:
     def write(self, chunk: Chunk, rows: pa.Table) -> None:
         """Write a chunk: each key once, with the number of its rows, and the rows by their keys."""
         chunk.rows = rows.num_rows
-        DECODED.drop(chunk.stamp)
-        chunk.stamp = int.from_bytes(os.urandom(8)) >> 1
+        self._forget_copies(chunk)
+        chunk.stamp = new_stamp()
         DECODED.put(chunk.stamp, rows)
+        self._put(self._entry(chunk), chunk.stamp, self._encoded(rows))
+
+    def _encoded(self, rows: pa.Table) -> bytes:
         values = rows.select(self.columns.names)
         if not len(self.keys):
-            self.entries.put(self.log, self._entry(chunk), encode(values))
-            return
+            return encode(values)
         sorted_rows = sort_by_key(rows, self.keys.names)
         counts = np.diff(sorted_rows.starts)
         first = sorted_rows.rows(sorted_rows.starts[:-1][counts > 0])
@@ -146,7 +146,14 @@ class Chunks:
             values = values.take(pa.array(sorted_rows.order.rows))
         owners = rows.select(self.keys.names).take(pa.array(first))
         owners = owners.append_column(_COUNT, pa.array(counts[counts > 0], pa.int32()))
-        self.entries.put(self.log, self._entry(chunk), encode(owners, values))
+        return encode(owners, values)
+
+    def _put(self, entry: int, stamp: int, data: bytes) -> None:
+        self.entries.put(self.log, entry, data)
+        SHARED.put(stamp, data)
+
+    def _get(self, entry: int, stamp: int) -> bytes:
+        return SHARED.get(stamp) or self.entries.get(self.log, entry)
 
     def read(self, chunk: Chunk) -> pa.Table:
         """The rows of a chunk."""
@@ -157,7 +164,7 @@ class Chunks:
         return rows
 
     def _decoded(self, chunk: Chunk) -> pa.Table:
-        data = self.entries.get(self.log, self._entry(chunk))
+        data = self._get(self._entry(chunk), chunk.stamp)
         what = f"chunk {chunk.number} of the stream's state"
         if not len(self.keys):
             return decode(data, [self.columns], what)[0]
@@ -172,8 +179,12 @@ class Chunks:
         return chunk.number
 
     def _remove(self, chunk: Chunk) -> None:
-        DECODED.drop(chunk.stamp)
+        self._forget_copies(chunk)
         self.entries.remove(self.log, self._entry(chunk))
+
+    def _forget_copies(self, chunk: Chunk) -> None:
+        DECODED.drop(chunk.stamp)
+        SHARED.drop(chunk.stamp)
 
 
 class Log(Chunks):
@@ -270,18 +281,18 @@ class History(Chunks):
 
     def summary(self, chunk: Chunk) -> pa.Table:
         """How many rows each key has in a chunk, and their state."""
-        found = DECODED.get(~chunk.stamp)
-        if found is None:
+        summary = DECODED.get(~chunk.stamp)
+        if summary is None:
             if chunk.keys:
-                data = self.entries.get(self.log, self._entry(chunk) + 1)
+                data = self._get(self._entry(chunk) + 1, ~chunk.stamp)
                 what = f"the summary of chunk {chunk.number} of the stream's state"
                 count = pa.field(COUNT, pa.int64())
                 schema = pa.schema([*self.keys, count, *self.parts.fields])
-                (found,) = decode(data, [schema], what)
+                (summary,) = decode(data, [schema], what)
             else:
-                found = self._states(self.read(chunk))
-            DECODED.put(~chunk.stamp, found)
-        return found
+                summary = self._states(self.read(chunk))
+            DECODED.put(~chunk.stamp, summary)
+        return summary
 
     def write(self, chunk: Chunk, rows: pa.Table) -> None:
         """Write a chunk and its summary, if that is much shorter."""
@@ -296,7 +307,7 @@ class History(Chunks):
         chunk.keys = summary.num_rows if summary.num_rows * _WORTH <= rows.num_rows else 0
         DECODED.put(~chunk.stamp, summary)
         if chunk.keys:
-            self.entries.put(self.log, self._entry(chunk) + 1, encode(summary))
+            self._put(self._entry(chunk) + 1, ~chunk.stamp, encode(summary))
 
     def _states(self, rows: pa.Table) -> pa.Table:
         return states_by_key(self.parts, rows, self.keys.names)[0]
@@ -311,64 +322,3 @@ class History(Chunks):
 
     def _remove_summary(self, chunk: Chunk) -> None:
         self.entries.remove(self.log, self._entry(chunk) + 1)
-
-
-class Recent:
-    """The chunks and summaries that this process met last, up to so many bytes.
-
-    A chunk is known by its stamp, and its summary by the stamp's complement.
-    """
-
-    def __init__(self, most: Callable[[], int]) -> None:
-        self._most, self.size = most, 0
-        self._held: OrderedDict[int, pa.Table] = OrderedDict()
-
-    @property
-    def stamps(self) -> set[int]:
-        """Of what is here."""
-        return set(self._held)
-
-    def get(self, stamp: int) -> pa.Table | None:
-        """The rows of a chunk of this stamp, if they are here."""
-        rows = self._held.get(stamp)
-        if rows is not None:
-            self._held.move_to_end(stamp)
-        return rows
-
-    def put(self, stamp: int, rows: pa.Table) -> None:
-        """Remember the rows of a chunk."""
-        self._pop(stamp)
-        self._held[stamp] = rows
-        self.size += rows.nbytes
-        while self.size > self._most():
-            self._pop(next(iter(self._held)))
-
-    def drop(self, stamp: int) -> None:
-        """Forget a chunk and its summary."""
-        self._pop(stamp)
-        self._pop(~stamp)
-
-    def clear(self) -> None:
-        """Forget all."""
-        self._held.clear()
-        self.size = 0
-
-    def _pop(self, stamp: int) -> None:
-        rows = self._held.pop(stamp, None)
-        self.size -= 0 if rows is None else rows.nbytes
-
-
-def chunk_memory() -> int:
-    """How many bytes of decoded chunks a process keeps: those of WINDROW_CHUNK_MEMORY, in MB."""
-    given = os.environ.get(LIMIT, "128")
-    try:
-        return max(0, int(float(given) * 2**20))
-    except (ValueError, OverflowError):
-        raise InvalidArgument(
-            f"{LIMIT}={given!r}: how many MB of decoded chunks a worker keeps, such as 128"
-        ) from None
-
-
-LIMIT = "WINDROW_CHUNK_MEMORY"
-# Spark hands a bucket from worker to worker: each then reads only what is new to it.
-DECODED = Recent(chunk_memory)

@@ -223,10 +223,10 @@ def identity_text(asked: Streaming, rows: pa.Schema, delay: int | None) -> str:
     watermark is behind the newest row, in milliseconds.
     """
     queries = [query.fingerprint for query in asked.queries]
-    given = {name: value for name, value in asked.arguments().items() if name != "final"}
-    if given.get("buckets") == BUCKETS:  # which earlier versions had without being told
-        del given["buckets"]
-    options = f"with {', '.join(written(given))}" if given else ""
+    arguments = {name: value for name, value in asked.arguments().items() if name != "final"}
+    if arguments.get("buckets") == BUCKETS:  # which earlier versions had without being told
+        del arguments["buckets"]
+    options = f"with {', '.join(written(arguments))}" if arguments else ""
     mark = "" if delay is None else f"with a watermark {delay} ms behind the newest row"
     columns = f"over {', '.join(f'{field.name}: {field.type}' for field in rows)}"
     return "\n".join(filter(None, [*queries, options, mark, columns]))

@@ -101,8 +101,8 @@ class RowWindows(Family[Log]):
         """
         held, apart = log.rows, None
         if self._policed and self.keys and held.num_rows:
-            asked = rows_among(held, new, self.keys)
-            apart, there = ~asked, np.flatnonzero(asked)
+            touched = rows_among(held, new, self.keys)
+            apart, there = ~touched, np.flatnonzero(touched)
             held = held.take(pa.array(there)) if there.size < apart.size else held
         blank = pa.array(np.full(new.num_rows, -1, np.int64))
         for name in (NUMBER, LENGTH):
@@ -117,8 +117,8 @@ class RowWindows(Family[Log]):
             rows = self._rows(bound, joined, now)
             if self._policed:
                 rows = replace(rows, trees=self._trees(log, joined, rows))
-            found, windows = self.over_rows(bound, joined, rows, new)
-            results.append(found)
+            new_results, windows = self.over_rows(bound, joined, rows, new)
+            results.append(new_results)
             if windows.left is not None:
                 left = windows.left[joined.fresh]
                 new = _with(new, LENGTH, joined.new_rows(joined.fresh), left)
@@ -155,10 +155,10 @@ class RowWindows(Family[Log]):
         """What a policy that is interpreted has found out about the keys that got rows."""
         if not log.trees and not self._interpreted:
             return {}
-        found, stored = {}, None
+        trees, stored = {}, None
         for stretch, key in self._touched(joined, rows).items():
             if key in log.trees:
-                found[stretch] = log.trees.pop(key)
+                trees[stretch] = log.trees.pop(key)
             elif self._interpreted and rows.before is not None:
                 if stored is None:
                     stored = joined.table.column(NODE)
@@ -167,18 +167,18 @@ class RowWindows(Family[Log]):
                 nodes = stored.take(pa.array(order[order < joined.held])).to_pylist()
                 if any(node is not None for node in nodes):
                     end = int(rows.before[stretch]) + len(nodes)
-                    found[stretch] = Tree.unread(end, nodes)
-        return found
+                    trees[stretch] = Tree.unread(end, nodes)
+        return trees
 
     def _new_nodes(self, joined: Joined, rows: TableRows) -> list[bytes | None]:
         """The nodes of the new rows, as they are kept in the store."""
-        found: list[bytes | None] = [None] * (joined.size - joined.held)
+        nodes: list[bytes | None] = [None] * (joined.size - joined.held)
         for stretch, tree in (rows.trees or {}).items():
             first, past = np.searchsorted(joined.fresh, rows.starts[stretch : stretch + 2])
             new = joined.new_rows(joined.fresh[first:past]).tolist()
             for row, node in zip(new, tree.nodes[len(tree.nodes) - len(new) :], strict=True):
-                found[row] = encoded(node)
-        return found
+                nodes[row] = encoded(node)
+        return nodes
 
     def _remember(self, log: Log, joined: Joined, rows: TableRows, windows: Bounds) -> None:
         """Keep the states of the rows that windows to come may hold, of the keys that got rows."""

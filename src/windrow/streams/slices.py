@@ -21,8 +21,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from windrow.streams.cache import DECODED
 from windrow.streams.family import Family
-from windrow.streams.log import DECODED, SEALED, Chunk, Entries, Log
+from windrow.streams.log import SEALED, Chunk, Entries, Log
 from windrow.streams.step import (
     COUNT,
     END,
@@ -47,8 +48,8 @@ _PIECES = 8
 class SliceLog(Log):
     """Slices in chunks, whose first and last are known of each, and a state for each key of it."""
 
-    def __init__(self, parts: StateColumns, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, parts: StateColumns, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._parts = parts
         self._spans: dict[int, tuple[pa.Table, int, int]] = {}
         self._summaries: dict[int, tuple[pa.Table, pa.Table]] = {}
@@ -85,7 +86,7 @@ class SliceLog(Log):
 
     def take_out(self, new: pa.Table) -> list[pa.Table]:
         """The slices that are held of those that are new, which are held no more."""
-        found, names = [], [*self.keys.names, SLICE]
+        tables, names = [], [*self.keys.names, SLICE]
         first = int(integers(new, SLICE).min())
         for chunk in self.full:
             if self.span(chunk)[1] < first:
@@ -96,9 +97,9 @@ class SliceLog(Log):
             if same.size:
                 stays = np.ones(rows.num_rows, np.bool_)
                 stays[same] = False
-                found.append(rows.take(pa.array(same)))
+                tables.append(rows.take(pa.array(same)))
                 self.held[chunk.number] = rows.filter(pa.array(stays))
-        return found
+        return tables
 
     def add(self, slices: pa.Table, now: int, reach: int) -> None:
         """Write slices; if many of a long window come at once, those of a time together.
@@ -143,11 +144,11 @@ class SlicedWindows(Family[SliceLog]):
 
     def open(self, entries: Entries, log: int, chunks: list[Chunk], done: int | None) -> SliceLog:
         """The slices that count: the newest of each, as a later chunk may have one anew."""
-        found = SliceLog(self._parts, entries, log, self.key_schema, self.schema, chunks)
-        rows = found.rows
+        slices = SliceLog(self._parts, entries, log, self.key_schema, self.schema, chunks)
+        rows = slices.rows
         at, later, repeated = integers(rows, SLICE), END, END
         end = at.size
-        for chunk in reversed(found.chunks):
+        for chunk in reversed(slices.chunks):
             mine = at[end - chunk.rows : end]
             end -= chunk.rows
             repeated = min(repeated, int(mine[mine >= later].min(initial=END)))
@@ -157,8 +158,8 @@ class SlicedWindows(Family[SliceLog]):
             live = np.ones(at.size, np.bool_)
             names = [*self.keys, SLICE]
             live[near] = newest(rows.select(names).take(pa.array(near)).columns, near.size)
-            found.restrict(live)
-        return found
+            slices.restrict(live)
+        return slices
 
     @property
     def commutative(self) -> bool:
@@ -285,7 +286,7 @@ class SlicedWindows(Family[SliceLog]):
             axis=self._axis,
             now=None if self._update else now,
             done=done,
-            told=rows.starts.size,
+            answered=rows.starts.size,
         )
         windows = bound.query.window.bounds(rows)
         if self._update:  # those that got new rows

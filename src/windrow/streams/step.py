@@ -32,9 +32,9 @@ COUNT = "windrow:rows"  # how many rows a state stands for
 
 def integers(table: pa.Table, name: str) -> NDArray[np.int64]:
     """A column of times or whole numbers, none of them null, as whole numbers of its unit."""
-    found = numbers(whole(table.column(name)))
-    assert found is not None
-    return found.astype(np.int64, copy=False)
+    values = numbers(whole(table.column(name)))
+    assert values is not None
+    return values.astype(np.int64, copy=False)
 
 
 def nullable(schema: pa.Schema) -> pa.Schema:
@@ -45,8 +45,8 @@ def nullable(schema: pa.Schema) -> pa.Schema:
 def sort_by_key(table: pa.Table, keys: Sequence[str], *order: NDArray[Any]) -> TableRows:
     """The rows of a table sorted by key, and within a key by `order` or else as they stand."""
     code, count = codes([table.column(name) for name in keys])
-    found, starts = order_rows(code, count, list(order), table.num_rows)
-    return TableRows(starts, starts, order=found)
+    sorted_order, starts = order_rows(code, count, list(order), table.num_rows)
+    return TableRows(starts, starts, order=sorted_order)
 
 
 def in_order(bound: Bound, table: pa.Table) -> NDArray[np.int64]:
@@ -131,7 +131,7 @@ class Joined:
         rows = sort_by_key(self.table, keys, *places)
         self.keys = self.starts = rows.starts
         self._order = rows.order
-        self.order = rows.rows(np.arange(self.size))
+        self.order = np.arange(self.size) if rows.order is None else rows.order.rows
         self.fresh = np.flatnonzero(self.order >= self.held)
         self._gap = gap
         self._cut()
@@ -144,15 +144,15 @@ class Joined:
 
     def part(self, chosen: NDArray[np.bool_]) -> Joined:
         """The rows at the sorted positions that a mask chooses, as if there were no others."""
-        found = copy.copy(self)
+        part = copy.copy(self)
         count = np.concatenate([[0], np.cumsum(chosen)])
-        found.order = self.order[chosen]
-        found._order = Order(rows=found.order)
-        found.size = found.order.size
-        found.keys = found.starts = count[self.keys]
-        found.fresh = np.flatnonzero(found.order >= self.held)
-        found._cut()
-        return found
+        part.order = self.order[chosen]
+        part._order = Order(rows=part.order)
+        part.size = part.order.size
+        part.keys = part.starts = count[self.keys]
+        part.fresh = np.flatnonzero(part.order >= self.held)
+        part._cut()
+        return part
 
     def rows(self, bound: Bound, at: NDArray[Any] | None = None, **more: Any) -> TableRows:
         """The sorted rows for the windows of a query; `at` if the table does not have the order."""
@@ -172,8 +172,8 @@ class Joined:
 
     def sorted(self, name: str) -> NDArray[Any]:
         """A column of whole numbers in sorted order."""
-        found = integers(self.table, name)
-        return found if self._order is None else self._order.sorted(found)
+        values = integers(self.table, name)
+        return values if self._order is None else self._order.sorted(values)
 
     def in_place(self, positions: NDArray[np.bool_]) -> NDArray[Any]:
         """The rows of the table at sorted positions that a mask chooses, in the table's order."""
@@ -207,7 +207,7 @@ class NewResults:
         """The results beside columns of their rows."""
         rows, columns = self.rows, self.columns
         if self.by_row and (rows[1:] < rows[:-1]).any():
-            order = np.argsort(rows, kind="stable")
+            order = _ascending(rows, self.table.num_rows)
             rows = rows[order]
             columns = {name: array.take(pa.array(order)) for name, array in columns.items()}
         beside = {name: self.table.column(name) for name in names}
@@ -215,3 +215,11 @@ class NewResults:
             taken = pa.array(rows)
             beside = {name: column.take(taken) for name, column in beside.items()}
         return pa.table({**beside, **columns})
+
+
+def _ascending(rows: NDArray[Any], n: int) -> NDArray[np.int64]:
+    """The positions of row numbers below n in the order of the numbers. O(n) if they differ."""
+    positions = np.full(n, -1)
+    positions[rows] = np.arange(rows.size)
+    order = positions[positions >= 0]
+    return order if order.size == rows.size else np.argsort(rows, kind="stable")

@@ -73,8 +73,8 @@ def evaluate(text: str, table: pa.Table) -> pa.ChunkedArray:
     if text in table.column_names:
         return table.column(text)
     tree = parse(text)
-    found = [node for node in tree.walk() if node.key == "column"]
-    columns = {node.name: _resolved(node, text, table.column_names) for node in found}
+    nodes = [node for node in tree.walk() if node.key == "column"]
+    columns = {node.name: _resolved(node, text, table.column_names) for node in nodes}
     if not columns:
         return pa.chunked_array([_Rows({}, table.num_rows).array(tree)])
     read = table.select(list(dict.fromkeys(columns.values())))
@@ -112,8 +112,8 @@ def typed(text: str, schema: pa.Schema) -> Typed:
     """
     tree = parse(text)
     seen: dict[int, Any] = {}
-    found = [node for node in tree.walk() if node.key == "column"]
-    columns = {node.name: _resolved(node, text, schema.names) for node in found}
+    nodes = [node for node in tree.walk() if node.key == "column"]
+    columns = {node.name: _resolved(node, text, schema.names) for node in nodes}
     empty = {name: _plain(pa.nulls(0, schema.field(own).type)) for name, own in columns.items()}
     _Rows(empty, 0, seen).array(tree)
     return Typed(tree, columns, seen)
@@ -127,12 +127,12 @@ def _resolved(node: Any, text: str, names: list[str]) -> str:
     near = [other for other in names if other.lower() == name.lower()]
     if len(near) == 1:
         return near[0]
-    told = f"{text!r} names {name!r}, which " if name != text else f"the column {name!r} "
+    subject = f"{text!r} names {name!r}, which " if name != text else f"the column {name!r} "
     if near:
-        raise InvalidArgument(f"{told}could be {' or '.join(map(repr, near))}: write it exactly")
+        raise InvalidArgument(f"{subject}could be {' or '.join(map(repr, near))}: write it exactly")
     quoted = node.this.args.get("quoted")
     hint = f"; a string is written '{name}', in single quotes" if quoted else ""
-    raise InvalidArgument(f"{told}is not in the frame; {did_you_mean(name, names)}{hint}")
+    raise InvalidArgument(f"{subject}is not in the frame; {did_you_mean(name, names)}{hint}")
 
 
 def _plain(array: pa.Array) -> pa.Array:
@@ -164,7 +164,7 @@ class _Rows:
             value = own(node)
         else:
             operands = [self.value(child) for child in node.iter_expressions()]
-            value = _told(node, OPERATORS[node.key], *operands)
+            value = _checked(node, OPERATORS[node.key], *operands)
         if self.seen is not None:
             self.seen[id(node)] = value
         return value
@@ -199,24 +199,24 @@ class _Rows:
         value = self.value(node.this)
         if node.expression.key == "null":
             return pc.is_null(value)
-        (value,) = _told(node, booleans, value)
+        (value,) = _checked(node, booleans, value)
         value = value if node.expression.this else pc.invert(value)
         return pc.fill_null(value, False)
 
     def _like(self, node: Any) -> Any:
-        (text,) = _told(node, texts, self.value(node.this))
+        (text,) = _checked(node, texts, self.value(node.this))
         return pc.match_like(text, node.expression.this)
 
     def _round(self, node: Any) -> Any:
         digits = whole_literal(node.args.get("decimals"))
         assert digits is not None, "parse refuses anything else"
-        return _told(node, scalars.rounded(digits), self.value(node.this))
+        return _checked(node, scalars.rounded(digits), self.value(node.this))
 
     def _extract(self, node: Any) -> Any:
-        return _told(node, OPERATORS[node.name.lower()], self.value(node.expression))
+        return _checked(node, OPERATORS[node.name.lower()], self.value(node.expression))
 
     def _cast(self, node: Any) -> Any:
-        return _told(node, convert, self.value(node.this), _target(node.args["to"]))
+        return _checked(node, convert, self.value(node.this), _target(node.args["to"]))
 
     # -- branches ---------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ class _Rows:
         """The result of the first branch whose condition is true, or equal to the subject."""
         (first, *more), value = branches, branches[0].args["true"]
         if value.key == "column" and not more and default is None and subject is None:
-            (meets,) = _told(first, booleans, self.value(first.this))
+            (meets,) = _checked(first, booleans, self.value(first.this))
             column = self.value(value)
             return pc.if_else(pc.fill_null(meets, False), column, pa.scalar(None, column.type))
         taken = []
@@ -239,23 +239,23 @@ class _Rows:
             rows = self._only(left)
             meets = rows.value(branch.this)
             if subject is None:
-                (meets,) = _told(branch, booleans, meets)
+                (meets,) = _checked(branch, booleans, meets)
             else:
-                meets = _told(branch, scalars.equal, rows.value(subject), meets)
+                meets = _checked(branch, scalars.equal, rows.value(subject), meets)
             meets = pc.fill_null(meets, False)
             mask = pc.replace_with_mask(pa.repeat(False, self.count), left, meets)
             taken.append((mask, self._only(mask).value(branch.args["true"])))
             left = pc.and_not(left, mask)
         other = pa.scalar(None) if default is None else self._only(left).value(default)
         taken.append((left, other))
-        values = _told(node, alike, *(value for _, value in taken))
+        values = _checked(node, alike, *(value for _, value in taken))
         kind = values[0].type
         if pt.is_duration(kind):  # which Arrow does not replace
             values = [pc.cast(value, pa.int64()) for value in values]
-        made = pa.nulls(self.count, values[0].type)
+        results = pa.nulls(self.count, values[0].type)
         for (mask, _), value in zip(taken, values, strict=True):
-            made = pc.replace_with_mask(made, mask, value)
-        return pc.cast(made, kind)
+            results = pc.replace_with_mask(results, mask, value)
+        return pc.cast(results, kind)
 
     def _only(self, mask: pa.Array) -> _Rows:
         """The rows where `mask` is true."""
@@ -263,7 +263,7 @@ class _Rows:
         return _Rows(columns, pc.sum(mask, min_count=0).as_py(), self.seen)
 
 
-def _told(node: Any, kernel: Callable[..., Any], *operands: Any) -> Any:
+def _checked(node: Any, kernel: Callable[..., Any], *operands: Any) -> Any:
     """What a kernel gives; its errors with the text that they are about."""
     try:
         return kernel(*operands)

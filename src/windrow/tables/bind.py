@@ -88,6 +88,12 @@ class Bound:
         return self.query.window.columns
 
     @cached_property
+    def plain_fields(self) -> bool:
+        """Whether the schema has neither metadata nor columns that must not be null."""
+        names_and_types = pa.schema([(field.name, field.type) for field in self.schema])
+        return bool(self.schema.equals(names_and_types, check_metadata=True))
+
+    @cached_property
     def alone(self) -> Plan:
         """What will run where no other query runs beside it."""
         return share([self.plan])[0]
@@ -147,8 +153,10 @@ def bind_once(query: Query, schema: pa.Schema, order: str | None = None) -> Boun
     A query is known by being this one, as another that is equal may print itself otherwise.
     """
     its, known = _bound.get(id(query), (query, ()))
-    for given, its_order, bound in known if its is query else ():
-        if its_order == order and (given is schema or given.equals(schema, check_metadata=True)):
+    for its_schema, its_order, bound in known if its is query else ():
+        if its_order == order and (
+            its_schema is schema or its_schema.equals(schema, check_metadata=True)
+        ):
             return bound
     bound = bind(query, schema, order)
     if len(_bound) >= _QUERIES:
@@ -238,14 +246,14 @@ def _conditions(query: Query) -> Iterator[tuple[str, str]]:
 
 def _after(query: Query, schema: pa.Schema, types: dict[str, Any]) -> pa.Schema:
     """What `having` can speak of: the frame's columns, the results, and where windows lie."""
-    made = [pa.field(name, kind or pa.null()) for name, kind in types.items()]
+    new = [pa.field(name, kind or pa.null()) for name, kind in types.items()]
     own = [name for name in query.window.columns if name not in schema.names]
     if own:
         order = str(query.order_by[0])
         along = _measured_type(query, order, schema)
         kind = type_along(query.window.start_axis(axis_of(along, order)), along)
-        made += [pa.field(name, kind) for name in own]
-    return pa.schema([*schema, *made])
+        new += [pa.field(name, kind) for name in own]
+    return pa.schema([*schema, *new])
 
 
 def _with_order(query: Query, schema: pa.Schema, order: str | None) -> Query:
@@ -254,10 +262,12 @@ def _with_order(query: Query, schema: pa.Schema, order: str | None) -> Query:
         return query
     times = [field.name for field in schema if is_time(field.type)] if order is None else [order]
     if len(times) != 1:
-        found = f"the frame has {', '.join(times)}" if times else "the frame has no column of times"
+        problem = (
+            f"the frame has {', '.join(times)}" if times else "the frame has no column of times"
+        )
         size = query.window.arguments()[query.window.measured]
         raise InvalidArgument(
-            f"{query.window.measured}={size!r} measures along a column, and {found}: name it, as "
+            f"{query.window.measured}={size!r} measures along a column, and {problem}: name it, as "
             f"in order_by='ts' (in SQL, ORDER BY ts in the bracket)"
         )
     return query.replace(order_by=(times[0],))
@@ -313,28 +323,29 @@ class _Columns:
         # those that the expression may mean, and all if it means one that is not there
         means = [self._in_any_case.get(name.lower(), []) for name in columns_of(text)]
         few = pa.schema([self._schema.field(n) for n in dict.fromkeys(chain(*means))])
-        made = evaluate(text, (few if all(means) else self._schema).empty_table())
+        values = evaluate(text, (few if all(means) else self._schema).empty_table())
         reads = [
             n if n in self.names else own[0] for n, own in zip(columns_of(text), means, strict=True)
         ]
-        return made.type, reads
+        return values.type, reads
 
     @cached_property
     def _in_any_case(self) -> dict[str, list[str]]:
         """The columns that a name in lower case may mean."""
-        found: dict[str, list[str]] = {}
+        names: dict[str, list[str]] = {}
         for name in self._schema.names:
-            found.setdefault(name.lower(), []).append(name)
-        return found
+            names.setdefault(name.lower(), []).append(name)
+        return names
 
 
 def _check_key_types(query: Query, schema: pa.Schema) -> None:
-    for name in query.partition_by:
-        kind = plain(schema.field(name).type)
-        if pt.is_nested(kind):
-            raise InvalidValue(
-                f"partition_by={name!r} is of type {kind}, which cannot be grouped by"
-            )
+    for argument, done in (("partition_by", "grouped"), ("order_by", "ordered")):
+        for name in getattr(query, argument):
+            kind = plain(schema.field(name).type)
+            if pt.is_nested(getattr(kind, "storage_type", kind)):
+                raise InvalidValue(
+                    f"{argument}={name!r} is of type {kind}, which cannot be {done} by"
+                )
 
 
 def _check_order(query: Query, schema: pa.Schema, along_decimals: bool) -> None:

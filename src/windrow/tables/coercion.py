@@ -117,14 +117,14 @@ def instants(*values: Any) -> list[Any]:
         return [pc.cast(value, pa.date32()) for value in values]
     unit = max((k.unit for k in known if pt.is_timestamp(k)), key=_FINENESS, default="us")
     zone = next((k.tz for k in known if pt.is_timestamp(k) and k.tz), None)
-    made = []
+    times = []
     for value in values:
         if pt.is_timestamp(value.type) and value.type.tz:
-            made.append(pc.cast(value, pa.timestamp(unit, zone)))
+            times.append(pc.cast(value, pa.timestamp(unit, zone)))
             continue
         value = pc.cast(value, pa.timestamp(unit))
-        made.append(pc.assume_timezone(value, zone) if zone else value)
-    return made
+        times.append(pc.assume_timezone(value, zone) if zone else value)
+    return times
 
 
 def alike(*values: Any) -> list[Any]:

@@ -22,18 +22,20 @@ from windrow.windows.arrays import ordinary
 def whole(column: Any) -> pa.Array:
     """A column as one array, a dictionary of plain values decoded, an extension as its storage."""
     if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-        if isinstance(column, pa.ChunkedArray):  # no chunks at all
-            column = pa.array([], column.type)
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
-    return column
+        if column.num_chunks == 1:
+            column = column.chunk(0)
+        else:
+            column = column.combine_chunks() if column.num_chunks else pa.array([], column.type)
+    return column.storage if isinstance(column, pa.ExtensionArray) else column
 
 
 def decoded(column: Any) -> pa.Array:
     """A column as one array of plain values."""
     array = whole(column)
-    return array.cast(plain(array.type)) if pt.is_dictionary(array.type) else array
+    if pt.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    kind = plain(array.type)
+    return array if kind == array.type else array.cast(kind)
 
 
 def nulls_of(array: pa.Array) -> NDArray[np.bool_] | None:
@@ -49,22 +51,22 @@ def numbers(array: pa.Array) -> NDArray[Any] | None:
     Times are the integers that count their units, decimals of up to 18 digits count their last
     digit. None for a type that is no number.
     """
-    kind = array.type
+    kind, size = array.type, len(array)
     stored = _stored(kind)
-    if stored is not None and len(array):
+    if stored is not None and size:
         begin = array.offset * stored.itemsize
-        return ordinary(np.frombuffer(array.buffers()[1], stored, len(array), begin))
-    if len(array) == 0:
+        return ordinary(np.frombuffer(array.buffers()[1], stored, size, begin))
+    if not size:
         return None if _dtype(kind) is None else np.empty(0, _dtype(kind))
     if pt.is_boolean(kind):
         return np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False)).astype(
             np.int64
         )
     if pt.is_null(kind):
-        return np.zeros(len(array), np.int64)
+        return np.zeros(size, np.int64)
     if pt.is_decimal128(kind) and kind.precision <= SHORT_DECIMAL:
         halves = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)
-        return np.ascontiguousarray(halves[array.offset : array.offset + len(array), 0])
+        return np.ascontiguousarray(halves[array.offset : array.offset + size, 0])
     return None
 
 
@@ -84,8 +86,8 @@ def _dtype(kind: pa.DataType) -> np.dtype[Any] | None:
     ):
         return np.dtype(np.int64)
     if is_number(kind):
-        made: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
-        return made
+        dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
+        return dtype
     if pt.is_date32(kind) or pt.is_time32(kind):
         return np.dtype(np.int32)
     if pt.is_timestamp(kind) or pt.is_date64(kind) or pt.is_time64(kind) or pt.is_duration(kind):
@@ -103,15 +105,15 @@ def ranks(array: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     place = np.empty(order.size, np.int64)
     place[order] = np.arange(order.size)
     codes = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
-    made = place[codes] if order.size else np.zeros(len(array), np.int64)
-    return made, encoded.dictionary.take(pa.array(order))
+    ranked = place[codes] if order.size else np.zeros(len(array), np.int64)
+    return ranked, encoded.dictionary.take(pa.array(order))
 
 
 def objects(array: pa.Array) -> NDArray[Any]:
     """The values as Python's own, None for nulls."""
-    made = np.empty(len(array), object)
-    made[:] = array.to_pylist()
-    return made
+    values = np.empty(len(array), object)
+    values[:] = array.to_pylist()
+    return values
 
 
 def null_places(array: pa.Array) -> NDArray[np.int64]:
@@ -125,10 +127,10 @@ def null_places(array: pa.Array) -> NDArray[np.int64]:
         return np.empty(0, np.int64)
     first, end = array.offset, array.offset + len(array)
     packed = np.frombuffer(data, np.uint8)[first // 8 : -(-end // 8)]
-    some = np.flatnonzero(packed != 255)
-    places = np.flatnonzero(np.unpackbits(packed[some], bitorder="little") == 0)
-    found = 8 * (some[places >> 3] + first // 8) + (places & 7) - first
-    return np.asarray(found[(found >= 0) & (found < len(array))])
+    partial = np.flatnonzero(packed != 255)
+    places = np.flatnonzero(np.unpackbits(packed[partial], bitorder="little") == 0)
+    positions = 8 * (partial[places >> 3] + first // 8) + (places & 7) - first
+    return np.asarray(positions[(positions >= 0) & (positions < len(array))])
 
 
 def with_nulls_at(array: pa.Array, places: NDArray[Any]) -> pa.Array:
@@ -137,18 +139,29 @@ def with_nulls_at(array: pa.Array, places: NDArray[Any]) -> pa.Array:
     assert begin == 0, "it was made just now"
     if not places.size:
         return array
-    size = -(-len(array) // 8)
-    bits = np.full(size, 255, np.uint8)
+    bits = _valid_bits_but(len(array), places)
     if valid is not None:
-        bits[:] = np.frombuffer(valid, np.uint8)[:size]
-    np.bitwise_and.at(bits, places >> 3, ~(1 << (places & 7)).astype(np.uint8))
+        bits &= np.frombuffer(valid, np.uint8)[: bits.size]
     return pa.Array.from_buffers(array.type, len(array), [pa.py_buffer(bits), data])
 
 
+def _valid_bits_but(size: int, places: NDArray[Any]) -> NDArray[np.uint8]:
+    """A bit for each of so many values, 0 at these places."""
+    bits = np.full(-(-size // 8), 255, np.uint8)
+    np.bitwise_and.at(bits, places >> 3, ~(1 << (places & 7)).astype(np.uint8))
+    return bits
+
+
 def from_numbers(
-    values: NDArray[Any], missing: NDArray[np.bool_] | None, kind: pa.DataType
+    values: NDArray[Any],
+    missing: NDArray[np.bool_] | None,
+    kind: pa.DataType,
+    places: NDArray[np.int64] | None = None,
 ) -> pa.Array:
-    """Numbers, null where `missing`, as an array of type `kind`: the way back from `numbers`."""
+    """Numbers, null where `missing`, as an array of type `kind`: the way back from `numbers`.
+
+    `places` are those that are missing, if they are known.
+    """
     stored = _stored(kind)
     if stored is None:
         if pt.is_decimal(kind):
@@ -158,8 +171,10 @@ def from_numbers(
         assert pt.is_null(kind), kind
         return pa.nulls(values.size)
     data = np.ascontiguousarray(values, stored)
-    there = None if missing is None else pa.py_buffer(_valid_bits(missing))
-    return pa.Array.from_buffers(kind, data.size, [there, pa.py_buffer(data)])
+    if missing is None:
+        return pa.Array.from_buffers(kind, data.size, [None, pa.py_buffer(data)])
+    bits = _valid_bits(missing) if places is None else _valid_bits_but(missing.size, places)
+    return pa.Array.from_buffers(kind, data.size, [pa.py_buffer(bits), pa.py_buffer(data)])
 
 
 def _valid_bits(missing: NDArray[np.bool_]) -> NDArray[np.uint8]:
@@ -183,8 +198,10 @@ def _decimals(
             values = values.copy()
             values[missing] = None
         with decimal.localcontext(prec=80):
-            made = [None if v is None else decimal.Decimal(v).scaleb(-kind.scale) for v in values]
-        return pa.array(made, kind)
+            decimals = [
+                None if v is None else decimal.Decimal(v).scaleb(-kind.scale) for v in values
+            ]
+        return pa.array(decimals, kind)
     halves = np.empty((values.size, 2), np.int64)
     halves[:, 0], halves[:, 1] = values, values >> 63
     full = pa.Array.from_buffers(

@@ -29,10 +29,10 @@ def exact_sum(
     sums = [total(limb) for limb in limbs]
     if len(sums) == 2 and _fits(sums[0]):
         return (sums[0] << _LIMB) + sums[1]
-    made = sums[0].astype(object)
+    whole = sums[0].astype(object)
     for each in sums[1:]:
-        made = made * (1 << _LIMB) + each.astype(object)
-    return made
+        whole = whole * (1 << _LIMB) + each.astype(object)
+    return whole
 
 
 def _fits(high: NDArray[np.int64]) -> bool:

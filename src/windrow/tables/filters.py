@@ -22,9 +22,9 @@ def columns_of(table: pa.Table) -> Callable[[str], Any]:
     place = table.schema.get_field_index
 
     def column(text: str) -> Any:
-        found = place(text)  # −1 for none, or for several
-        if found >= 0:
-            return table.column(found)
+        index = place(text)  # −1 for none, or for several
+        if index >= 0:
+            return table.column(index)
         from windrow.tables.arithmetic import evaluate
 
         return evaluate(text, table)
@@ -34,15 +34,15 @@ def columns_of(table: pa.Table) -> Callable[[str], Any]:
 
 def satisfies(condition: str, table: pa.Table) -> NDArray[np.bool_]:
     """Which rows satisfy a condition; null does not."""
-    found = decoded(columns_of(table)(condition))
-    return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False))
+    truth = decoded(columns_of(table)(condition))
+    return np.asarray(pc.fill_null(truth, False).to_numpy(zero_copy_only=False))
 
 
 def wanted(
     query: Query,
     rows: Callable[[], pa.Table],
     keys: NDArray[Any],
-    made: Columns,
+    results: Columns,
     before: Columns | None = None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which results come out, and which satisfy `having`.
@@ -54,26 +54,26 @@ def wanted(
     passed = np.ones(keys.size, np.bool_)
     if query.having is not None:
         table = rows()
-        for name, array in made.items():
+        for name, array in results.items():
             table = table.append_column(name, array)
         passed = satisfies(query.having, table)
     if query.emit != "istream":
         return passed, passed
-    return passed & news(keys, passed, {n: made[n] for n in query.parts}, before), passed
+    return passed & news(keys, passed, {n: results[n] for n in query.parts}, before), passed
 
 
 def news(
     keys: NDArray[Any],
     passed: NDArray[np.bool_],
-    made: Columns,
+    results: Columns,
     before: Columns | None = None,
 ) -> NDArray[np.bool_]:
     """Which results differ from the one before of the same key, or come after none."""
-    news = np.ones(keys.size, np.bool_)
+    differs = np.ones(keys.size, np.bool_)
     if before is not None and keys.size:
-        news[0] = not all(alike(made[n].slice(0, 1), before[n])[0] for n in made)
+        differs[0] = not all(alike(results[n].slice(0, 1), before[n])[0] for n in results)
     same = (keys[1:] == keys[:-1]) & passed[:-1]
-    for array in made.values():
+    for array in results.values():
         same &= alike(array.slice(1), array.slice(0, max(0, keys.size - 1)))
-    news[1:] = ~same
-    return news
+    differs[1:] = ~same
+    return differs

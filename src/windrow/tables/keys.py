@@ -22,17 +22,17 @@ def codes(columns: Sequence[Any]) -> tuple[NDArray[np.int64] | None, int]:
 
     Nulls are a key like any other, as in SQL's PARTITION BY. None and 1 for no key. O(n).
     """
-    made: NDArray[np.int64] | None = None
+    code: NDArray[np.int64] | None = None
     n = 1
     for column in columns:
         part, size = _code(column)
-        if made is None:
-            made, n = part, size
+        if code is None:
+            code, n = part, size
             continue
-        made, n = made * size + part, n * size
-        if n > 4 * made.size + _SPARE:
-            made, n = _dense(made)
-    return made, n
+        code, n = code * size + part, n * size
+        if n > 4 * code.size + _SPARE:
+            code, n = _dense(code)
+    return code, n
 
 
 def runs(columns: Sequence[Any], n: int) -> tuple[NDArray[np.int64] | None, int]:
@@ -43,8 +43,8 @@ def runs(columns: Sequence[Any], n: int) -> tuple[NDArray[np.int64] | None, int]
     for column in columns:
         array = whole(column)
         changes[1:] |= ~alike(array.slice(1), array.slice(0, n - 1))
-    made = np.cumsum(changes, dtype=np.int64)
-    return made, int(made[-1]) + 1
+    code = np.cumsum(changes, dtype=np.int64)
+    return code, int(code[-1]) + 1
 
 
 def alike(a: pa.Array, b: pa.Array) -> NDArray[np.bool_]:
@@ -65,9 +65,9 @@ def newest(columns: Sequence[Any], n: int) -> NDArray[np.bool_]:
     """Which of n rows is the last with the same values in these columns."""
     key = codes(columns)[0]
     key = np.zeros(n, np.int64) if key is None else key
-    made = np.zeros(n, np.bool_)
-    made[n - 1 - np.unique(key[::-1], return_index=True)[1]] = True
-    return made
+    last = np.zeros(n, np.bool_)
+    last[n - 1 - np.unique(key[::-1], return_index=True)[1]] = True
+    return last
 
 
 def _code(column: Any) -> tuple[NDArray[np.int64], int]:
@@ -82,12 +82,16 @@ def _code(column: Any) -> tuple[NDArray[np.int64], int]:
         if present.size:
             least, most = int(present.min()), int(present.max())
             if most - least <= 2 * len(array) + _SPARE:
-                made = values.astype(np.int64, copy=nulls is not None)
-                made = made - np.int64(least) if least else made
+                if values.dtype == np.uint64:  # the largest of which are no int64
+                    values, least, most = values - np.uint64(least), 0, most - least
+                code = values.astype(np.int64, copy=nulls is not None)
+                code = code - np.int64(least) if least else code
                 if nulls is not None:
-                    made[nulls] = most - least + 1
-                return made, most - least + 2
+                    code[nulls] = most - least + 1
+                return code, most - least + 2
     array = decoded(array)
+    if pt.is_float16(array.type):  # which Arrow does not add
+        array = array.cast(pa.float32())
     if pt.is_floating(array.type):
         array = pc.add(array, pa.scalar(0.0, array.type))  # −0.0 is the key that 0.0 is
     encoded = array.dictionary_encode()
@@ -103,15 +107,15 @@ def _unique_dictionary(array: pa.DictionaryArray) -> pa.DictionaryArray:
 
 def _indices(encoded: pa.DictionaryArray) -> NDArray[np.int64]:
     indices = encoded.indices
-    made = numbers(indices)
+    code = numbers(indices)
     nulls = nulls_of(indices)
-    assert made is not None
-    made = made.astype(np.int64)
+    assert code is not None
+    code = code.astype(np.int64)
     if nulls is not None:
-        made[nulls] = len(encoded.dictionary)
-    return made
+        code[nulls] = len(encoded.dictionary)
+    return code
 
 
-def _dense(made: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    encoded = pa.array(made).dictionary_encode()
+def _dense(code: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    encoded = pa.array(code).dictionary_encode()
     return _indices(encoded), len(encoded.dictionary) + 1

@@ -45,5 +45,5 @@ def stretches(
     empty = pa.array(sizes == 0) if (sizes == 0).any() else None
     kind = pa.ListArray if offsets[-1] < 2**31 else pa.LargeListArray
     ends = pa.array(offsets, pa.int32() if kind is pa.ListArray else pa.int64())
-    made = kind.from_arrays(ends, values, mask=empty)
-    return made if listing.separator is None else pc.binary_join(made, listing.separator)
+    lists = kind.from_arrays(ends, values, mask=empty)
+    return lists if listing.separator is None else pc.binary_join(lists, listing.separator)

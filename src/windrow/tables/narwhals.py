@@ -46,15 +46,15 @@ def read(queries: Sequence[Query], frame: Any) -> Any:
 def columns_of_frame(frame: Any) -> Columns:
     """The columns of a frame, as statements of SQL ask about them."""
     inside = _inside(frame)
-    found: Columns = engine_of(inside).columns_of_frame(inside)
-    return found
+    columns: Columns = engine_of(inside).columns_of_frame(inside)
+    return columns
 
 
 def plan(query: Query, frame: Any) -> Plan:
     """What will run for a query over a frame."""
     inside = _inside(frame)
-    found: Plan = engine_of(inside).plan(query, inside)
-    return found
+    result: Plan = engine_of(inside).plan(query, inside)
+    return result
 
 
 def _inside(frame: Any) -> Any:

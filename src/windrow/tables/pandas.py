@@ -17,7 +17,7 @@ import pyarrow.types as pt
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.queries.frames import unknown_frame
 from windrow.tables.bind import Bound
-from windrow.tables.columns import null_places, nulls_of, numbers
+from windrow.tables.columns import from_numbers, null_places, nulls_of, numbers
 from windrow.tables.run import TableEngine, TableResult
 
 
@@ -25,7 +25,7 @@ def _schema_of(frame: Any) -> pa.Schema:
     if not isinstance(frame, pd.DataFrame):
         raise unknown_frame(frame)
     names, dtypes, levels = tuple(frame.columns), _dtypes(frame), _levels(frame)
-    if not levels and all(isinstance(d, np.dtype) and d.kind in _PLAIN for d in dtypes):
+    if not levels and all(map(_as_arrow, dtypes)):
         return _plain_schema(names, dtypes)
     _check_columns(names)
     fields = [(name, _type(frame, i, dtypes[i])) for i, name in enumerate(names)]
@@ -38,7 +38,7 @@ def _dtypes(frame: pd.DataFrame) -> tuple[Any, ...]:
     """The type of each column; a few are asked themselves, which is faster."""
     if len(frame.columns) > _FEW_COLUMNS or not frame.columns.is_unique:
         return tuple(frame.dtypes)
-    return tuple(frame[name].dtype for name in frame.columns)
+    return tuple([series.dtype for _, series in frame.items()])
 
 
 @lru_cache(maxsize=64)
@@ -61,33 +61,35 @@ def _order_of(frame: pd.DataFrame) -> str | None:
 
 
 def _table_of(frame: pd.DataFrame, names: list[str]) -> pa.Table:
+    if not names:
+        return pa.table({"": pa.nulls(len(frame))})
     levels = _levels(frame)
-    columns = {
-        name: _level_values(frame.index, levels[name])
-        if name in levels
-        else _arrow(frame[name], name)
+    few = len(frame.columns) <= _FEW_COLUMNS
+    columns: Any = dict(frame.items()) if few else frame  # asked for together, they are faster
+    arrays = [
+        _level_values(frame.index, levels[name]) if name in levels else _arrow(columns[name], name)
         for name in names
-    }
-    return pa.table(columns or {"": pa.nulls(len(frame))})
+    ]
+    return pa.Table.from_arrays(arrays, names)
 
 
-def _joined(bound: Bound, outcome: TableResult, frame: pd.DataFrame) -> pd.DataFrame:
-    if outcome.rows is None:
-        made = _new_columns(outcome.columns, frame.index)
-        if _is_plain(frame) and all(isinstance(each, np.ndarray) for each in made.values()):
-            own = {name: frame[name] for name in frame.columns}
-            together = pd.DataFrame({**own, **made}, frame.index, copy=False)
+def _joined(bound: Bound, result: TableResult, frame: pd.DataFrame) -> pd.DataFrame:
+    if result.rows is None:
+        new = _new_columns(result.columns, frame.index)
+        if _is_plain(frame) and all(isinstance(each, np.ndarray) for each in new.values()):
+            columns = {**dict(frame.items()), **new}
+            together = pd.DataFrame(columns, frame.index, copy=False)
             return together.__finalize__(frame)  # a third of the time of inserts
-        return _with_columns(frame.copy(deep=False), made)
+        return _with_columns(frame.copy(deep=False), new)
     keys = bound.query.partition_by
     if bound.own_rows and not _named(frame, keys):
-        own = {name: frame[name].array.take(outcome.rows) for name in keys}
-        index = pd.RangeIndex(outcome.rows.size)
-        made = _new_columns(outcome.columns, index)
-        return pd.DataFrame({**own, **made}, index, copy=False).__finalize__(frame)
-    base = (_keys(frame, keys) if bound.own_rows else frame).iloc[outcome.rows]
-    made = _new_columns(outcome.columns, base.index)
-    return _with_columns(base, made) if base.columns.size else pd.DataFrame(made, base.index)
+        own = {name: frame[name].array.take(result.rows) for name in keys}
+        index = pd.RangeIndex(result.rows.size)
+        new = _new_columns(result.columns, index)
+        return pd.DataFrame({**own, **new}, index, copy=False).__finalize__(frame)
+    base = (_keys(frame, keys) if bound.own_rows else frame).iloc[result.rows]
+    new = _new_columns(result.columns, base.index)
+    return _with_columns(base, new) if base.columns.size else pd.DataFrame(new, base.index)
 
 
 def _is_plain(frame: pd.DataFrame) -> bool:
@@ -97,8 +99,8 @@ def _is_plain(frame: pd.DataFrame) -> bool:
     return plain and len(columns) <= _FEW_COLUMNS
 
 
-def _with_columns(frame: pd.DataFrame, made: dict[str, Any]) -> pd.DataFrame:
-    for name, values in made.items():  # not by assign, which copies the frame first
+def _with_columns(frame: pd.DataFrame, new: dict[str, Any]) -> pd.DataFrame:
+    for name, values in new.items():  # not by assign, which copies the frame first
         frame.insert(frame.shape[1], name, values)
     return frame
 
@@ -106,15 +108,15 @@ def _with_columns(frame: pd.DataFrame, made: dict[str, Any]) -> pd.DataFrame:
 def _selected(frame: pd.DataFrame, rows: Any, columns: dict[str, Any]) -> pd.DataFrame:
     base, levels = frame if rows is None else frame.iloc[rows], _levels(frame)
     new = _new_columns({n: c for n, c in columns.items() if not isinstance(c, str)}, base.index)
-    made: dict[str, Any] = {}
+    chosen: dict[str, Any] = {}
     for name, column in columns.items():
         if not isinstance(column, str):
-            made[name] = new[name]
+            chosen[name] = new[name]
         elif column not in levels:
-            made[name] = base[column]
+            chosen[name] = base[column]
         elif name != column:  # it is in the index already
-            made[name] = base.index.get_level_values(levels[column])
-    return pd.DataFrame(made, index=base.index, copy=False)
+            chosen[name] = base.index.get_level_values(levels[column])
+    return pd.DataFrame(chosen, index=base.index, copy=False)
 
 
 # -- the index -----------------------------------------------------------------------------------
@@ -176,7 +178,7 @@ def _keys(frame: pd.DataFrame, names: Any) -> pd.DataFrame:
 
 def _type(frame: pd.DataFrame, i: int, dtype: Any) -> pa.DataType:
     """The type of a column; a column that Arrow has no type for only rides along."""
-    if isinstance(dtype, np.dtype) and dtype.kind in _PLAIN:
+    if _as_arrow(dtype):
         return _type_of(dtype)
     return _type_of_values(frame.iloc[:, i])
 
@@ -188,49 +190,59 @@ def _type_of_values(values: Any) -> pa.DataType:
             return pa.array(values, from_pandas=True).type
         none = values[:0] if isinstance(values, pd.Index) else values.iloc[:0]
         return pa.array(none, from_pandas=True).type
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+    except _NO_ARROW:
         return pa.null()
 
 
 @cache
 def _type_of(dtype: np.dtype[Any]) -> pa.DataType:
     """The type of a column of numbers or times."""
-    return pa.array(np.empty(0, dtype)).type
+    return pa.array(np.empty(0, dtype.newbyteorder("="))).type
+
+
+def _as_arrow(dtype: Any) -> bool:
+    """Whether values are numbers or times that Arrow has, too."""
+    return isinstance(dtype, np.dtype) and dtype.kind in _PLAIN and dtype.itemsize <= 8
 
 
 def _arrow(series: Any, name: Any) -> pa.Array:
     """A column or an index as Arrow has it: its own memory, if all are numbers or times."""
     dtype = series.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind in _PLAIN:
+    if _as_arrow(dtype):
         values = series.values
-        if values.flags.c_contiguous and not _has_nulls(values):
-            memory = pa.py_buffer(values.view(np.int64) if dtype.kind in "Mm" else values)
-            return pa.Array.from_buffers(_type_of(dtype), values.size, [None, memory])
+        if not dtype.isnative:
+            series = values = values.astype(dtype.newbyteorder("="))
+        if values.flags.c_contiguous:
+            if dtype.kind in "Mm":
+                values = values.view(np.int64)
+            if not _has_nulls(values, dtype.kind):
+                return from_numbers(values, None, _type_of(dtype))
     try:
-        made = pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise InvalidValue(f"the column {name!r} has values of no one type: {error}") from None
-    return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+        array = pa.array(series, from_pandas=True)
+    except _NO_ARROW as error:
+        problem = "values of no one type" if dtype == np.dtype(object) else f"the type {dtype}"
+        raise InvalidValue(f"the column {name!r} has {problem}: {error}") from None
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _has_nulls(values: np.ndarray[Any, Any]) -> bool:
+def _has_nulls(values: np.ndarray[Any, Any], kind: str) -> bool:
     """Whether a float is NaN, or a time is none: the smallest value tells, in half the time."""
-    kind = values.dtype.kind
-    if kind == "f":
-        return bool(np.isnan(values.min(initial=np.inf)))
-    return kind in "Mm" and int(values.view(np.int64).min(initial=0)) == _NAT
+    if kind in "iu" or not values.size:
+        return False
+    least = np.minimum.reduce(values)
+    return bool(np.isnan(least) if kind == "f" else least == _NAT)
 
 
 def _new_columns(arrays: dict[str, pa.Array], index: Any) -> dict[str, Any]:
     """Columns of results as pandas has them, each in memory of its own."""
-    made: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     taken: set[int] = set()
     for name, array in arrays.items():
         values, data = _values(array, index), array.buffers()[-1]
-        place = 0 if data is None else data.address
-        made[name] = values.copy() if place in taken else values  # two results may share theirs
-        taken.add(place)
-    return made
+        address = 0 if data is None else data.address
+        columns[name] = values.copy() if address in taken else values  # two may share theirs
+        taken.add(address)
+    return columns
 
 
 def _values(array: pa.Array, index: Any) -> Any:
@@ -261,13 +273,17 @@ def _values(array: pa.Array, index: Any) -> Any:
         values = array.to_numpy(zero_copy_only=False)
         return values if values.flags.writeable else values.copy()
     if null and pt.is_boolean(kind):
-        made = array.to_pandas(types_mapper={kind: pd.BooleanDtype()}.get)
+        series = array.to_pandas(types_mapper={kind: pd.BooleanDtype()}.get)
+    elif pt.is_struct(kind):  # else times would be integers, and integers floats beside a null
+        series = pd.Series(array.to_pylist(), dtype=object)
     else:
-        made = array.to_pandas()
-    made.index = index
-    return made
+        series = array.to_pandas()
+    series.index = index
+    return series
 
 
+# What Arrow raises for values that it cannot hold.
+_NO_ARROW = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError)
 _FEW_COLUMNS = 12  # so many, and what is done for each call weighs most
 _PLAIN = "iufMm"  # the kinds of NumPy's types whose values lie in memory as Arrow has them
 _NAT = np.iinfo(np.int64).min  # a time that is none

@@ -8,8 +8,7 @@ decimals as counts of their last digit. Only what is left goes to the interprete
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -48,8 +47,7 @@ from windrow.windows.positions import Windows
 Back = Callable[[NDArray[Any], NDArray[np.bool_] | None], pa.Array]
 
 
-@dataclass(frozen=True)
-class Values:
+class Values(NamedTuple):
     """A column in sorted order: numbers, and which are null.
 
     Where they are no numbers themselves they stand for values, and `back` gives these again, null
@@ -65,9 +63,9 @@ class SortedColumns:
     """The columns of a table, each brought to numbers and into sorted order once."""
 
     def __init__(
-        self, column: Callable[[str], Any], laid: TableRows, identity: Sequence[str] = ()
+        self, column: Callable[[str], Any], sorted_rows: TableRows, identity: Sequence[str] = ()
     ) -> None:
-        self._column, self.laid = column, laid
+        self._column, self.sorted_rows = column, sorted_rows
         self._identity = identity  # the columns that tell a user which row it is
         self._arrays: dict[str, pa.Array] = {}
         self._values: dict[tuple[str, str], Values | None] = {}
@@ -75,21 +73,22 @@ class SortedColumns:
 
     def array(self, text: str) -> pa.Array:
         """A column of the table, or an expression's values, in the table's order."""
-        if text not in self._arrays:
-            self._arrays[text] = decoded(self._column(text))
-        return self._arrays[text]
+        array = self._arrays.get(text)
+        if array is None:
+            array = self._arrays[text] = decoded(self._column(text))
+        return array
 
     def described(self, position: int, *texts: str) -> dict[str, Any]:
         """The row at a sorted position by what tells which it is, and by these columns."""
-        row = int(self.laid.rows(np.array([position]))[0])
+        row = int(self.sorted_rows.rows(np.array([position]))[0])
         names = dict.fromkeys((*self._identity, *texts))
         return {name: self.array(name)[row].as_py() for name in names}
 
     def nulls(self, text: str) -> NDArray[np.bool_] | None:
         """Which values are null, in sorted order; None if none is."""
         if text not in self._nulls:
-            found = nulls_of(self.array(text))
-            self._nulls[text] = None if found is None else self.laid.sorted(found)
+            mask = nulls_of(self.array(text))
+            self._nulls[text] = None if mask is None else self.sorted_rows.sorted(mask)
         return self._nulls[text]
 
     def values(self, text: str, takes: str = "number") -> Values | None:
@@ -98,16 +97,19 @@ class SortedColumns:
         None if they are no numbers, and nothing can stand for them.
         """
         as_numbers = self._values.get((text, "number"))
-        if as_numbers is not None and takes != "instant":
+        if as_numbers is not None and takes not in _TYPED:
             return as_numbers  # they are the same for whoever takes them as they are
         key = text, takes
         if key not in self._values:
-            found = numbered(self.array(text), takes)
-            if found is not None:
-                key = key if takes == "instant" or found.back is not None else (text, "number")
-                found = Values(self.laid.sorted(found.data), self.nulls(text), found.back)
-            self._values[key] = found
+            values = numbered(self.array(text), takes)
+            if values is not None:
+                key = key if takes in _TYPED or values.back is not None else (text, "number")
+                values = Values(self.sorted_rows.sorted(values.data), self.nulls(text), values.back)
+            self._values[key] = values
         return self._values[key]
+
+
+_TYPED = ("instant", "boolean")  # what takes these wants numbers of a type of its own
 
 
 def numbered(array: pa.Array, takes: str) -> Values | None:
@@ -146,7 +148,12 @@ class WindowResults:
         aggregate: Aggregate = aggregate,
         parts: Sequence[Windows] = (),  # of the windows, if something is left out of them
     ) -> None:
-        self.columns, self.laid, self.windows, self.parts = columns, columns.laid, windows, parts
+        self.columns, self.sorted_rows, self.windows, self.parts = (
+            columns,
+            columns.sorted_rows,
+            windows,
+            parts,
+        )
         self.array, self.values = columns.array, columns.values
         self._call = aggregate
         self._found: dict[str, Any] = {}  # of a column, what several results want
@@ -166,14 +173,21 @@ class WindowResults:
 
         They are null where a window has fewer values than `least` that are not null.
         """
+        if least is None:
+            return self._run(plan, kind)
+        places = self._few_places(plan.aggregation, least)
+        if places is None:
+            return self._run(plan, kind, self._few(plan.aggregation, least))
+        results = self._run(plan, kind)
+        if pt.is_primitive(results.type) and results.offset == 0:
+            return with_nulls_at(results, places)
+        return null_where(results, self._few(plan.aggregation, least))
+
+    def _run(
+        self, plan: ResultPlan, kind: pa.DataType | None, few: NDArray[np.bool_] | None = None
+    ) -> pa.Array:
+        """The results as the plan says, null where `few` is true."""
         aggregation = plan.aggregation
-        places = None if least is None else self._few_places(aggregation, least)
-        if least is not None and places is not None:
-            made = self.run(plan, kind)
-            if pt.is_primitive(made.type) and made.offset == 0:
-                return with_nulls_at(made, places)
-            return null_where(made, self._few(aggregation, least))
-        few = None if least is None else self._few(aggregation, least)
         if aggregation.functions is not None:
             return null_where(self._own(plan, kind), few)
         if plan.form == "list":
@@ -182,10 +196,12 @@ class WindowResults:
             return null_where(self._decimal(aggregation, kind), few)
         if plan.form == "objects":
             return null_where(self._interpreted(plan, kind), few)
-        if not aggregation.columns:
-            return array_of(with_nulls(self._call_on(plan, []), few), kind)
-        values = self.values_for(aggregation)
-        results = with_nulls(self._call_on(plan, values), few)
+        values = self.values_for(aggregation) if aggregation.columns else []
+        results = self._call_on(plan, values)
+        if few is not None:
+            results = with_nulls(results, few)
+        if not values:
+            return array_of(results, kind)
         argument = aggregation.columns[-1]
         return restored(
             aggregation, results, kind, self._type(aggregation), values[0].back,
@@ -197,14 +213,12 @@ class WindowResults:
         takes: str = aggregation.takes
         if aggregation.listing is not None and takes != "any":
             takes = "distinct"
-        kinds = [takes] * aggregation.inputs if takes != "timed" else [takes, "instant"]
-        texts = aggregation.columns[: aggregation.inputs]
-        found = [self.values(text, kind) for text, kind in zip(texts, kinds, strict=True)]
-        known = [values for values in found if values is not None]
-        assert len(known) == len(found), (
-            f"{aggregation!r}: the plan says that its values are numbers"
-        )
-        return known
+        inputs: list[Values] = []
+        for text in aggregation.measures:
+            values = self.values(text, "instant" if takes == "timed" and inputs else takes)
+            assert values is not None, f"{aggregation!r}: the plan says that {text!r} is numbers"
+            inputs.append(values)
+        return inputs
 
     def picked(
         self,
@@ -218,29 +232,32 @@ class WindowResults:
         They may be written where the positions were, `instead` of these.
         """
         array = self.array(text)
-        if 0 < self.laid.size <= 2 * at.size and numbers(array) is not None:  # worth sorting all
+        if (
+            0 < self.sorted_rows.size <= 2 * at.size and numbers(array) is not None
+        ):  # worth sorting all
             values = self.values(text)
             assert values is not None
             if values.nulls is not None:
-                null = gather(values.nulls, at, threads=self.laid.threads)
+                null = gather(values.nulls, at, threads=self.sorted_rows.threads)
                 gone = null if gone is None else gone | null
-            data = gather(values.data, at, threads=self.laid.threads, instead=instead)
+            data = gather(values.data, at, threads=self.sorted_rows.threads, instead=instead)
             return from_numbers(data, gone, array.type)
-        return array.take(pa.array(self.laid.rows(at), mask=gone))
+        return array.take(pa.array(self.sorted_rows.rows(at), mask=gone))
 
     def _type(self, aggregation: Aggregation) -> pa.DataType:
         return self.array(aggregation.columns[0]).type
 
     def _call_on(self, plan: ResultPlan, values: Sequence[Values]) -> ResultArray:
         call: Any = aggregate_parts if self.parts else self._call
+        nulls = [v.nulls for v in values]
         return call(  # type: ignore[no-any-return]
             plan.aggregation,
             [v.data for v in values],
             self.parts or self.windows,
-            nulls=[v.nulls for v in values],
-            threads=self.laid.threads,
-            way=plan.route(any(v.nulls is not None for v in values)),
-            common=self._common(plan),
+            nulls=nulls,
+            threads=self.sorted_rows.threads,
+            way=plan.route(any(mask is not None for mask in nulls)),
+            common=self._common(plan) if plan.common else None,
         )
 
     def knows_gaps(self, plan: ResultPlan) -> bool:
@@ -251,10 +268,8 @@ class WindowResults:
         nulls = any(self.columns.nulls(text) is not None for text in texts)
         return knows_gaps(plan.aggregation, plan.route(nulls), len(self.parts))
 
-    def _common(self, plan: ResultPlan) -> Common | None:
+    def _common(self, plan: ResultPlan) -> Common:
         """What the result has in common with others of its column."""
-        if not plan.common:
-            return None
         return Common(plan.common, self._found.setdefault(plan.aggregation.columns[0], {}))
 
     def _few(self, aggregation: Aggregation, least: int) -> NDArray[np.bool_] | None:
@@ -266,7 +281,7 @@ class WindowResults:
             nulls = np.logical_or.reduce(known).view(np.uint8) if known else None
             count: Any = few_in_parts if self.parts else few_values
             counted = self.parts or self.windows
-            self._counted[key] = count(counted, nulls, least, self.laid.threads)
+            self._counted[key] = count(counted, nulls, least, self.sorted_rows.threads)
         return self._counted[key]
 
     def _few_places(self, aggregation: Aggregation, least: int) -> NDArray[np.int64] | None:
@@ -293,7 +308,7 @@ class WindowResults:
 
         def total(limb: NDArray[np.int64]) -> NDArray[np.int64]:
             plan = ResultPlan("", Sum(), ("int64",), self.windows.rows is not None, False)
-            return self._call_on(plan, [Values(self.laid.sorted(limb), nulls)]).values
+            return self._call_on(plan, [Values(self.sorted_rows.sorted(limb), nulls)]).values
 
         counts = self.counted(text)
         if pt.is_duration(kind):
@@ -310,7 +325,7 @@ class WindowResults:
         aggregation = plan.aggregation
         trace(aggregation, plan.route().name)
         array = self.array(aggregation.columns[0])
-        rows = self.laid.rows(np.arange(self.laid.size))
+        rows = self.sorted_rows.rows(np.arange(self.sorted_rows.size))
         nulls = self.columns.nulls(aggregation.columns[0])
         assert aggregation.listing is not None
         return stretches(array, rows, nulls, self.windows, aggregation.listing)
@@ -318,12 +333,14 @@ class WindowResults:
     def _interpreted(self, plan: ResultPlan, kind: Any) -> pa.Array:
         aggregation = plan.aggregation
         texts = aggregation.columns[: aggregation.inputs]
-        lists = [self.laid.sorted(objects(self.array(text))) for text in texts]
-        made = self._call(aggregation, lists, self.windows, nulls=None, threads=1, way=plan.route())
+        lists = [self.sorted_rows.sorted(objects(self.array(text))) for text in texts]
+        results = self._call(
+            aggregation, lists, self.windows, nulls=None, threads=1, way=plan.route()
+        )
         if "argument" not in kinds_of(aggregation):
-            return array_of(made, kind)
+            return array_of(results, kind)
         return restored(
-            aggregation, made, kind, self._type(aggregation), None,
+            aggregation, results, kind, self._type(aggregation), None,
             lambda at, gone: self.picked(aggregation.columns[-1], at, gone),
         )  # fmt: skip
 
@@ -346,7 +363,7 @@ class WindowResults:
 
     def _failing(self, aggregation: Aggregation, error: Exception) -> dict[str, Any] | None:
         """The row at which the user's functions fail."""
-        lists = [self.laid.sorted(objects(self.array(text))) for text in aggregation.columns]
+        lists = [self.sorted_rows.sorted(objects(self.array(text))) for text in aggregation.columns]
         rows = [
             dict(zip(aggregation.columns, row, strict=True)) for row in zip(*lists, strict=True)
         ]
@@ -366,13 +383,15 @@ def in_layers(
     layers = over.windows.layers
     if len(layers) == 1:
         return make(over.over(layers[0][1]))
-    made = [make(over.over(windows)) for _, windows in layers]
+    parts = [make(over.over(windows)) for _, windows in layers]
     places = np.concatenate([numbers for numbers, _ in layers])
     place = np.empty(places.size, np.int64)
     place[places] = np.arange(places.size)
     return {
-        name: pa.chunked_array([each[name] for each in made]).combine_chunks().take(pa.array(place))
-        for name in made[0]
+        name: pa.chunked_array([each[name] for each in parts])
+        .combine_chunks()
+        .take(pa.array(place))
+        for name in parts[0]
     }
 
 
@@ -390,7 +409,7 @@ def kinds_of(aggregation: Aggregation) -> tuple[str, ...]:
 
 def restored(
     aggregation: Aggregation,
-    made: ResultArray,
+    results: ResultArray,
     kind: Any,
     source: pa.DataType,
     back: Back | None,
@@ -401,31 +420,31 @@ def restored(
     `source` is the type of the measured column, `back` gives the values that its numbers stand
     for, and `picked` the arguments at positions.
     """
-    result, gone = aggregation.result, made.missing
-    if isinstance(result, Mapping):
-        return _structs(result, made, kind, back, picked)
+    result, gone = aggregation.result, results.missing
     if result == "argument":
-        return picked(made.values, gone)
+        return picked(results.values, gone)
     if result == "value" and back is not None:
-        return back(made.values, gone)
-    if result == "list" and made.values.dtype.names:
-        return _lists(made, kind, back)
+        return back(results.values, gone)
+    if result == "list" and results.values.dtype.names:
+        return _lists(results, kind, back)
     if result in ("difference", "change") and pt.is_date32(source):
-        made = ResultArray(made.values.astype(np.int64) * 86400, gone)  # days in seconds
-    return array_of(made, kind)
+        results = ResultArray(results.values.astype(np.int64) * 86400, gone)  # days in seconds
+    if result is None or isinstance(result, str):
+        return array_of(results, kind)
+    return _structs(result, results, kind, back, picked)
 
 
 def _structs(
-    result: Mapping[str, str], made: ResultArray, kind: Any, back: Back | None, picked: Back
+    result: Mapping[str, str], results: ResultArray, kind: Any, back: Back | None, picked: Back
 ) -> pa.Array:
     """Results of several named parts."""
-    gone = made.missing
+    gone = results.missing
     parts: dict[str, pa.Array] = {}
     for name, part in result.items():
         if part == "span":
             parts[name] = pc.subtract(parts["end"], parts["start"]).cast(kind.field(name).type)
             continue
-        values = np.ascontiguousarray(made.values[name])
+        values = np.ascontiguousarray(results.values[name])
         if part == "argument":
             parts[name] = picked(values, gone)
         elif part == "value" and back is not None:
@@ -436,15 +455,15 @@ def _structs(
     return pa.StructArray.from_arrays(list(parts.values()), fields=list(kind), mask=null)
 
 
-def array_of(made: ResultArray, kind: Any) -> pa.Array:
+def array_of(results: ResultArray, kind: Any) -> pa.Array:
     """Results of the compiled path as an array of type `kind`; None lets the values tell."""
-    values, missing = made.values, made.missing
+    values, missing = results.values, results.missing
     if values.dtype.names and (kind is None or pt.is_struct(kind) or pt.is_list(kind)):
         return _fields(values, missing, kind)
     if values.dtype != object:
-        return (
-            pa.array(values, mask=missing) if kind is None else from_numbers(values, missing, kind)
-        )
+        if kind is None:
+            return pa.array(values, mask=missing)
+        return from_numbers(values, missing, kind, results.places)
     listed = values.tolist()
     if kind is not None and pt.is_binary(kind):
         listed = [None if v is None else bytes(v) for v in listed]
@@ -453,9 +472,9 @@ def array_of(made: ResultArray, kind: Any) -> pa.Array:
     return pa.array(listed, kind)
 
 
-def _lists(made: ResultArray, kind: Any, back: Back | None = None) -> pa.Array:
+def _lists(results: ResultArray, kind: Any, back: Back | None = None) -> pa.Array:
     """Results that are lists, of various lengths or of as many numbers each."""
-    values, missing = made.values, made.missing
+    values, missing = results.values, results.missing
     if are_lists(values):
         lengths, rows = values["length"], values["items"]
         items = rows[np.arange(rows.shape[1]) < lengths[:, None]]

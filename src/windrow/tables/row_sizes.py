@@ -29,13 +29,13 @@ def sized_rows(bound: Bound, table: pa.Table) -> tuple[pa.Table, NDArray[Any] | 
     window = bound.query.window
     if window.row_size is None or SIZE in table.column_names:
         return table, None
-    found = decoded(columns_of(table)(window.row_size))
-    sizes = _in_units(found, bound.axis, window.measured)
+    column = decoded(columns_of(table)(window.row_size))
+    sizes = _in_units(column, bound.axis, window.measured)
     table = table.append_column(SIZE, pa.array(sizes))
-    there = np.flatnonzero(sizes > 0)  # which NaN is not
-    if there.size == sizes.size:
+    kept = np.flatnonzero(sizes > 0)  # which NaN is not
+    if kept.size == sizes.size:
         return table, None
-    return table.take(pa.array(there)), there
+    return table.take(pa.array(kept)), kept
 
 
 def _in_units(array: pa.Array, axis: Axis, name: str) -> NDArray[Any]:
@@ -67,9 +67,9 @@ def _in_units(array: pa.Array, axis: Axis, name: str) -> NDArray[Any]:
 
 def _units(text: str, axis: Axis, name: str) -> int | float:
     """A text of a duration in whole units of an axis."""
-    found = signed_interval(name, text)
-    if found.months:
+    interval = signed_interval(name, text)
+    if interval.months:
         raise InvalidArgument(
             f"{name}={text!r}: months differ in length, and are no gap of a row's own; give days"
         )
-    return axis.units(found.length)[0]
+    return axis.units(interval.length)[0]

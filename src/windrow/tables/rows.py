@@ -20,6 +20,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.together import Record, Together
 from windrow.identity import named
 from windrow.kernels.columns import Column, column
+from windrow.kernels.interpreted import satisfying
 from windrow.kernels.policies import compiled_starts, policy_plan, way_of
 from windrow.kernels.routes import trace
 from windrow.queries.query import Query
@@ -54,22 +55,12 @@ class RowValues:
         if isinstance(condition, str):
             mask = pc.fill_null(self._array(condition), False)
             return self._rows.sorted(np.asarray(mask.to_numpy(zero_copy_only=False)))
-        found = np.empty(self._rows.size, np.bool_)
-        for position, row in enumerate(self._records(self._names, 0, self._rows.size)):
-            try:
-                found[position] = bool(condition(row))
-            except Exception as error:
-                error.add_note(f"in on={named(condition)}, at the row {dict(row)!r}")
-                raise
-        return found
+        rows = self._records(self._names, 0, self._rows.size)
+        return satisfying(condition, rows, lambda row: f"the row {dict(row)!r}")
 
     def numbers(self, column: str | None) -> NDArray[np.float64]:
         """The values of a column of numbers in sorted order, NaN for nulls."""
-        found = self._numbers(str(column))
-        values = found.data.astype(np.float64)
-        if found.nulls is not None:
-            values[found.nulls.view(np.bool_)] = np.nan
-        return values
+        return self._numbers(str(column)).floats()
 
     def records(self, begin: int, stop: int) -> list[Record]:
         """The columns that the aggregations read, in the rows at these positions."""
@@ -104,9 +95,9 @@ class RowValues:
         values, nulls = numbered(array, takes), nulls_of(array)
         assert values is not None
         mask = None if nulls is None else self._rows.sorted(nulls)
-        found = column(self._rows.sorted(values.data), mask, "value", text)
-        assert found is not None
-        return found
+        numbers = column(self._rows.sorted(values.data), mask, "value", text)
+        assert numbers is not None
+        return numbers
 
     def _records(self, names: Sequence[str], begin: int, stop: int) -> list[Record]:
         rows = pa.array(self._rows.rows(np.arange(begin, stop)))

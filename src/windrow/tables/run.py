@@ -9,15 +9,13 @@ and the frame's own library picks them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
@@ -30,23 +28,21 @@ from windrow.queries.query import Query
 from windrow.queries.select import Select
 from windrow.queries.shared import Shared
 from windrow.tables.bind import Bound, SchemaColumns, bind_once, warn_of_interpreted
-from windrow.tables.columns import from_numbers, null_places, nulls_of, numbers, with_nulls_at
+from windrow.tables.columns import from_numbers
 from windrow.tables.filters import columns_of, satisfies, wanted
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
 from windrow.tables.row_sizes import sized_rows
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows, rows_in_place, sort_rows
 from windrow.tables.states import StateColumns
-from windrow.windows.arrays import memory_from
+from windrow.windows.arrays import cores
 from windrow.windows.positions import Windows
 from windrow.windows.sorted_rows import Bounds
 
-_MANY = 8  # nulls among so many rows are moved one by one
 QUERY = "query"  # whose result a row is, where several queries have results for other rows
 
 
-@dataclass(frozen=True)
-class TableResult:
+class TableResult(NamedTuple):
     """The result: rows of the table (None: all of them), and new columns as long as they are."""
 
     rows: NDArray[Any] | None
@@ -58,7 +54,7 @@ class TableEngine:
     """Queries over the frames of one library, which says how they become tables, and back.
 
     `schema_of(frame)` gives the schema, or an error for what is no frame; `table_of(frame, names)`
-    those columns as a table of Arrow; `joined(bound, outcome, frame)` the rows of the frame that
+    those columns as a table of Arrow; `joined(bound, result, frame)` the rows of the frame that
     are in the result, with the new columns. `selected(frame, rows, columns)` gives these rows, all
     for None, with these columns by their names: columns of the frame, or new ones of Arrow.
     `order_of(frame)` names what the frame's own rows are ordered by, if it says so.
@@ -68,17 +64,16 @@ class TableEngine:
     table_of: Callable[[Any, list[str]], pa.Table]
     joined: Callable[[Bound, TableResult, Any], Any]
     selected: Callable[[Any, NDArray[Any] | None, dict[str, Any]], Any]
-    order_of: Callable[[Any], str | None] = lambda frame: None
+    order_of: Callable[[Any], str | None] | None = None
 
     def run(self, query: Query, frame: Any) -> Any:
         """The results of a query as a frame of the same kind."""
-        (bound,), (outcome,) = self.results((query,), frame)
-        return self.joined(bound, outcome, frame)
+        return self.run_shared((query,), frame)[0]
 
-    def run_shared(self, shared: Shared, frame: Any) -> list[Any]:
+    def run_shared(self, shared: Iterable[Query], frame: Any) -> list[Any]:
         """The results of each query."""
-        bounds, outcomes = self.results(shared, frame)
-        return [self.joined(b, o, frame) for b, o in zip(bounds, outcomes, strict=True)]
+        bounds, results = self.results(shared, frame)
+        return [self.joined(b, r, frame) for b, r in zip(bounds, results, strict=True)]
 
     def results(
         self, queries: Iterable[Query], frame: Any
@@ -89,14 +84,15 @@ class TableEngine:
         return bounds, run_queries(bounds, self.table_of(frame, needed(bounds)))
 
     def _bound(self, queries: Iterable[Query], frame: Any) -> list[Bound]:
-        schema, order = self.schema_of(frame), self.order_of(frame)
+        schema = self.schema_of(frame)
+        order = None if self.order_of is None else self.order_of(frame)
         return [bind_once(query, schema, order) for query in queries]
 
     def run_together(self, shared: Shared, frame: Any) -> Any:
         """The results of queries with a result a row, all beside the rows of one frame."""
-        bounds, outcomes = self.results(shared, frame)
-        columns = {name: array for each in outcomes for name, array in each.columns.items()}
-        return self.joined(bounds[0], TableResult(outcomes[0].rows, columns), frame)
+        bounds, results = self.results(shared, frame)
+        columns = {name: array for each in results for name, array in each.columns.items()}
+        return self.joined(bounds[0], TableResult(results[0].rows, columns), frame)
 
     def run_select(self, select: Select, frame: Any) -> Any:
         """The results of a statement of SQL, as a frame of the same kind."""
@@ -123,11 +119,11 @@ class TableEngine:
 
 def needed(bounds: Iterable[Bound]) -> list[str]:
     """The columns of a frame that queries read."""
-    return list(dict.fromkeys(name for bound in bounds for name in bound.needed))
+    return list(dict.fromkeys(chain.from_iterable(bound.needed for bound in bounds)))
 
 
 def told_apart(bounds: Sequence[Bound]) -> bool:
-    """Whether `QUERY` tells of which query a row of the result is: some have none for some rows."""
+    """Whether results need a column `QUERY`: of several queries, one leaves out some rows."""
     return len(bounds) > 1 and any(b.filters or not b.query.window.per_row for b in bounds)
 
 
@@ -135,25 +131,25 @@ def run_queries(
     bounds: list[Bound], table: pa.Table, threads: int | None = None
 ) -> list[TableResult]:
     """The results of several queries; those over the same rows in the same order sort them once."""
-    threads = threads or len(os.sched_getaffinity(0))
-    with memory_from(pa.allocate_buffer):
-        return _run_queries(bounds, table, threads)
-
-
-def _run_queries(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableResult]:
+    threads = threads or cores()
     if len(bounds) == 1:
-        return _together(bounds, table, threads)
+        return _results(bounds, table, threads)
+    results: dict[int, TableResult] = {}
+    for members in _sorted_alike(bounds):
+        together = _results([bounds[i] for i in members], table, threads)
+        results.update(zip(members, together, strict=True))
+    return [results[i] for i in range(len(bounds))]
+
+
+def _sorted_alike(bounds: list[Bound]) -> Iterable[list[int]]:
+    """The numbers of the queries, in groups that look at the same sorted rows."""
     alike: dict[Any, list[int]] = {}
     # windows that count rows look at those that were sorted for others, if there are some
     for i in sorted(range(len(bounds)), key=lambda i: not bounds[i].query.window.measured):
         sorting = _sorting(bounds[i])
         near = next((key for key in alike if key[:-1] == sorting[:-1]), sorting)
         alike.setdefault(sorting if sorting[-1] is not None else near, []).append(i)
-    outcomes: dict[int, TableResult] = {}
-    for members in alike.values():
-        made = _together([bounds[i] for i in members], table, threads)
-        outcomes.update(zip(members, made, strict=True))
-    return [outcomes[i] for i in range(len(bounds))]
+    return alike.values()
 
 
 def _sorting(bound: Bound) -> tuple[Any, ...]:
@@ -166,52 +162,47 @@ def _sorting(bound: Bound) -> tuple[Any, ...]:
     return query.where, query.window.row_size, query.partition_by, query.order_by, along
 
 
-def _together(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableResult]:
+def _results(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableResult]:
     """The results of queries over the same sorted rows."""
-    kept = None
-    if bounds[0].query.where is not None:
-        kept = np.flatnonzero(satisfies(bounds[0].query.where, table))
+    query, kept = bounds[0].query, None
+    if query.where is not None:
+        kept = np.flatnonzero(satisfies(query.where, table))
         table = table.take(pa.array(kept))
-    table, sized = sized_rows(bounds[0], table)
-    if sized is not None:
-        kept = sized if kept is None else kept[sized]
+    if query.window.row_size is not None:
+        table, sized = sized_rows(bounds[0], table)
+        if sized is not None:
+            kept = sized if kept is None else kept[sized]
     column = columns_of(table)
     rows = sort_rows(bounds[0], column, table.num_rows, threads)
-    of = [
-        rows
-        if bound.query.window.measured or rows.at is None
-        else replace(rows, starts=rows.keys, at=None, axis=None)
-        for bound in bounds
-    ]
-    query = bounds[0].query
     columns = SortedColumns(column, rows, (*query.partition_by, *query.order_by))
-    windows = [_windows(bound, each, column, table) for bound, each in zip(bounds, of, strict=True)]
-    many = len(bounds) > 1
-    plans = share([bound.plan for bound in bounds]) if many else [bounds[0].alone]
+    windows = [_windows(bound, rows, column, table) for bound in bounds]
+    plans = share([bound.plan for bound in bounds]) if len(bounds) > 1 else [bounds[0].alone]
     call: Aggregate = aggregate
-    if any(plan.slicing is not None for plan in plans):
-        asked = [(plan, each.windows) for plan, each in zip(plans, windows, strict=True)]
-        call = _Pool(asked).aggregate
-    outcomes = []
-    for bound, plan, each, own in zip(bounds, plans, windows, of, strict=True):
-        place = partial(_back, rows=own) if _beside_all(bound, each) else _as_made
-        made = new_columns(bound, columns, each, plan, call, place)
-        places, made = _arranged(bound, table, own, each, made)
-        if kept is not None:
-            places = kept if places is None else kept[places]
-        outcomes.append(TableResult(places, made))
-    return outcomes
+    if not all(bound.query.window.per_row for bound in bounds):
+        call = _SharedSlices(zip(plans, [each.windows for each in windows], strict=True)).aggregate
+    results = []
+    for bound, plan, each in zip(bounds, plans, windows, strict=True):
+        if each.every and not bound.filters:  # each result is moved to its row before the next
+            back = None if rows.order is None else rows.back
+            results.append(TableResult(kept, new_columns(bound, columns, each, plan, call, back)))
+            continue
+        own = _rows_of(bound, rows)
+        places, new = _arranged(
+            bound, table, own, each, new_columns(bound, columns, each, plan, call)
+        )
+        results.append(TableResult(places if kept is None else kept[places], new))
+    return results
 
 
-class _Pool:
+class _SharedSlices:
     """Results over the windows of several queries: those that share slices are made together."""
 
-    def __init__(self, asked: Sequence[tuple[Plan, Windows]]) -> None:
+    def __init__(self, queries: Iterable[tuple[Plan, Windows]]) -> None:
         # whose states tell a result over windows, and over which windows of its group it is made
         self._sources: dict[tuple[int, Aggregation], tuple[Aggregation, list[Windows]]] = {}
         self._made: dict[tuple[Aggregation, int], Any] = {}
         alike: dict[tuple[Any, Aggregation], list[Windows]] = {}
-        for plan, windows in asked:
+        for plan, windows in queries:
             for result in plan.results if plan.slicing is not None else ():
                 source = result.source or result.aggregation
                 others = alike.setdefault((plan.group, source), [])
@@ -239,25 +230,28 @@ class _Pool:
         tells = any(of == source != one for (_, one), (of, _) in self._sources.items())
         if (source, id(windows)) not in self._made:
             run: Any = shared_states if tells else aggregate_shared
-            made = run(source, columns, [each.bounds() for each in alike], nulls=nulls)
-            self._made.update({(source, id(w)): m for w, m in zip(alike, made, strict=True)})
-        found = self._made[source, id(windows)]
+            shared = run(source, columns, [each.bounds() for each in alike], nulls=nulls)
+            self._made.update({(source, id(w)): m for w, m in zip(alike, shared, strict=True)})
+        results = self._made[source, id(windows)]
         if not tells:
-            return found  # type: ignore[no-any-return]
-        return derived_results(aggregation, source, columns, windows, found, nulls=nulls)
+            return results  # type: ignore[no-any-return]
+        return derived_results(aggregation, source, columns, windows, results, nulls=nulls)
+
+
+def _rows_of(bound: Bound, rows: TableRows) -> TableRows:
+    """The sorted rows as windows of a query see them: without an order where they count rows."""
+    if bound.query.window.measured or rows.at is None:
+        return rows
+    return replace(rows, starts=rows.keys, at=None, axis=None)
 
 
 def _windows(
     bound: Bound, rows: TableRows, column: Callable[[str], Any], table: pa.Table
 ) -> Bounds:
-    window = bound.query.window
+    window, rows = bound.query.window, _rows_of(bound, rows)
     if window.asks_values:
         rows = replace(rows, values=RowValues(bound.query, rows, column, table.column_names))
     return window.bounds(rows)
-
-
-def _as_made(array: pa.Array) -> pa.Array:
-    return array
 
 
 def new_columns(
@@ -266,26 +260,27 @@ def new_columns(
     windows: Bounds,
     plan: Plan | None = None,
     call: Aggregate = aggregate,
-    place: Callable[[pa.Array], pa.Array] = _as_made,
+    back: Callable[[pa.Array], pa.Array] | None = None,
 ) -> dict[str, pa.Array]:
-    """The columns of the result that are new, in the order of the windows.
+    """The new columns of the result, in the order of the windows.
 
-    Or in that to which `place` brings each of them, before the next one is made.
+    With `back`, in the order to which it brings each of them, before the next one is computed.
     """
-    made = window_columns(bound, windows) if bound.own_rows else {}
+    new = window_columns(bound, windows) if bound.own_rows else {}
     over = WindowResults(columns, windows.windows, call, windows.parts)
-    least = bound.query.min_rows
-    merged = []
+    least, merged = bound.query.min_rows, []
     for result in (plan or bound.plan).results:
+        name = result.name
         if windows.parts and not over.knows_gaps(result):
-            merged.append(result.name)
-        else:
-            made[result.name] = place(over.run(result, bound.types[result.name], least))
+            merged.append(name)
+            continue
+        array = over.run(result, bound.types[name], least)
+        new[name] = array if back is None else back(array)
     if not merged:
-        return made
+        return new
     for name, array in _put_together(bound, merged, columns, windows.parts).items():
-        made[name] = place(array)
-    return {name: made[name] for name in (*window_columns(bound, windows), *bound.query.parts)}
+        new[name] = array if back is None else back(array)
+    return {name: new[name] for name in (*window_columns(bound, windows), *bound.query.parts)}
 
 
 def _put_together(
@@ -294,13 +289,13 @@ def _put_together(
     """The results of windows of which something is left out: the states of their parts, merged."""
     query, k, n = bound.query, len(parts), len(parts[0])
     parts = [part.chosen() if part.ahead else part for part in parts]
-    asked = [(name, query.parts[name]) for name in names]
-    texts = {text for _, part in asked for text in part.columns}
+    aggregations = [(name, query.parts[name]) for name in names]
+    texts = {text for _, part in aggregations for text in part.columns}
     types = {text: columns.array(text).type for text in texts}
-    states = StateColumns(asked, types, dict.fromkeys(names, query.min_rows))
-    each = [pa.table(states.make(WindowResults(columns, part))) for part in parts]
+    states = StateColumns(aggregations, types, dict.fromkeys(names, query.min_rows))
+    tables = [pa.table(states.make(WindowResults(columns, part))) for part in parts]
     in_turn = np.arange(k * n).reshape(k, n).T.ravel()  # the parts of a window, one by one
-    table = pa.concat_tables(each).take(pa.array(in_turn)).combine_chunks()
+    table = pa.concat_tables(tables).take(pa.array(in_turn)).combine_chunks()
     rows, first = rows_in_place(k * n), np.arange(0, k * n, k)
     over = WindowResults(
         SortedColumns(table.column, rows), Windows(rows.starts, lo=first, hi=first + k)
@@ -309,7 +304,7 @@ def _put_together(
 
 
 def window_columns(bound: Bound, windows: Bounds) -> dict[str, pa.Array]:
-    """The columns that tell where windows start and end, if results are rows of their own."""
+    """The columns with the start and the end of each window, where results have own rows."""
     return {
         name: from_numbers(values, None, bound.at_type)
         for name, values in zip(bound.own_rows, windows.ends or (), strict=True)
@@ -334,45 +329,20 @@ def with_columns(table: pa.Table, schema: pa.Schema, values: Mapping[str, Any]) 
 
 
 def _arranged(
-    bound: Bound, table: pa.Table, rows: TableRows, windows: Bounds, made: dict[str, pa.Array]
-) -> tuple[NDArray[Any] | None, dict[str, pa.Array]]:
+    bound: Bound, table: pa.Table, rows: TableRows, windows: Bounds, new: dict[str, pa.Array]
+) -> tuple[NDArray[Any], dict[str, pa.Array]]:
     """The rows of the result, in the table's order (windows with their own: in that of keys)."""
-    if _beside_all(bound, windows):
-        return None, made
     beside = rows.rows(windows.places(rows))
-    place = np.arange(beside.size)
+    chosen = np.arange(beside.size)
     if bound.filters:
         keys = windows.keys(rows)
-        chosen, _ = wanted(bound.query, lambda: table.take(pa.array(beside)), keys, made)
-        place = np.flatnonzero(chosen)
+        passed, _ = wanted(bound.query, lambda: table.take(pa.array(beside)), keys, new)
+        chosen = np.flatnonzero(passed)
     if bound.own_rows:
-        place = place[np.argsort(_first_seen(rows)[windows.keys(rows)[place]], kind="stable")]
+        chosen = chosen[np.argsort(_first_seen(rows)[windows.keys(rows)[chosen]], kind="stable")]
     elif rows.order is not None:
-        place = place[np.argsort(beside[place], kind="stable")]
-    return beside[place], {name: array.take(pa.array(place)) for name, array in made.items()}
-
-
-def _beside_all(bound: Bound, windows: Bounds) -> bool:
-    """Whether each row of the table has its result, and each result is moved to its row."""
-    return windows.every and not bound.filters
-
-
-def _back(array: pa.Array, rows: TableRows) -> pa.Array:
-    """Results of the sorted rows, back in the table's order."""
-    order = rows.order
-    if order is None:
-        return array
-    values = numbers(array)
-    if values is None or pt.is_boolean(array.type):
-        return array.take(pa.array(order.places))
-    placed = order.back(values, threads=rows.threads)
-    if 0 < array.null_count < rows.size // _MANY and not pt.is_decimal(array.type):
-        places = order.rows[null_places(array)]
-        return with_nulls_at(from_numbers(placed, None, array.type), places)
-    nulls = nulls_of(array)
-    if nulls is not None:
-        nulls = order.back(nulls, threads=rows.threads)
-    return from_numbers(placed, nulls, array.type)
+        chosen = chosen[np.argsort(beside[chosen], kind="stable")]
+    return beside[chosen], {name: array.take(pa.array(chosen)) for name, array in new.items()}
 
 
 def _first_seen(rows: TableRows) -> NDArray[np.int64]:

@@ -59,7 +59,7 @@ def _sorted(keys: Sequence[SortKey], table: pa.Table) -> NDArray[np.int64]:
 
     NaN is larger than any number.
     """
-    found = []
+    places = []
     for key in keys:
         array = decoded(columns_of(table)(key.text))
         place, nulls = ranks(array)[0] + 1, nulls_of(array)
@@ -68,5 +68,5 @@ def _sorted(keys: Sequence[SortKey], table: pa.Table) -> NDArray[np.int64]:
         if nulls is not None:
             least, most = place.min(initial=0), place.max(initial=0)
             place = np.where(nulls, least - 1 if key.nulls_first else most + 1, place)
-        found.append(place)
-    return np.lexsort(found[::-1])
+        places.append(place)
+    return np.lexsort(places[::-1])

@@ -14,13 +14,23 @@ from numpy.typing import NDArray
 from windrow.errors import InvalidValue
 from windrow.kernels.sort import Order, order_rows
 from windrow.tables.bind import Bound
-from windrow.tables.columns import decoded, nulls_of, numbers, ranks
+from windrow.tables.columns import (
+    decoded,
+    from_numbers,
+    null_places,
+    nulls_of,
+    numbers,
+    ranks,
+    with_nulls_at,
+)
 from windrow.tables.keys import codes, runs
 from windrow.tables.row_sizes import SIZE
 from windrow.windows.sorted_rows import NAN, NULL, PLACED, SortedRows
 
+_MANY = 8  # nulls among so many rows are moved one by one
 
-@dataclass(frozen=True)
+
+@dataclass(eq=False)
 class TableRows(SortedRows):
     """Sorted rows of a table; they stand as they are if `order` is None."""
 
@@ -33,6 +43,23 @@ class TableRows(SortedRows):
     def sorted(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the table's rows in sorted order."""
         return values if self.order is None else self.order.sorted(values, threads=self.threads)
+
+    def back(self, results: pa.Array) -> pa.Array:
+        """Results of the sorted rows, back in the table's order."""
+        order = self.order
+        if order is None:
+            return results
+        values, kind = numbers(results), results.type
+        if values is None or pt.is_boolean(kind):
+            return results.take(pa.array(order.places))
+        placed = order.back(values, threads=self.threads)
+        if 0 < results.null_count < self.size // _MANY and not pt.is_decimal(kind):
+            places = order.rows[null_places(results)]
+            return with_nulls_at(from_numbers(placed, None, kind), places)
+        nulls = nulls_of(results)
+        if nulls is not None:
+            nulls = order.back(nulls, threads=self.threads)
+        return from_numbers(placed, nulls, kind)
 
 
 def sort_rows(bound: Bound, column: Callable[[str], Any], n: int, threads: int = 1) -> TableRows:
@@ -59,34 +86,35 @@ def rows_in_place(n: int) -> TableRows:
 def _sorted(
     bound: Bound, column: Any, order_by: Sequence[str], n: int, key: Any, count: int, threads: int
 ) -> TableRows:
-    at = [_order_values(column(name), bound) for name in order_by]
-    places = _places(at, apart=not (bound.query.window.measured and bound.by_groups))
+    window = bound.query.window
+    measured = bool(window.measured)
+    at = [_order_values(column(name), bound, measured) for name in order_by]
+    places = _places(at, apart=not (measured and bound.by_groups))
     if places is not None:
         key = places if key is None else key * 3 + places
         count *= 3
     order, starts = order_rows(key, count, [values for values, _ in at], n, threads=threads)
     keys = starts if places is None else np.ascontiguousarray(starts[::3])
-    if not bound.query.window.measured:
-        return TableRows(keys, keys, threads=threads, order=order)
-    along = [
-        values if order is None else order.sorted(values, threads=threads)
-        for values, _ in (at if bound.by_groups else at[:1])
-    ]
-    times = _group_numbers(along, n) if bound.by_groups else along[0]
-    sizes = None if bound.query.window.row_size is None else numbers(decoded(column(SIZE)))
-    if sizes is not None and order is not None:
-        sizes = order.sorted(sizes, threads=threads)
-    return TableRows(starts, keys, times, bound.axis, sizes, threads, order=order)
+    rows = TableRows(keys, keys, threads=threads, order=order)
+    if measured:
+        rows.starts, rows.axis = starts, bound.axis
+        along = [rows.sorted(values) for values, _ in (at if bound.by_groups else at[:1])]
+        rows.at = _group_numbers(along, n) if bound.by_groups else along[0]
+    if window.row_size is not None:
+        sizes = numbers(decoded(column(SIZE)))
+        rows.sizes = None if sizes is None else rows.sorted(sizes)
+    return rows
 
 
-def _order_values(column: Any, bound: Bound) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _order_values(
+    column: Any, bound: Bound, measured: bool
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """An order column as int64 or float64, and the place of rows without one (None: all have)."""
     array = decoded(column)
-    measured = bound.query.window.measured and not bound.by_groups
-    if measured and array.type != bound.at_type:
+    if measured and not bound.by_groups and array.type != bound.at_type:
         array = _measurable(array, bound)
     values = numbers(array)
-    if values is None:
+    if values is None or (values.dtype == np.uint64 and values.max(initial=0) >= 2**63):
         values = ranks(array)[0]
     nulls = nulls_of(array)
     values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
@@ -106,11 +134,16 @@ def _measurable(array: pa.Array, bound: Bound) -> pa.Array:
     try:
         return array.cast(bound.at_type)
     except pa.ArrowInvalid:
-        if not pt.is_decimal(array.type):
+        if not (pt.is_decimal(array.type) or pt.is_uint64(array.type)):
             raise
+    measures = f"{bound.query.window.measured}= measures along"
+    if pt.is_decimal(array.type):
+        raise InvalidValue(
+            f"order_by={bound.order!r} has a decimal of more than {bound.at_type.precision} "
+            f"digits; {measures} shorter ones"
+        )
     raise InvalidValue(
-        f"order_by={bound.order!r} has a decimal of more than {bound.at_type.precision} digits; "
-        f"{bound.query.window.measured}= measures along shorter ones"
+        f"order_by={bound.order!r} has integers past {2**63 - 1}; {measures} smaller ones"
     )
 
 

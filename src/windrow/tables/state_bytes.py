@@ -77,16 +77,16 @@ class Listed(Part):
 def _flattened(over: WindowResults, name: str) -> WindowResults:
     """The values of a column of lists, and windows over them in place of windows over the lists."""
     lists = over.array(name)
-    laid = over.laid
-    if laid.order is not None:
-        lists = lists.take(pa.array(laid.order.rows))
+    sorted_rows = over.sorted_rows
+    if sorted_rows.order is not None:
+        lists = lists.take(pa.array(sorted_rows.order.rows))
     sizes = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     lo, hi = over.windows.bounds()
     ends = offsets[[0, -1]]
     values = lists.flatten()
     inside = Windows(ends, lo=offsets[lo], hi=offsets[hi])
-    flat = TableRows(ends, ends, threads=laid.threads)
+    flat = TableRows(ends, ends, threads=sorted_rows.threads)
     return WindowResults(SortedColumns(lambda _: values, flat), inside)
 
 
@@ -113,8 +113,8 @@ class Sketch(Part):
         array = over.array(text)
         if self.by_hash:
             nulls = nulls_of(array)
-            data = over.laid.sorted(_hashes(array, self.aggregation))
-            values = Values(data, None if nulls is None else over.laid.sorted(nulls))
+            data = over.sorted_rows.sorted(_hashes(array, self.aggregation))
+            values = Values(data, None if nulls is None else over.sorted_rows.sorted(nulls))
         else:
             found = over.values(text)
             assert found is not None
@@ -126,7 +126,7 @@ class Sketch(Part):
                     [values.data],
                     block,
                     nulls=[values.nulls],
-                    threads=over.laid.threads,
+                    threads=over.sorted_rows.threads,
                     hashed=self.by_hash,
                 )
             )
@@ -158,8 +158,8 @@ class Sketch(Part):
     def _sent(self, over: WindowResults) -> Iterator[tuple[States, Windows]]:
         """The rows that a block of windows needs, and the windows over them."""
         array = over.array(self.names[0])
-        if over.laid.order is not None:
-            array = array.take(pa.array(over.laid.order.rows))
+        if over.sorted_rows.order is not None:
+            array = array.take(pa.array(over.sorted_rows.order.rows))
         for block in self._blocks(over.windows):
             lo, hi = block.bounds()
             first, past = (int(lo[0]), int(hi[-1])) if lo.size else (0, 0)

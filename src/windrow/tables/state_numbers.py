@@ -68,10 +68,10 @@ class Part(ABC):
         )
         column = f"cast({column} as long)" if pt.is_boolean(kind) else column
         home = len("partial:") + len(self.aggregation.state_names)
-        found = {name: name[home:].partition(":")[0] for name in self.names}
-        if not all(field in known for field in found.values()):
+        fields = {name: name[home:].partition(":")[0] for name in self.names}
+        if not all(field in known for field in fields.values()):
             return None
-        return {name: known[field].format(column) for name, field in found.items()}
+        return {name: known[field].format(column) for name, field in fields.items()}
 
     def own(self, field: str, kind: pa.DataType) -> pa.Field:
         """A column that no other aggregation can use."""
@@ -90,9 +90,9 @@ def bound_to(aggregation: Aggregation, *columns: str) -> Aggregation:
     >>> bound_to(Max("load"), "peak")
     Max('peak')
     """
-    made = copy.copy(aggregation)
-    made.columns = columns
-    return made
+    other = copy.copy(aggregation)
+    other.columns = columns
+    return other
 
 
 # -- tuples of numbers --------------------------------------------------------------------------
@@ -135,52 +135,52 @@ class Numbers(Part):
             self.kinds = list(compiled.fields)
             return [self.own(str(i), COMPILED[kind]) for i, kind in enumerate(self.kinds)]
         self.kinds = [kind for _, kind in algebra.fields]
-        made = []
+        fields = []
         for name, kind in algebra.fields:
             if kind == "value":
-                made.append(self.shared(name, of[0], timed))
+                fields.append(self.shared(name, of[0], timed))
             elif kind == "argument":
-                made.append(self.shared(name, of[-1], self.aggregation.columns))
+                fields.append(self.shared(name, of[-1], self.aggregation.columns))
             else:
-                made.append(self.shared(name, COMPILED[kind], timed))
-        return made
+                fields.append(self.shared(name, COMPILED[kind], timed))
+        return fields
 
     def make(self, over: WindowResults) -> list[pa.Array]:
         columns = self.aggregation.columns
         if self.aggregation.functions is not None:
-            given = [over.values(text) for text in columns]
+            inputs = [over.values(text) for text in columns]
         elif columns:
-            given = [*over.values_for(self.aggregation)]
+            inputs = [*over.values_for(self.aggregation)]
         else:
-            given = [Values(np.zeros(over.laid.size, np.int64), None)]
-        values = [each for each in given if each is not None]
+            inputs = [Values(np.zeros(over.sorted_rows.size, np.int64), None)]
+        values = [each for each in inputs if each is not None]
         try:
-            made = states_of(
+            states = states_of(
                 self.aggregation,
                 [machine_numbers(v.data) for v in values],
                 over.windows,
                 nulls=[v.nulls for v in values],
-                threads=over.laid.threads,
+                threads=over.sorted_rows.threads,
             )
         except Exception as error:
             if self.aggregation.functions is not None:
                 over.name_failure(self.aggregation, error)
             raise
         return self._arrays(
-            made, values[0].back, lambda at, gone: over.picked(columns[-1], at, gone)
+            states, values[0].back, lambda at, gone: over.picked(columns[-1], at, gone)
         )
 
-    def _arrays(self, made: States, back: Any, picked: Any) -> list[pa.Array]:
+    def _arrays(self, states: States, back: Any, picked: Any) -> list[pa.Array]:
         """Null where there is no value; a count is 0 there."""
         arrays = []
-        for field, kind, values in zip(self.fields, self.kinds, made.fields, strict=True):
+        for field, kind, values in zip(self.fields, self.kinds, states.fields, strict=True):
             if kind == "argument":
-                arrays.append(picked(values, made.missing))
+                arrays.append(picked(values, states.missing))
             elif kind == "value" and back is not None:
-                arrays.append(back(values, made.missing))
+                arrays.append(back(values, states.missing))
             else:
                 counts = field.name.startswith("partial:count:")
-                arrays.append(from_numbers(values, None if counts else made.missing, field.type))
+                arrays.append(from_numbers(values, None if counts else states.missing, field.type))
         return arrays
 
     def _sent(self, over: WindowResults) -> tuple[str, States, Any, Any]:
@@ -189,13 +189,13 @@ class Numbers(Part):
         A number that stands for an argument is a position in all columns of arguments, one after
         the other; values of several columns are ranked together.
         """
-        laid, n = over.laid, over.laid.size
-        rows = laid.rows(np.arange(n))
+        sorted_rows, n = over.sorted_rows, over.sorted_rows.size
+        rows = sorted_rows.rows(np.arange(n))
         arrays = [over.array(name) for name in self.names]
         measured = [a for a, kind in zip(arrays, self.kinds, strict=True) if kind == "value"]
         argued = [a for a, kind in zip(arrays, self.kinds, strict=True) if kind == "argument"]
-        found = numbered(_joined(measured), self.aggregation.takes) if measured else None
-        dtype = self.dtypes[0] if found is None else str(machine_numbers(found.data).dtype)
+        measures = numbered(_joined(measured), self.aggregation.takes) if measured else None
+        dtype = self.dtypes[0] if measures is None else str(machine_numbers(measures.data).dtype)
         fields: list[NDArray[Any]] = []
         values = arguments = 0
         for name, kind in zip(self.names, self.kinds, strict=True):
@@ -203,14 +203,14 @@ class Numbers(Part):
                 fields.append(rows + np.int64(arguments * n))
                 arguments += 1
             elif kind == "value":
-                assert found is not None
-                data = machine_numbers(found.data[values * n : (values + 1) * n])
-                fields.append(laid.sorted(data))
+                assert measures is not None
+                data = machine_numbers(measures.data[values * n : (values + 1) * n])
+                fields.append(sorted_rows.sorted(data))
                 values += 1
             else:
-                given = over.values(name)
-                assert given is not None
-                fields.append(given.data.astype(dtype_of(kind), copy=False))
+                numbers = over.values(name)
+                assert numbers is not None
+                fields.append(numbers.data.astype(dtype_of(kind), copy=False))
         gone = [
             nulls
             for name, kind in zip(self.names, self.kinds, strict=True)
@@ -221,29 +221,29 @@ class Numbers(Part):
         return (
             dtype,
             states,
-            None if found is None else found.back,
+            None if measures is None else measures.back,
             lambda at, gone: everything.take(pa.array(at, mask=gone)),
         )
 
     def merge(self, over: WindowResults) -> list[pa.Array]:
         dtype, states, back, picked = self._sent(over)
-        made = merged_states(
+        merged = merged_states(
             self.aggregation, [dtype, *self.dtypes[1:]], states, over.windows,
-            threads=over.laid.threads,
+            threads=over.sorted_rows.threads,
         )  # fmt: skip
-        return self._arrays(made, back, picked)
+        return self._arrays(merged, back, picked)
 
     def results(self, over: WindowResults, kind: Any) -> pa.Array:
         dtype, states, back, picked = self._sent(over)
-        made = merge(
+        results = merge(
             self.aggregation, [dtype, *self.dtypes[1:]], states, over.windows,
-            threads=over.laid.threads,
+            threads=over.sorted_rows.threads,
         )  # fmt: skip
         if self.aggregation.least > 1:  # too few values have no result: null
             counts = pc.fill_null(over.result(Sum(self.names[0]), pa.int64()), 0)
-            made = type(made)(made.values, counts.to_numpy() < self.aggregation.least)
+            results = type(results)(results.values, counts.to_numpy() < self.aggregation.least)
         source = self.types[0] if self.types else pa.int64()
-        return restored(self.aggregation, made, kind, source, back, picked)
+        return restored(self.aggregation, results, kind, source, back, picked)
 
 
 def machine_numbers(data: NDArray[Any]) -> NDArray[Any]:

@@ -84,13 +84,13 @@ class StateColumns:
 
     def native(self) -> dict[str, str] | None:
         """An expression of Spark's SQL that makes each column; None if one of them has none."""
-        made: dict[str, str] = {}
+        expressions: dict[str, str] = {}
         for part in self.parts.values():
-            found = part.native()
-            if found is None:
+            own = part.native()
+            if own is None:
                 return None
-            made.update(found)
-        return made
+            expressions.update(own)
+        return expressions
 
     def make(self, over: WindowResults) -> dict[str, pa.Array]:
         """The columns for windows over rows, in the order of the windows."""
@@ -123,12 +123,12 @@ class StateColumns:
         return null_where(results, counts < least)
 
     def _columns(self, over: WindowResults, merging: bool) -> dict[str, pa.Array]:
-        made: dict[str, pa.Array] = {}
+        columns: dict[str, pa.Array] = {}
         for part in self._order:
-            if any(f.name not in made for f in part.fields):
+            if any(f.name not in columns for f in part.fields):
                 arrays = part.merge(over) if merging else part.make(over)
-                made.update(zip(part.names, arrays, strict=True))
-        return {field.name: made[field.name] for field in self.fields}
+                columns.update(zip(part.names, arrays, strict=True))
+        return {field.name: columns[field.name] for field in self.fields}
 
 
 def states_of(bounds: Sequence[Bound]) -> StateColumns:

@@ -26,9 +26,21 @@ _DAY = 86400 * 10**9
 
 
 def plain(type_: pa.DataType) -> pa.DataType:
-    """The type of a dictionary's values, of an extension's storage; any other type as it is."""
-    if pt.is_dictionary(type_):
+    """The type by which values are computed with: that of a dictionary's values, and the like.
+
+    Arrow itself computes little with views of strings and with short decimals.
+
+    >>> str(plain(pa.dictionary(pa.int8(), pa.date32()))), str(plain(pa.string_view()))
+    ('date32[day]', 'string')
+    """
+    if pt.is_dictionary(type_) or pt.is_run_end_encoded(type_):
         return plain(type_.value_type)
+    if pt.is_string_view(type_):
+        return pa.string()
+    if pt.is_binary_view(type_):
+        return pa.binary()
+    if pt.is_decimal(type_) and type_.bit_width < 128:
+        return pa.decimal128(type_.precision, type_.scale)
     return type_
 
 
@@ -235,15 +247,17 @@ def axis_of(kind: pa.DataType, name: str = "") -> Axis:
 def type_along(axis: Axis, kind: pa.DataType) -> pa.DataType:
     """The type of values along `axis`, which was chosen for a column of type `kind`.
 
-    >>> str(type_along(Axis(tick=1000), pa.date32()))
-    'timestamp[us]'
+    Numbers have 64 bits: a window may begin below the least number of a shorter type.
+
+    >>> str(type_along(Axis(tick=1000), pa.date32())), str(type_along(Axis(None), pa.uint8()))
+    ('timestamp[us]', 'int64')
     """
     if pt.is_decimal(kind):  # in counts of the last digit
         return pa.decimal128(min(kind.precision, SHORT_DECIMAL), kind.scale)
+    if axis.tick is None:
+        return pa.float64() if axis.floating else pa.int64()
     if axis == axis_of(kind, axis.name):
         return kind
-    if axis.tick is None:
-        return pa.float64() if axis.floating else kind
     unit = next(unit for unit, size in UNITS.items() if size == axis.tick)
     if pt.is_duration(kind):
         return pa.duration(unit)

@@ -36,7 +36,7 @@ PIECE = 1 << 15
 
 
 @dataclass
-class _Asked:
+class _Progress:
     """How far a walk has come with one query, in the rows of its tail."""
 
     answered: int = 0  # rows that have their results
@@ -56,7 +56,7 @@ class Walk:
         self, *bounds: Bound, piece: int = PIECE, results: MakeColumns = new_columns
     ) -> None:
         self.bounds, self.piece, self._new_columns = bounds, piece, results
-        self._asked = [_Asked() for _ in bounds]
+        self._progress = [_Progress() for _ in bounds]
         self._waiting: list[pa.Table] = []
         self._tail: pa.Table | None = None
         self._before = 0  # rows of the tail's key that came before the tail
@@ -94,24 +94,24 @@ class Walk:
         columns = SortedColumns(columns_of(table), rows, identity)
         kept = rows.size - 1  # the last row at least tells which key goes on
         results, every = [], []
-        for bound, asked in zip(self.bounds, self._asked, strict=True):
-            own = self._of_query(bound, asked, table, rows)
+        for bound, progress in zip(self.bounds, self._progress, strict=True):
+            own = self._of_query(bound, progress, table, rows)
             windows = bound.query.window.bounds(own)
-            results.append(self._result(bound, asked, columns, table, own, windows))
+            results.append(self._result(bound, progress, columns, table, own, windows))
             if not last:
                 answered = rows.size
                 if not bound.own_rows and isinstance(windows.beside, slice):
                     answered = windows.beside.stop
-                first = int(bound.query.window.keeps(own, windows)[rows.last_stretch])
+                first = int(bound.query.window.keeps(own, windows)[rows.last_segment])
                 kept = min(kept, first, answered)
-                every.append((asked, answered, windows.left))
+                every.append((progress, answered, windows.left))
         if last:
             self._tail = None
             return results
-        for asked, answered, left in every:
-            asked.answered = answered - kept
+        for progress, answered, left in every:
+            progress.answered = answered - kept
             if left is not None:
-                asked.lengths = left[kept:].copy()
+                progress.lengths = left[kept:].copy()
         self._keep(table, rows, kept)
         return results
 
@@ -124,29 +124,31 @@ class Walk:
         return replace(
             rows,
             now=None if last or rows.at is None or not n else rows.at[-1],
-            open=rows.last_stretch,
-            over=None if last else np.arange(rows.starts.size - 1) < rows.last_stretch,
+            open=rows.last_segment,
+            over=None if last else np.arange(rows.starts.size - 1) < rows.last_segment,
             done=self._done,
-            told=rows.places,
+            answered=rows.places,
             before=before,
         )
 
-    def _of_query(self, bound: Bound, asked: _Asked, table: pa.Table, rows: TableRows) -> TableRows:
+    def _of_query(
+        self, bound: Bound, progress: _Progress, table: pa.Table, rows: TableRows
+    ) -> TableRows:
         """The rows with what one query knows of those that were here before."""
         lengths = None
         if bound.query.window.kept == "window":
             lengths = np.full(rows.size, -1, np.int64)
-            lengths[: asked.lengths.size] = asked.lengths
+            lengths[: progress.lengths.size] = progress.lengths
         values = RowValues(bound.query, rows, columns_of(table), table.column_names)
-        fresh = slice(asked.answered, rows.size)
+        fresh = slice(progress.answered, rows.size)
         return replace(rows, values=values, fresh=fresh, lengths=lengths)
 
     def _keep(self, table: pa.Table, rows: TableRows, first: int) -> None:
         """Carry over the rows that windows of the last key may still hold, or that wait."""
-        stretch, begin = rows.last_stretch, int(rows.keys[rows.last_key])
+        segment, begin = rows.last_segment, int(rows.keys[rows.last_key])
         self._before = first - begin + (self._before if begin == 0 else 0)
         # rows without an order come before all windows of their key
-        self._done = rows.now if rows.places == 1 or stretch % rows.places == PLACED else None
+        self._done = rows.now if rows.places == 1 or segment % rows.places == PLACED else None
         # a copy, as a slice would hold on to all of the batch
         self._tail = table.take(pa.array(np.arange(first, rows.size)))
 
@@ -155,14 +157,14 @@ class Walk:
     def _result(
         self,
         bound: Bound,
-        asked: _Asked,
+        progress: _Progress,
         columns: SortedColumns,
         table: pa.Table,
         rows: TableRows,
         windows: Bounds,
     ) -> pa.Table:
         try:
-            made = self._new_columns(bound, columns, windows)
+            new = self._new_columns(bound, columns, windows)
         except OverflowError as error:
             place = self._overflowing(bound, columns, windows)
             error.add_note(f"at the row {columns.described(place)!r}")
@@ -171,12 +173,12 @@ class Walk:
         names = list(bound.query.partition_by) if bound.own_rows else table.column_names
         kept = table.select(names)
         if bound.filters:
-            kept, made = _filtered(bound, asked, kept, table, rows, beside, made)
+            kept, new = _filtered(bound, progress, kept, table, rows, beside, new)
         elif isinstance(windows.beside, slice) and not bound.own_rows:
             kept = kept.slice(int(beside[0]) if beside.size else 0, beside.size)
         else:
             kept = kept.take(pa.array(beside))
-        return pa.table({**dict(zip(kept.column_names, kept.columns, strict=True)), **made})
+        return pa.table({**dict(zip(kept.column_names, kept.columns, strict=True)), **new})
 
     def _overflowing(self, bound: Bound, columns: SortedColumns, windows: Bounds) -> int:
         """The last position of a window that cannot be answered: found by halves, O(n log n)."""
@@ -194,24 +196,24 @@ class Walk:
 
 def _filtered(
     bound: Bound,
-    asked: _Asked,
+    progress: _Progress,
     kept: pa.Table,
     table: pa.Table,
     rows: TableRows,
     beside: Any,
-    made: dict[str, pa.Array],
+    new: dict[str, pa.Array],
 ) -> tuple[pa.Table, dict[str, pa.Array]]:
     """The results that come out, and their rows."""
     keys = np.searchsorted(rows.keys, beside, side="right") - 1
-    before = asked.last if keys.size and keys[0] == 0 else None
-    chosen, passed = wanted(bound.query, lambda: table.take(pa.array(beside)), keys, made, before)
+    before = progress.last if keys.size and keys[0] == 0 else None
+    chosen, passed = wanted(bound.query, lambda: table.take(pa.array(beside)), keys, new, before)
     if keys.size and keys[-1] == rows.last_key:
-        newest = {n: made[n].slice(len(keys) - 1) for n in bound.query.parts}
-        asked.last = newest if passed[-1] else None
+        newest = {n: new[n].slice(len(keys) - 1) for n in bound.query.parts}
+        progress.last = newest if passed[-1] else None
     elif rows.last_key:
-        asked.last = None
+        progress.last = None
     place = np.flatnonzero(chosen)
-    taken = {name: array.take(pa.array(place)) for name, array in made.items()}
+    taken = {name: array.take(pa.array(place)) for name, array in new.items()}
     return kept.take(pa.array(beside[place])), taken
 
 

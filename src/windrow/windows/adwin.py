@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ class Adwin:
 
     @property
     def windrow_identity(self) -> str:
-        """What it is known by in the state of a stream."""
+        """The text that identifies the policy in the state of a stream."""
         return repr(self)
 
     def __call__(self, *seen: Any) -> bool:
@@ -73,7 +73,7 @@ class Adwin:
         raise InvalidArgument("Adwin is asked for windows by `until=`, and not called")
 
     def starts(self, values: NDArray[np.float64], progress: Progress) -> Positions:
-        """Where the windows begin of the rows to decide about; NaN is no value."""
+        """Return where the windows begin of the rows to decide about; NaN is no value."""
         import numpy as np
 
         from windrow.windows.histogram import slide
@@ -88,7 +88,7 @@ class Adwin:
         return first
 
     def histogram(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """An empty one, as the compiled functions take it."""
+        """Return an empty histogram, as the compiled functions take it."""
         import numpy as np
 
         from windrow.windows.histogram import LEVELS
@@ -97,7 +97,7 @@ class Adwin:
         return np.zeros(LEVELS, np.int64), np.zeros(shape), np.zeros(shape)
 
     def value_of(self, row: Any) -> float:
-        """The value of a row, or what is pushed; NaN for none."""
+        """Return the value of a row, or what is pushed; NaN for none."""
         value = row if self.column is None else row[self.column]
         if value is None:
             return math.nan
@@ -107,10 +107,10 @@ class Adwin:
             raise InvalidValue(f"{self!r} takes numbers, not {value!r}") from None
 
     def __repr__(self) -> str:
-        given = [] if self.column is None else [repr(self.column)]
-        known = {"delta": (self.delta, 0.002), "buckets": (self.buckets, 5)}
-        given += [f"{name}={value!r}" for name, (value, usual) in known.items() if value != usual]
-        return f"Adwin({', '.join(given)})"
+        options = [f for f in fields(self)[1:] if getattr(self, f.name) != f.default]
+        arguments = [] if self.column is None else [repr(self.column)]
+        arguments += [f"{f.name}={getattr(self, f.name)!r}" for f in options]
+        return f"Adwin({', '.join(arguments)})"
 
 
 class AdwinWindow:
@@ -122,12 +122,13 @@ class AdwinWindow:
     def __init__(self, policy: Adwin) -> None:
         self._policy = policy
         self._histogram = policy.histogram()
-        self._asked: tuple[Any, float, int] = self._histogram, math.nan, 0
+        # what `leaving` found out: the histogram with the value, the value, and how many leave
+        self._next: tuple[Any, float, int] = self._histogram, math.nan, 0
         self._before = 0  # rows without a value, before the first that has one
         self._rows: deque[int] = deque()  # for each value, its row and those without one behind it
 
     def leaving(self, swag: Aggregator, row: Any) -> int:
-        """How many of the oldest rows must go once this one has been inserted. O(log n)."""
+        """Return how many of the oldest rows must go once this one has been inserted. O(log n)."""
         from windrow.windows.histogram import push
 
         swag.admit(row)
@@ -136,12 +137,12 @@ class AdwinWindow:
             counts, sums, squares = histogram
             histogram = counts.copy(), sums.copy(), squares.copy()
             gone = push(value, self._policy.buckets, self._policy.delta, *histogram)
-        self._asked = histogram, value, gone
+        self._next = histogram, value, gone
         return self._before + sum(islice(self._rows, gone)) if gone else 0
 
     def accept(self) -> None:
         """Take in the row of the last `leaving`."""
-        self._histogram, value, gone = self._asked
+        self._histogram, value, gone = self._next
         if value == value:
             self._rows.append(1)
         elif self._rows:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +18,9 @@ Positions = NDArray[np.int64]
 # more where they are nothing to the results.
 _ROOM, _SHARE, _MOST_ROOM = 256, 64, 1 << 14
 
-# Arrays of fewer bytes are NumPy's own.
+_LINE = 64  # bytes of a line of the cache
+
+# Arrays of fewer bytes are NumPy's own, and begin anywhere.
 _LARGE = 1 << 20
 
 # A thread is worth starting for this many rows; below, the call itself is faster.
@@ -44,45 +47,35 @@ class _Lent:
         self.__array_interface__ = about
 
 
-_allocate: ContextVar[Callable[[int], Any] | None] = ContextVar("allocate", default=None)
-
-
-class memory_from:  # noqa: N801  (a context manager in words, without the cost of a generator)
-    """Let `empty` take the memory of large arrays from a function of the number of bytes.
-
-    Fresh memory costs as much as a kernel: 4 ms for 5·10⁶ numbers in huge pages, and up to 100
-    where the machine has to find the pages first. NumPy gives large arrays back at once; a pool
-    keeps them for a while, and has those of the last result for the next one.
-    """
-
-    def __init__(self, allocate: Callable[[int], Any]) -> None:
-        self._function = allocate
-
-    def __enter__(self) -> None:
-        self._token = _allocate.set(self._function)
-
-    def __exit__(self, *error: object) -> None:
-        _allocate.reset(self._token)
-
-
 def empty(n: int, dtype: Any) -> NDArray[Any]:
-    """An array of n items that hold anything.
+    """Return an array of n items that hold anything; a large one lies in Arrow's memory, if loaded.
 
-    >>> with memory_from(bytearray):
-    ...     made = empty(1 << 18, np.int64)
-    >>> made.size, made.flags.owndata
+    Fresh memory costs as much as a kernel: 8 ms for 10⁷ numbers, and up to 100 where the machine
+    has to find the pages first. NumPy gives large arrays back at once; Arrow's pool keeps them for
+    a while, and has those of the last result for the next one.
+
+    >>> import pyarrow
+    >>> large = empty(1 << 18, np.int64)
+    >>> large.size, large.flags.owndata
     (262144, False)
     """
-    allocate, size = _allocate.get(), n * np.dtype(dtype).itemsize
+    size = n * np.dtype(dtype).itemsize
+    allocate = getattr(sys.modules.get("pyarrow"), "allocate_buffer", None)
     if allocate is None or size < _LARGE:
         return np.empty(n, dtype)
     return np.frombuffer(allocate(size), dtype)
 
 
 def roomy(n: int, dtype: Any) -> NDArray[Any]:
-    """An empty array in memory that has some room before it and behind it."""
+    """Return an empty array in memory that has some room before it and behind it.
+
+    A large one begins where a line of the cache does, so that kernels can write whole lines.
+    """
     room = max(_ROOM, min(n // _SHARE, _MOST_ROOM))
-    return empty(n + 2 * room, dtype)[room : room + n]
+    wide = empty(n + 2 * room, dtype)
+    if wide.nbytes >= _LARGE:
+        room -= wide[room:].ctypes.data % _LINE // wide.itemsize
+    return wide[room : room + n]
 
 
 def widened(values: NDArray[Any], before: int, behind: int) -> NDArray[Any] | None:
@@ -114,6 +107,12 @@ def between(begins: Positions, ends: Positions) -> Positions:
     before = np.cumsum(counts) - counts
     found: Positions = np.repeat(begins - before, counts) + np.arange(counts.sum())
     return found
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # which macOS and Windows do not have
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def stretches(n: int, threads: int) -> list[tuple[int, int]]:

@@ -38,23 +38,23 @@ Kept = Literal["slices", "aggregate", "sessions", "chunks", "rows", "followed", 
 
 @dataclass(frozen=True)
 class Window:
-    """Base of the kinds; `takes` names the arguments of `sliding` that make one."""
+    """Base of the kinds of windows: what they are, as plans ask for it, and their methods."""
 
-    takes: ClassVar[tuple[str, ...]] = ()
-    # the columns that tell where a window lies, if results are rows of their own
+    takes: ClassVar[tuple[str, ...]] = ()  # the arguments of `sliding` that it has
+    # the columns with the ends of windows, if results are rows of their own
     columns: ClassVar[tuple[str, ...]] = ()
     measured: ClassVar[str] = ""  # the argument that measures along the order column, if one does
     counts_rows: ClassVar[bool] = False  # whether the order only says which rows are the last
-    # whether windows along the order ask which rows are equal in it, and never how far apart they
-    # are: it may then be several columns, of any type
+    # whether windows only depend on which rows are equal in the order, not on how far apart they
+    # are: the order may then be several columns, of any type
     by_peers: ClassVar[bool] = False
     reads_rows: ClassVar[bool] = False  # whether a function of the user's looks at whole rows
-    asks_values: ClassVar[bool] = False  # whether values of rows say where windows begin and end
+    asks_values: ClassVar[bool] = False  # whether values of rows decide where windows begin or end
     per_row: ClassVar[bool] = True  # whether every row has a result
-    by_rows: ClassVar[bool] = False  # whether windows are so many rows, one for each row
-    # (rows, ahead) where a window is the last `rows` rows of a row that is so many ahead
+    by_rows: ClassVar[bool] = False  # whether each row has a window of so many rows
+    # (rows, ahead) if a window is the last `rows` rows up to the row that is `ahead` rows ahead
     shift: ClassVar[tuple[int, int] | None] = None
-    # how many rows a window holds at most up to the current one, and behind it, if it counts
+    # how many rows a window holds at most up to the current one, and behind it; None: no bound
     reach_rows: ClassVar[int | None] = None
     ahead_rows: ClassVar[int | None] = 0
     ends_now: ClassVar[bool] = True  # whether windows go up to the current row, and end there
@@ -74,42 +74,42 @@ class Window:
     # -- over which rows --------------------------------------------------------------------
 
     def bounds(self, rows: SortedRows) -> Bounds:
-        """The windows of the rows that are asked for, as far as rows to come cannot change them."""
+        """Return the windows of the rows in `rows.fresh` that no row to come can change."""
         raise NotImplementedError
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> NDArray[np.int64]:
-        """For each stretch of rows, the first position that windows of rows to come may hold."""
+        """Return for each segment the first position that windows of rows to come may hold."""
         raise NotImplementedError
 
     # -- what plans are chosen by -----------------------------------------------------------
 
     def reach(self, axis: Axis) -> int | float | None:
-        """How far windows reach back along the order at most; None: no such number."""
+        """Return how far windows reach back along the order at most; None if nothing bounds it."""
         return None
 
     def sure_reach(self, axis: Axis) -> int | float | None:
-        """How far back all windows reach, which is `reach` unless their sizes differ."""
+        """Return how far back all windows reach, which is `reach` unless their sizes differ."""
         return self.reach(axis)
 
     def ahead(self, axis: Axis) -> int | float | None:
-        """How far windows reach ahead along the order at most; None: to the last row."""
+        """Return how far windows reach ahead along the order at most; None: to the last row."""
         return 0
 
     def last_times(self, at: NDArray[np.int64], axis: Axis) -> NDArray[np.int64]:
-        """Where the windows of rows at such times end along the order."""
+        """Return where the windows of rows at such times end along the order."""
         ends: NDArray[np.int64] = at + int(self.ahead(axis) or 0)
         return ends
 
     def slicing(self) -> Slicing | None:
-        """Where rows are cut, so that overlapping windows share what they aggregate."""
+        """Return where rows are cut, so that overlapping windows share what they aggregate."""
         return None
 
     def conditions(self) -> dict[str, str]:
-        """The expressions over rows that decide about windows, by their arguments."""
+        """Return the expressions over rows that decide about windows, by their arguments."""
         return {}
 
     def start_axis(self, axis: Axis) -> Axis:
-        """What windows are measured in along a column: in its own unit, or in a finer one."""
+        """Return the axis to measure windows in: the column's own, or one in a finer unit."""
         return axis
 
     def check_axis(self, axis: Axis) -> None:
@@ -119,17 +119,17 @@ class Window:
         """Refuse windows so many of which hold a single row that memory has no room for them."""
 
     def resized(self, change: Callable[[Any], Any]) -> Window:
-        """The same window with its sizes along the order changed, where they are numbers."""
+        """Return the same window with its sizes along the order changed, where they are numbers."""
         return self
 
     def with_row_size(self, text: str) -> Window:
-        """The same window with another expression for the size of each row, where there is one."""
+        """Return the same window with another expression for each row's size, if it has one."""
         return self
 
     # -- how it prints ----------------------------------------------------------------------
 
     def arguments(self) -> dict[str, Any]:
-        """The keyword arguments of `sliding` that differ from the defaults."""
+        """Return the keyword arguments of `sliding` that differ from the defaults."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
 
     def sketch(self) -> Sketch | None:
@@ -137,18 +137,18 @@ class Window:
         return None
 
     def cql(self) -> list[str]:
-        """The clauses of CQL that say the same; an `Unsupported` error if there are none."""
+        """Return the clauses of CQL that say the same; an `Unsupported` error if there are none."""
         name, function = next(item for item in self.arguments().items() if callable(item[1]))
         raise Unsupported(f"{name}={named(function)} is a function, which CQL has no words for")
 
 
 def written(arguments: Mapping[str, Any]) -> list[str]:
-    """Keyword arguments as a call has them, functions by their names."""
+    """Return keyword arguments as a call has them, functions by their names."""
     return [f"{k}={named(v) if callable(v) else repr(v)}" for k, v in arguments.items()]
 
 
 def results_in_words(slide: int | None = None) -> str:
-    """How often a window has a result: beside each row, or after so many rows."""
+    """Return in words how often a window has a result."""
     return "a result for each row" if slide is None else f"a result after every {slide} rows"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,14 @@ Array = np.ndarray[Any, Any]
 
 _FIRST = -(2**63)
 _LAST = 2**63 - 1
-_TOGETHER = 16
+_TOGETHER = 16  # rows whose edges are found at once
 # From here on it is faster to walk.
 _FAR = 64
 
 
 @inner
 def last_at(sorted_: Array, value: Any) -> int:
-    """The last position whose value is not above `value`, −1 for none. O(log n).
+    """Return the last position whose value is not above `value`, −1 for none. O(log n).
 
     As `np.searchsorted` from the right, less 1, which takes half a second to compile.
     """
@@ -40,7 +41,7 @@ def last_at(sorted_: Array, value: Any) -> int:
 
 @inner
 def first_from(times: Array, begin: int, end: int, edge: Any) -> int:
-    """The first position from `begin` on whose time is not before `edge`, or `end`.
+    """Return the first position from `begin` on whose time is not before `edge`, or `end`.
 
     O(log) in how far it is: of the rows of a long slide only a few are looked at.
     """
@@ -69,18 +70,19 @@ def _moved(t: Any, shift: Any, ends: Any) -> Any:
     return ends[0] if t < ends[2] else ends[1] if t > ends[3] else t + shift
 
 
-def ends_of(at: NDArray[Any], shift: Any, keep: bool) -> tuple[Any, tuple[Any, ...], bool]:
+@lru_cache(maxsize=64)
+def ends_of(dtype: np.dtype[Any], shift: Any, keep: bool) -> tuple[Any, tuple[Any, ...], bool]:
     """A shift, the ends of the type for `_moved`, and whether to keep an edge, for such times."""
     ends: tuple[Any, ...] = (-np.inf, np.inf, -np.inf, np.inf)
-    if at.dtype == np.int64:  # between two whole numbers there is none
+    if dtype == np.int64:  # between two whole numbers there is none
         shift, keep = int(shift) + (not keep), True
         ends = (_FIRST, _LAST, _FIRST - min(shift, 0), _LAST - max(shift, 0))
-    kind = at.dtype.type
+    kind = dtype.type
     return kind(shift), tuple(kind(end) for end in ends), keep
 
 
 def _older(time: Any, oldest: Any, from_start: bool) -> bool:
-    """Whether a time lies before a window; those of whole numbers are closed at their start."""
+    """Return whether a time lies before a window; of whole numbers the start is closed."""
     return (time < oldest) | ((time == oldest) & (not from_start))
 
 
@@ -93,7 +95,7 @@ def _compiled_older(time: Any, oldest: Any, from_start: Any) -> Any:
 
 @inner
 def _differ(times: Array) -> bool:
-    """Whether no time is the one before."""
+    """Return whether no time is the one before."""
     later = times[1:]
     alike = 0
     for i in range(later.size):
@@ -105,7 +107,7 @@ def _differ(times: Array) -> bool:
 def fill_ends(
     at: Array, begin: int, stop: int, first: int, end: int, to_end: bool, hi: Array
 ) -> None:
-    """Write the first position of [first, end) behind each row's time, or else that has it."""
+    """Write the first position behind each row's time (`to_end`), or the first that has it."""
     past = begin
     if to_end:
         i = begin
@@ -204,7 +206,7 @@ def fill_edges(
 
 @inner
 def widths(lo: Array, hi: Array) -> tuple[int, int]:
-    """The lengths of the shortest and of the longest window; (`_LAST`, 0) for none."""
+    """Return the lengths of the shortest and of the longest window; (`_LAST`, 0) for none."""
     least = _LAST
     most = 0
     for i in range(lo.size):
@@ -233,7 +235,7 @@ def _fill_moved(
 def frame_edges(
     at: NDArray[Any], starts: Positions, shift: Any, keep: bool, *, threads: int = 1
 ) -> Positions:
-    """The first position in its segment that is not before each row's time + shift. O(n).
+    """Return the first position in its segment that is not before each row's time + shift. O(n).
 
     One of exactly that time is not before it if it is to `keep`. So the start of a window that has
     its first time keeps it, and the end of one that has its last time does not.
@@ -247,7 +249,7 @@ def frame_edges(
     if shift == 0:
         _fill_peers(at, starts, keep, out)
         return out
-    numbers = shift, ends, keep = ends_of(at, shift, keep)
+    numbers = shift, ends, keep = ends_of(at.dtype, shift, keep)
 
     def fill(rows: tuple[int, int]) -> None:
         _fill_moved(at, starts, *rows, *numbers, out)
@@ -283,21 +285,21 @@ def _fill_peers(at: Array, starts: Array, first: bool, out: Array) -> None:
             last = np.uint64(own.size - 1)
             for k in range(last):  # unsigned, and so never negative for the compiler to ask
                 behind = last - np.uint64(k)
-                here = behind - np.uint64(1)
-                edge = edge if own[here] == own[behind] else starts[s + 1] - 1 - k
-                row[here] = edge
+                before = behind - np.uint64(1)
+                edge = edge if own[before] == own[behind] else starts[s + 1] - 1 - k
+                row[before] = edge
 
 
 @inner
 def frame_at(i: int, start: int, end: int, first: int, past: int) -> tuple[int, int]:
-    """The positions [lo, hi) from `start` to `end` behind row i of a segment [first, past)."""
+    """Return the positions [lo, hi) from `start` to `end` behind row i, within [first, past)."""
     hi = min(max(i + end + 1, first), past)
     return min(max(i + start, first), hi), hi
 
 
 @compiled
 def frame_of_rows(starts: Array, start: int, end: int, begin: int, lo: Array, hi: Array) -> None:
-    """The rows from `start` to `end` behind each row from `begin` on: positions [lo, hi)."""
+    """Write the rows from `start` to `end` behind each row from `begin` on: positions [lo, hi)."""
     s = last_at(starts, begin)
     stop = begin + lo.size
     while s < starts.size - 1 and starts[s] < stop:
@@ -310,7 +312,7 @@ def frame_of_rows(starts: Array, start: int, end: int, begin: int, lo: Array, hi
 
 @compiled
 def frame_of_groups(groups: Array, keys: Array, start: int, end: int, lo: Array, hi: Array) -> None:
-    """The rows of the groups from `start` to `end` behind each row's own: positions [lo, hi).
+    """Write the rows of the groups from `start` to `end` behind each row's own: [lo, hi).
 
     Groups begin at these positions, the last of which is the end of all; a key has whole ones.
     """
@@ -329,7 +331,7 @@ def frame_of_groups(groups: Array, keys: Array, start: int, end: int, lo: Array,
 
 @compiled
 def frame_of_some(starts: Array, start: int, end: int, rows: Array, lo: Array, hi: Array) -> None:
-    """The same for some rows, found fastest in order."""
+    """Write the same for these rows only; it is fastest if they are in order."""
     s = 0
     for k in range(rows.size):
         i = rows[k]
@@ -345,7 +347,7 @@ def frame_of_some(starts: Array, start: int, end: int, rows: Array, lo: Array, h
 
 @compiled
 def row_bounds(starts: Array, w: int, start: int, lo: Array, hi: Array) -> None:
-    """The windows of the rows from `start` on, as many as `lo` has room for: positions [lo, hi)."""
+    """Write the windows of the last w rows, of the rows from `start` on: positions [lo, hi)."""
     s = last_at(starts, start)
     stop = start + lo.size
     while s < starts.size - 1 and starts[s] < stop:
@@ -359,7 +361,7 @@ def row_bounds(starts: Array, w: int, start: int, lo: Array, hi: Array) -> None:
 
 @inner
 def phase_end(lo: Array, i: int, split: int) -> int:
-    """The first window from i on that begins behind the split; O(log) in how far it is."""
+    """Return the first window from i on that begins behind the split; O(log) in how far it is."""
     step = 1
     below = i
     above = i + 1
@@ -372,7 +374,7 @@ def phase_end(lo: Array, i: int, split: int) -> int:
 
 @compiled
 def phase_after(lo: Array, hi: Array, begin: int, wanted: int) -> tuple[int, int]:
-    """The first window from `wanted` on that begins a phase, and the split of the phase before it.
+    """Return the first window from `wanted` on that begins a phase, and the split before it.
 
     Window `begin` shares no value with the one before.
     """

@@ -35,8 +35,8 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _YEARS = 1, 9998  # that Python has dates of, the day after each included
 _YEAR = 365.2425  # days
-_FEW = 400 * 365
-_MANY = 1000  # times, of which not each is looked at by itself
+_NARROW = 400 * 365  # days: of times within so many all years are looked at
+_MANY_TIMES = 1000  # are moved day by day, not each by itself
 
 
 def check_timezone(name: Any) -> None:
@@ -56,7 +56,7 @@ def check_timezone(name: Any) -> None:
 
 @functools.lru_cache(maxsize=4096)
 def _changes_in(zone: str, year: int) -> tuple[int, int, list[tuple[int, int]]]:
-    """When a year begins, and the offset from UTC then; when it changes in the year, and to what.
+    """Return when a year begins, the offset from UTC then, and its changes in that year.
 
     All are seconds. The offsets of all days are compared, as Python does not tell the changes.
     """
@@ -68,8 +68,7 @@ def _changes_in(zone: str, year: int) -> tuple[int, int, list[tuple[int, int]]]:
         return round(there.total_seconds())
 
     begin, end = (
-        round((datetime(each, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds())
-        for each in (year, year + 1)
+        round((datetime(y, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds()) for y in (year, year + 1)
     )
     first = before = offset(begin) if year > _YEARS[0] else 0
     changes = []
@@ -87,33 +86,33 @@ def _changes_in(zone: str, year: int) -> tuple[int, int, list[tuple[int, int]]]:
 
 @dataclass(frozen=True)
 class Clock:
-    """What the clocks of a zone show, for some years; in the unit of an axis."""
+    """The offsets of a zone's clocks from UTC during some years, in the unit of an axis."""
 
     changes: Times  # when the offset from UTC changes
     offsets: Times  # before the first change, and from each change on
 
     def offset(self, at: Times) -> Times:
-        """The offset from UTC at some instants."""
+        """Return the offset from UTC at some instants."""
         return self.offsets[np.searchsorted(self.changes, at, side="right")]
 
     def instants(self, local: Times, wanted: Times | None = None) -> Times:
-        """The instants at which clocks show some times: those with `wanted` offsets if there are.
+        """Return the instants at which clocks show local times, with `wanted` offsets if possible.
 
         Else the first of two; and for a time that clocks skip, one that is as much later.
         """
         shown = self.changes + np.maximum(self.offsets[:-1], self.offsets[1:])
-        made = local - self.offsets[np.searchsorted(shown, local, side="right")]
+        instants = local - self.offsets[np.searchsorted(shown, local, side="right")]
         if wanted is not None:
             same = local - wanted
-            made = np.where(self.offset(same) == wanted, same, made)
-        return made
+            instants = np.where(self.offset(same) == wanted, same, instants)
+        return instants
 
 
 _UTC_CLOCK = Clock(np.empty(0, np.int64), np.zeros(1, np.int64))
 
 
 def clock_of(zone: str | None, axis: Axis, *days: Times) -> Clock:
-    """The clock of a zone in the years of some days; of UTC for times that are local."""
+    """Return the clock of a zone in the years of some days; of UTC for times that are local."""
     if zone is None or not axis.zoned:
         return _UTC_CLOCK
     return _clock(zone, _SECOND // (axis.tick or 1), _years(days))
@@ -121,12 +120,12 @@ def clock_of(zone: str | None, axis: Axis, *days: Times) -> Clock:
 
 @functools.lru_cache(maxsize=256)
 def _clock(zone: str, scale: int, years: tuple[int, ...]) -> Clock:
-    """The clock of a zone in some years, in units of which a second has `scale`."""
+    """Return the clock of a zone in some years, in units of which a second has `scale`."""
     offsets: list[int] = []
     changes: list[int] = []
     for year in years:
-        begin, before, found = _changes_in(zone, year)
-        for second, offset in [(begin, before), *found]:
+        begin, before, changes_of_year = _changes_in(zone, year)
+        for second, offset in [(begin, before), *changes_of_year]:
             if not offsets:
                 offsets.append(offset)
             elif offset != offsets[-1] and abs(second * scale) <= _MOST:
@@ -136,21 +135,21 @@ def _clock(zone: str, scale: int, years: tuple[int, ...]) -> Clock:
 
 
 def _years(days: tuple[Times, ...]) -> tuple[int, ...]:
-    """The years of some days, and one more before and behind each."""
+    """Return the years of some days, and one more before and behind each."""
     least, most = min(int(d.min()) for d in days), max(int(d.max()) for d in days)
-    if most - least < _FEW:
-        found = np.arange(least // _YEAR - 1, most // _YEAR + 2)
+    if most - least < _NARROW:
+        years = np.arange(least // _YEAR - 1, most // _YEAR + 2)
     else:  # some may be far out and only stand for no end
-        each = np.unique(np.concatenate([np.unique(d // _YEAR) for d in days]))
-        found = np.unique(each[:, None] + np.arange(-1, 2))
-    return tuple(np.unique(np.clip(found.astype(np.int64) + 1970, *_YEARS)).tolist())
+        own_years = np.unique(np.concatenate([np.unique(d // _YEAR) for d in days]))
+        years = np.unique(own_years[:, None] + np.arange(-1, 2))
+    return tuple(np.unique(np.clip(years.astype(np.int64) + 1970, *_YEARS)).tolist())
 
 
 # -- times moved by an interval -----------------------------------------------------------------
 
 
 def moved(at: Times, by: Interval, zone: str | None, axis: Axis) -> tuple[Times, bool]:
-    """Times moved by months, then days, both of the local calendar, then a time. O(n).
+    """Return times moved by months, then days, both of the local calendar, then a time. O(n).
 
     Where that lies between two ticks of the axis it is the tick before, and the second is true.
 
@@ -162,15 +161,16 @@ def moved(at: Times, by: Interval, zone: str | None, axis: Axis) -> tuple[Times,
     assert axis.tick is not None
     fixed, rest = divmod(by.nanoseconds, axis.tick)
     zone = zone if axis.zoned else None
-    made = _moved(at, by, zone, axis) if at.size < _MANY else _moved_by_days(at, by, zone, axis)
+    move = _moved if at.size < _MANY_TIMES else _moved_by_days
+    times = move(at, by, zone, axis)
     if fixed:
-        inside = (made <= _MOST - fixed) if fixed > 0 else (made >= _LEAST - fixed)
-        made = np.where(inside, made + fixed, _MOST if fixed > 0 else _LEAST)
-    return made, bool(rest)
+        inside = (times <= _MOST - fixed) if fixed > 0 else (times >= _LEAST - fixed)
+        times = np.where(inside, times + fixed, _MOST if fixed > 0 else _LEAST)
+    return times, bool(rest)
 
 
 def _moved(at: Times, by: Interval, zone: str | None, axis: Axis) -> Times:
-    """Times moved by months and days, each by itself."""
+    """Return times moved by months and days, each by itself."""
     if not at.size:
         return at
     day = _DAY // (axis.tick or 1)
@@ -185,7 +185,7 @@ def _moved(at: Times, by: Interval, zone: str | None, axis: Axis) -> Times:
 
 
 def _moved_by_days(at: Times, by: Interval, zone: str | None, axis: Axis) -> Times:
-    """The same for many times: all of a day go as far, unless clocks change on it or there."""
+    """Return what `_moved` does, fast for many times: those of a day mostly move alike."""
     day = _DAY // (axis.tick or 1)
     first, last = int(at.min()) // day - 2, int(at.max()) // day + 2
     if last - first > at.size:
@@ -199,19 +199,19 @@ def _moved_by_days(at: Times, by: Interval, zone: str | None, axis: Axis) -> Tim
     clock = clock_of(zone, axis, days, there)
     starts, begin = clock.instants(days * day), clock.instants(there * day)
     end = clock.instants((there + 1) * day - 1)
-    before = [np.searchsorted(clock.changes, each, "right") for each in (starts, begin, end)]
+    before = [np.searchsorted(clock.changes, t, side="right") for t in (starts, begin, end)]
     plain = (before[1] == before[2]) & (end - begin == day - 1)
     plain[:-1] &= (np.diff(starts) == day) & (np.diff(before[0]) == 0)
     number = np.searchsorted(starts, at, side="right") - 1
-    made: Times = at + (begin - starts)[number]
+    times: Times = at + (begin - starts)[number]
     odd = np.flatnonzero(~plain[number])
     if odd.size:
-        made[odd] = _moved(at[odd], by, zone, axis)
-    return made
+        times[odd] = _moved(at[odd], by, zone, axis)
+    return times
 
 
 def _later(days: Times, months: int) -> Times:
-    """Days so many months later; the last day of a month that has no such day."""
+    """Return days so many months later; the last day of a month that has no such day."""
     if not months:
         return days
     month = days.view("M8[D]").astype("M8[M]")
@@ -219,12 +219,12 @@ def _later(days: Times, months: int) -> Times:
     month = month + months
     first = month.astype("M8[D]").view(np.int64)
     last = (month + 1).astype("M8[D]").view(np.int64) - 1
-    made: Times = np.minimum(first + into, last)
-    return made
+    later: Times = np.minimum(first + into, last)
+    return later
 
 
 def _in_ticks(days: Times, day: int) -> Times:
-    """The beginnings of days in ticks, as far as these reach."""
+    """Return the beginnings of days in ticks, as far as these reach."""
     inside: Times = np.clip(days, _LEAST // day + 2, _MOST // day - 2)
     return inside * day
 
@@ -262,14 +262,14 @@ class Calendar:
         return (_MONDAY if self.slide.days % 7 == 0 else 0) + self.offset.days
 
     def edges(self, at: Times, axis: Axis, named: str = "") -> tuple[Times, Times]:
-        """The starts and ends of all windows around the times, and of one before and behind.
+        """Return the starts and ends of all windows around the times, and of one before and behind.
 
         Both never fall. `named` says whose windows they are, should memory have no room for them.
         """
         assert axis.tick is not None
         day = _DAY // axis.tick
         time = self.offset.nanoseconds // axis.tick
-        narrow = int(at.max()) - int(at.min()) < _FEW * day
+        narrow = int(at.max()) - int(at.min()) < _NARROW * day
         at = np.array([at.min(), at.max()], np.int64) if narrow else at
         clock = clock_of(self.zone, axis, at // day)
         numbers = self._number((at + clock.offset(at) - time) // day)
@@ -287,14 +287,14 @@ class Calendar:
         return opens, closes + self.size.nanoseconds // axis.tick
 
     def _number(self, days: Times) -> Times:
-        """The number of the newest window that begins by each day."""
+        """Return the number of the newest window that begins by each day."""
         if self.slide.months:
             month = (days - self.offset.days).view("M8[D]").astype("M8[M]").view(np.int64)
             return np.asarray((month - self.origin) // self.slide.months)
         return np.asarray((days - self.origin) // self.slide.days)
 
     def _days(self, numbers: Times) -> tuple[Times, Times]:
-        """The days on which windows begin and end."""
+        """Return the days on which windows begin and end."""
         if self.slide.months:
             month = numbers * self.slide.months + self.origin
             begin = month.view("M8[M]").astype("M8[D]").view(np.int64)

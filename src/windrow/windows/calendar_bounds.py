@@ -10,6 +10,7 @@ answered in layers, in each of which bounds never fall:
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,14 @@ from numpy.typing import NDArray
 from windrow.compiled import compiled
 from windrow.windows.arrays import Positions, ordinary
 from windrow.windows.bounds import first_from, last_at
-from windrow.windows.hop_bounds import Asked
-from windrow.windows.room import check_room
+from windrow.windows.hop_bounds import Selection, counted_then_written
 
 Array = np.ndarray[Any, Any]
 
 
 @compiled
-def _walk(at: Array, starts: Array, edges: Array, out: Array) -> None:
+def _fill_positions(at: Array, starts: Array, edges: Array, out: Array) -> None:
+    """Write the first position in its segment whose time is not before each row's edge."""
     for s in range(starts.size - 1):
         first = starts[s]
         end = starts[s + 1]
@@ -42,7 +43,7 @@ def _walk(at: Array, starts: Array, edges: Array, out: Array) -> None:
 def edge_positions(
     at: NDArray[np.int64], starts: Positions, edges: NDArray[np.int64], keep: bool
 ) -> Positions:
-    """The first position in its segment that is not before each row's own edge.
+    """Return the first position in its segment that is not before each row's own edge.
 
     One of exactly that time is not before it if it is to `keep`. Edges may fall. O(n), and as many
     more steps as they go back.
@@ -54,7 +55,7 @@ def edge_positions(
     if not keep:
         edges = edges + (edges < np.iinfo(np.int64).max)
     out = np.empty(at.size, np.int64)
-    _walk(ordinary(at), ordinary(starts), ordinary(edges), out)
+    _fill_positions(ordinary(at), ordinary(starts), ordinary(edges), out)
     return out
 
 
@@ -66,7 +67,7 @@ def _hop(
     closes: Array,
     places: int,
     placed: int,
-    told: int,
+    answered: int,
     since: int,
     open_: int,
     until: int,
@@ -75,12 +76,15 @@ def _hop(
     number: Array,
     segment: Array,
 ) -> int:
-    """Return how many windows hold a row, and write them where there is room for them."""
+    """Return how many windows hold a row, and write them where there is room for them.
+
+    From `places` on to `until` as `hop_bounds.Selection.limits` has them.
+    """
     w = 0
     for s in range(placed, starts.size - 1, places):
         end = starts[s + 1]
         first = past = starts[s]
-        k = since if s < told else 0
+        k = since if s < answered else 0
         most = until if s >= open_ else opens.size
         while first < end:
             # the first window that ends behind the row, which may still begin behind it
@@ -105,26 +109,17 @@ def hops_between(
     starts: Positions,
     opens: NDArray[np.int64],
     closes: NDArray[np.int64],
-    asked: Asked,
+    selection: Selection,
     named: str,
-) -> tuple[Positions, Positions, Positions, Positions]:
-    """The windows [open, close) that hold a row, of some whose ends never fall.
+) -> list[Positions]:
+    """Return which of the windows [open, close) hold a row; neither `opens` nor `closes` fall.
 
-    Gives the positions [lo, hi) of each one's rows, its number, and its segment, in that order.
+    They are four arrays: the positions [lo, hi) of each one's rows, its number, and its segment.
     """
     at, starts = ordinary(at), ordinary(starts)
-    told = 0 if asked.done is None else asked.told
-    since = 0 if asked.done is None else int(np.searchsorted(closes, asked.done, side="right"))
-    opened = starts.size if asked.now is None else asked.open
-    until = 0 if asked.now is None else int(np.searchsorted(closes, asked.now, side="right"))
-    which = asked.places, asked.placed, told, since, opened, until
-    m = 0
-    for written in (False, True):  # the windows are counted, then written
-        lo, hi, number, segment = (np.empty(m, np.int64) for _ in range(4))
-        m = _hop(at, starts, opens, closes, *which, lo, hi, number, segment)
-        if not written:
-            check_room(m, named)
-    return lo, hi, number, segment
+    limits = selection.limits(starts.size, lambda t: int(np.searchsorted(closes, t, side="right")))
+    loop = partial(_hop, at, starts, opens, closes, *limits)
+    return counted_then_written(loop, [np.int64] * 4, named)
 
 
 @compiled
@@ -145,13 +140,13 @@ def _layers(lo: Array, hi: Array, tops: Array, out: Array) -> int:
 
 
 def layers(lo: Positions, hi: Positions) -> list[Positions]:
-    """The windows in as few layers as can be in each of which no bound falls, by their numbers.
+    """Return the numbers of the windows in as few layers as can be; in none does a bound fall.
 
     >>> [layer.tolist() for layer in layers(np.array([0, 2, 1, 3]), np.array([2, 3, 4, 5]))]
     [[0, 1, 3], [2]]
     """
-    out, room, count = np.empty(lo.size, np.int64), 8, -1
+    own_layer, room, count = np.empty(lo.size, np.int64), 8, -1
     while count < 0:
         room *= 2
-        count = _layers(lo, hi, np.zeros((room, 2), np.int64), out)
-    return [np.flatnonzero(out == layer) for layer in range(count)]
+        count = _layers(lo, hi, np.zeros((room, 2), np.int64), own_layer)
+    return [np.flatnonzero(own_layer == layer) for layer in range(count)]

@@ -9,6 +9,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from windrow.aggregations.ordering import nanoseconds_of
 from windrow.errors import InvalidArgument, did_you_mean
 
 NANOSECONDS = {
@@ -65,7 +66,7 @@ class Interval:
         return self.months * 2629746 * 10**9 + self.days * _DAY + self.nanoseconds
 
     def lengths(self, zoned: bool) -> tuple[int, int]:
-        """The least and the most that it can be long in nanoseconds, of one that is positive.
+        """Return the least and the most nanoseconds that a positive interval can last.
 
         With `zoned`, clocks may be set forward or back meanwhile, by a day at most as in Samoa.
 
@@ -80,23 +81,23 @@ class Interval:
 
 
 def nanoseconds(value: Any, name: str, *, least: int = 1) -> int:
-    """A duration in nanoseconds; `name` is the argument that errors speak of.
+    """Return a duration in nanoseconds; `name` is the argument that errors speak of.
 
     >>> nanoseconds("1h 30min", "range") == nanoseconds("90 minutes", "range")
     True
     """
-    found = interval(value, name)
-    if found.months:
+    parts = interval(value, name)
+    if parts.months:
         raise InvalidArgument(
             f"{name}={value!r}: months and years differ in length; give days, as in '30 days'"
         )
-    if found.length < least:
+    if parts.length < least:
         raise InvalidArgument(f"{name}={value!r}: a duration must be longer than nothing")
-    return found.length
+    return parts.length
 
 
 def interval(value: Any, name: str) -> Interval:
-    """A duration as months, days and a time; `name` is the argument that errors speak of.
+    """Return a duration as months, days and a time; `name` is the argument that errors speak of.
 
     >>> interval("1 year 1.5 days", "range")
     Interval(months=12, days=1, nanoseconds=43200000000000)
@@ -104,9 +105,7 @@ def interval(value: Any, name: str) -> Interval:
     if isinstance(value, str):
         return _parse(value, name)
     if isinstance(value, datetime.timedelta):
-        total = (value.days * 86400 + value.seconds) * 10**9 + value.microseconds * 1000
-        total += getattr(value, "nanoseconds", 0)  # pandas has some beyond
-        return Interval(nanoseconds=total)
+        return Interval(nanoseconds=nanoseconds_of(value))
     if getattr(value, "dtype", None) is not None and value.dtype.kind == "m":
         for unit, months in (("M", 1), ("Y", 12)):
             if value.dtype.str.endswith(f"[{unit}]"):
@@ -118,7 +117,7 @@ def interval(value: Any, name: str) -> Interval:
 
 
 def is_duration(text: str) -> bool:
-    """Whether a text is written as a duration is: numbers with words behind them.
+    """Return whether a text is written as a duration is: numbers with words behind them.
 
     >>> is_duration("1h 30min"), is_duration("30 minuts"), is_duration("own_gap * 2")
     (True, True, False)
@@ -127,15 +126,15 @@ def is_duration(text: str) -> bool:
 
 
 def short(text: str) -> str:
-    """A duration in as few letters as it has, or another word as it is.
+    """Return a duration in as few letters as it has, or another word as it is.
 
     >>> short("7 days"), short("1 hour 30 minutes"), short("1 month"), short("unbounded")
     ('7d', '1h30min', '1mo', 'unbounded')
     """
     words = _WORDS | _MONTHS
     parts = [(n, unit.lower()) for n, unit in _PART.findall(text)]
-    found = "".join(f"{n}{words.get(unit, unit)}" for n, unit in parts)
-    return re.sub(r"\W", "_", found or text.strip())
+    abbreviated = "".join(f"{n}{words.get(unit, unit)}" for n, unit in parts)
+    return re.sub(r"\W", "_", abbreviated or text.strip())
 
 
 @lru_cache(maxsize=256)

@@ -38,7 +38,7 @@ class _Times(Vectors):
         return self.builder.icmp_signed("<", a, b)
 
     def moved_by(self, times: ir.Value, shift: ir.Value, ends: list[ir.Value]) -> ir.Value:
-        """The times + shift, held between the ends of the type as in `bounds._moved`."""
+        """Return the times + shift, held between the ends of the type as in `bounds._moved`."""
         add = self.builder.fadd if self.floating else self.builder.add
         first, last, before, behind = map(self.spread, ends)
         moved = add(times, self.spread(shift))
@@ -46,7 +46,7 @@ class _Times(Vectors):
         return self.builder.select(self.less(times, before), first, moved)
 
     def older(self, times: ir.Value, edges: ir.Value, keep: ir.Value) -> ir.Value:
-        """Which times lie before their edges, or at them if these are not to be kept."""
+        """Return which times lie before their edges, or at them if these are not to be kept."""
         before = self.less(times, edges)
         if not self.floating:
             return before
@@ -72,20 +72,21 @@ def fill_eight_edges(
         limits = [builder.extract_value(ends, i) for i in range(4)]
         edges = code.moved_by(code.load(at, row), shift, limits)
         counts = [code.spread(first), ir.Constant(ir.VectorType(INT64, ROWS), None)]
+        one = code.spread(ir.Constant(INT64, 1))
         following = builder.gep(at, [first])
 
         def count(begin: int, end: int) -> None:
             for i in range(begin, end):
                 time = code.spread(builder.load(builder.gep(following, [ir.Constant(INT64, i)])))
-                older = builder.sext(code.older(time, edges, keep), counts[0].type)
-                counts[i % 2] = builder.sub(counts[i % 2], older)
+                more = builder.add(counts[i % 2], one)
+                counts[i % 2] = builder.select(code.older(time, edges, keep), more, counts[i % 2])
             code.store(builder.add(*counts), out, row)
 
         furthest, last = code.spread(code.number(edges, ROWS - 1)), first
         for i in range(0, NEXT, ROWS):
             older = code.older(code.load(following, i), furthest, keep)
-            found = builder.ctpop(builder.bitcast(older, ir.IntType(ROWS)))
-            last = builder.add(last, builder.zext(found, INT64))
+            count_older = builder.ctpop(builder.bitcast(older, ir.IntType(ROWS)))
+            last = builder.add(last, builder.zext(count_older, INT64))
         count(0, _MOSTLY)
         beyond = builder.icmp_signed(">", last, builder.add(first, ir.Constant(INT64, _MOSTLY)))
         with builder.if_then(beyond, likely=False):

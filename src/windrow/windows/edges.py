@@ -82,7 +82,8 @@ class SharedPlan:
         more slices than there are. O(queries) each; unless the stream began at `after`, the first
         one costs as much for each slice of the longest window.
         """
-        longest, by_length = self.longest, sorted(enumerate(self.queries), key=_by_length)
+        longest = self.longest
+        by_length = sorted(enumerate(self.queries), key=lambda numbered: -numbered[1].range)
         reach = max(longest, *(query.slide for query in self.queries))
         first = after if begun else after - reach
         latest, at, count = first, after, 0
@@ -90,14 +91,14 @@ class SharedPlan:
         numbers = OrderedDict({after: 0} if begun else {})
         while True:
             cut = min(query.next_cut(latest) for query in self.queries)
-            here = min(cut, *(query.next_answer(at) for query in self.queries))
-            length = here - latest
-            if here == cut:
+            edge = min(cut, *(query.next_answer(at) for query in self.queries))
+            length = edge - latest
+            if edge == cut:
                 latest, count = cut, count + 1
                 numbers[cut] = count
-            if here <= after:
+            if edge <= after:
                 continue
-            at = here
+            at = edge
             due = tuple(
                 Due(i, count - numbers[max(at - query.range, first)])
                 for i, query in by_length
@@ -108,11 +109,11 @@ class SharedPlan:
             yield Edge(at, length, at == cut, due, max(len(numbers) - 1, 0))
 
     def steps(self) -> Iterator[Edge]:
-        """The edges of one composite slide; they repeat behind it."""
+        """Return the edges of one composite slide; they repeat behind it."""
         return itertools.takewhile(lambda edge: edge.at <= self.composite, self.edges())
 
     def explain(self) -> str:
-        """The slices, and what sharing them saves, counted without a walk over them.
+        """Return the slices, and what sharing them saves, counted without a walk over them.
 
         >>> print(SharedPlan([(6, 2), (8, 4)]).explain())
         2 windows share 2 slices in each 4 positions, where alone they have 3
@@ -136,10 +137,6 @@ class SharedPlan:
 
     def __repr__(self) -> str:
         return f"SharedPlan({[(q.range, q.slide, q.offset) for q in self.queries]})"
-
-
-def _by_length(numbered: tuple[int, Slicing]) -> int:
-    return -numbered[1].range
 
 
 def _slicing(window: tuple[int, ...] | Slicing, strategy: str) -> Slicing:

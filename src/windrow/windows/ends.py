@@ -14,32 +14,32 @@ from windrow.windows.sizes import NOW, UNBOUNDED, in_cql, is_number, measure, si
 Ends = tuple[Any, Any]
 
 
-def up_to_now(size: str, given: Any) -> Any:
-    """Both ends of a window of one size, which ends with the current row.
+def up_to_now(size: str, value: Any) -> Any:
+    """Return both ends of a window of one size, which ends with the current row.
 
     >>> up_to_now("rows", 3), up_to_now("range", "1 hour"), up_to_now("groups", 1)
     ((-2, 0), ('-1 hour', 0), (0, 0))
     """
-    if isinstance(given, tuple):
-        return given
-    if given == UNBOUNDED:
+    if isinstance(value, tuple):
+        return value
+    if value == UNBOUNDED:
         return UNBOUNDED, 0
     if size in ("rows", "groups"):
-        return 1 - whole_number(size, given, least=1), 0
-    if given == NOW:
+        return 1 - whole_number(size, value, least=1), 0
+    if value == NOW:
         return 0, 0
-    measure(size, given)
-    return (f"-{given.strip()}" if isinstance(given, str) else -given), 0
+    measure(size, value)
+    return (f"-{value.strip()}" if isinstance(value, str) else -value), 0
 
 
-def checked_ends(size: str, given: dict[str, Any]) -> Ends:
-    """Both ends as they are written, or an error that says what is wrong with them."""
-    ends = given[size]
+def checked_ends(size: str, arguments: dict[str, Any]) -> Ends:
+    """Return both ends as they are written; raise if something is wrong with them."""
+    ends = arguments[size]
     for name in ("slide", "offset", "gaps"):
-        if name in given:
+        if name in arguments:
             raise InvalidArgument(
-                f"{name}={given[name]!r} does not go with {size}={ends!r}, which has a result a "
-                f"row; give {size}= one size"
+                f"{name}={arguments[name]!r} does not go with {size}={ends!r}, which has a result "
+                f"for each row; give {size}= one size"
             )
     if len(ends) != 2:
         raise InvalidArgument(
@@ -54,8 +54,8 @@ def checked_ends(size: str, given: dict[str, Any]) -> Ends:
     written = [UNBOUNDED if n is None else e for n, e in zip(numbers, ends, strict=True)]
     if size in ("rows", "groups"):
         written = [UNBOUNDED if n is None else n for n in numbers]
-    sized = [each for each in written if each != UNBOUNDED and not is_now(each)]
-    if len({is_number(each) for each in sized}) > 1 or (
+    sized = [end for end in written if end != UNBOUNDED and not is_now(end)]
+    if len({is_number(end) for end in sized}) > 1 or (
         size == "delta" and not all(map(is_number, sized))
     ):
         kind = "numbers" if size == "delta" else "both numbers, or both durations"
@@ -64,7 +64,7 @@ def checked_ends(size: str, given: dict[str, Any]) -> Ends:
 
 
 def _end(size: str, end: Any, first: bool) -> int | float | None:
-    """One end as a number; None for the first or the last row."""
+    """Return one end as a number; None for the first or the last row."""
     if isinstance(end, str) and end.strip().lower() == UNBOUNDED:
         return None
     if size in ("rows", "groups"):
@@ -76,12 +76,12 @@ def _end(size: str, end: Any, first: bool) -> int | float | None:
 
 
 def is_now(end: Any) -> bool:
-    """Whether an end is that of the current row."""
+    """Return whether an end is that of the current row."""
     return is_number(end) and end == 0
 
 
 def end_in_cql(end: Any, first: bool) -> str:
-    """The first end of a frame or the last, in CQL."""
+    """Return the first end of a frame or the last, in CQL."""
     if end == UNBOUNDED:
         return f"UNBOUNDED {'PRECEDING' if first else 'FOLLOWING'}"
     size = signed("", end)
@@ -93,7 +93,7 @@ def end_in_cql(end: Any, first: bool) -> str:
 
 
 def counted_in_words(start: Any, end: Any) -> str:
-    """Two counted ends.
+    """Return two counted ends in words.
 
     >>> counted_in_words(-3, UNBOUNDED), counted_in_words(0, 2)
     ('3 before the current one to the last', 'the current one to 2 behind it')
@@ -111,7 +111,7 @@ def _counted(end: int, it: str) -> str:
 
 
 def measured_in_words(end: Any, first: bool) -> str:
-    """An end along the order, t being the current row's."""
+    """Return an end along the order in words, t being the current row's."""
     if end == UNBOUNDED:
         return "the first row" if first else "the last row"
     size = signed("", end)

@@ -17,13 +17,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from windrow.errors import InvalidArgument, did_you_mean
+from windrow.errors import choice
 from windrow.windows.base import Kept, Window
 from windrow.windows.ends import Ends, counted_in_words, end_in_cql, is_now, measured_in_words
 from windrow.windows.rows import Rows
-from windrow.windows.sizes import NOW, UNBOUNDED, Axis, signed, signed_interval
+from windrow.windows.sizes import CLOSED, NOW, UNBOUNDED, Axis, signed, signed_interval
 from windrow.windows.sketch import Sketch, between, excluding
-from windrow.windows.span import CLOSED, Measured, Span
+from windrow.windows.span import Closed, Span
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
@@ -36,7 +36,7 @@ EXCLUDE = ("current row", "group", "ties")
 
 @dataclass(frozen=True)
 class Frame(Window):
-    """What the frames have in common; `ends` are the two of them as they are written."""
+    """Base of the frames: windows with two `ends`, which are kept as they were written."""
 
     exclude: str | None = field(default=None, kw_only=True)
 
@@ -44,13 +44,12 @@ class Frame(Window):
     sizes: ClassVar[tuple[str, ...]] = ()  # the arguments of which one has the ends
 
     def __post_init__(self) -> None:
-        if self.exclude is not None and self.exclude not in self.excludable:
-            known = did_you_mean(str(self.exclude), self.excludable)
-            raise InvalidArgument(f"exclude={self.exclude!r} is unknown here; {known}")
+        if self.exclude is not None:
+            choice("exclude", self.exclude, self.excludable)
 
     @property
     def excludable(self) -> tuple[str, ...]:
-        """What `exclude` may be."""
+        """The values that `exclude` may have."""
         return EXCLUDE
 
     @property
@@ -64,7 +63,7 @@ class Frame(Window):
         return Window.slices_in_words + rest
 
     def simplest(self) -> Window:
-        """The same window as a kind that ends with the current row, if it does."""
+        """Return the same window as a kind that ends with the current row, if it does."""
         return self
 
     @property
@@ -82,12 +81,7 @@ class Frame(Window):
     @property
     def kept(self) -> Kept:  # type: ignore[override]
         """Rows; those that wait for others as a whole, as they come out later."""
-        return "followed" if self._waits else "rows"
-
-    @property
-    def _waits(self) -> bool:
-        """Whether windows hold rows behind the current one."""
-        raise NotImplementedError
+        return "followed" if self.endless or signed("end", self.ends[1]) > 0 else "rows"
 
     @property
     def _counts(self) -> tuple[int, int]:
@@ -105,7 +99,7 @@ class Frame(Window):
         beside: Any,
         measures: Measures | None = None,
     ) -> Bounds:
-        """The windows of the rows that wait for no other, less what is left out of them."""
+        """Return the windows of the rows that wait for no other, less what is left out of them."""
         from windrow.windows.positions import EVERY
 
         every = isinstance(beside, slice) and beside == EVERY
@@ -119,9 +113,9 @@ class Frame(Window):
         return bounds.put_together(parts_without(rows, bounds, self.exclude, measures))
 
     def arguments(self) -> dict[str, Any]:
-        given = super().arguments()
-        exclude = given.pop("exclude", None)
-        return given if exclude is None else {**given, "exclude": exclude}
+        arguments = super().arguments()
+        exclude = arguments.pop("exclude", None)
+        return arguments if exclude is None else {**arguments, "exclude": exclude}
 
     def cql(self) -> list[str]:
         (name,) = (name for name in self.sizes if getattr(self, name) is not None)
@@ -175,11 +169,10 @@ class RowFrame(Frame):
         beside = rows.ready(waiting, whole_keys=False)
         if self.by_rows and isinstance(beside, slice):
             first, past = beside.start or 0, beside.stop
-            made = [
-                Windows(rows.starts, b - a + 1, first, ahead=b, past=past)
-                for a, b in self._stretches()
+            parts = [
+                Windows(rows.starts, b - a + 1, first, ahead=b, past=past) for a, b in self._parts()
             ]
-            return Bounds(made[0], beside).put_together(made)
+            return Bounds(parts[0], beside).put_together(parts)
         lo, hi = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
         frame_of_rows(rows.starts, start, end, 0, lo, hi)
         return self._bounds(rows, lo, hi, beside)
@@ -194,10 +187,10 @@ class RowFrame(Frame):
         first: Positions = rows.starts[1:] - max(end, 0) + min(start, 0)
         return np.maximum(rows.starts[:-1], first)
 
-    def _stretches(self) -> list[tuple[int, int]]:
-        """The first and the last of the rows: of all of them, or before and behind the current one.
+    def _parts(self) -> list[tuple[int, int]]:
+        """Return the first and last row of the window, or of its parts around the current row.
 
-        >>> RowFrame((-2, 1))._stretches(), RowFrame((-2, 1), exclude="current row")._stretches()
+        >>> RowFrame((-2, 1))._parts(), RowFrame((-2, 1), exclude="current row")._parts()
         ([(-2, 1)], [(-2, -1), (1, 1)])
         """
         start, end = self.rows
@@ -207,7 +200,7 @@ class RowFrame(Frame):
 
     @property
     def by_rows(self) -> bool:  # type: ignore[override]
-        return UNBOUNDED not in self.rows and bool(self._stretches())
+        return UNBOUNDED not in self.rows and bool(self._parts())
 
     @property
     def shift(self) -> tuple[int, int] | None:  # type: ignore[override]
@@ -225,10 +218,6 @@ class RowFrame(Frame):
         end = self.rows[1]
         return None if end == UNBOUNDED else max(0, end)
 
-    @property
-    def _waits(self) -> bool:
-        return self.ahead_rows != 0
-
     def sketch(self) -> Sketch:
         return excluding(between(*self.rows), self.exclude)
 
@@ -240,7 +229,7 @@ class RowFrame(Frame):
 
 
 @dataclass(frozen=True)
-class RangeFrame(Frame, Measured):
+class RangeFrame(Frame, Closed):
     """The rows whose order lies between two distances from the current row's."""
 
     closed: str = "both"
@@ -251,15 +240,12 @@ class RangeFrame(Frame, Measured):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_zone()
-        if self.closed not in CLOSED:
-            raise InvalidArgument(
-                f"closed={self.closed!r} is unknown; {did_you_mean(str(self.closed), CLOSED)}"
-            )
+        choice("closed", self.closed, CLOSED)
 
     @property
     def ends(self) -> Ends:
-        found: Ends = self.size
-        return found
+        ends: Ends = self.size
+        return ends
 
     @property
     def by_peers(self) -> bool:  # type: ignore[override]
@@ -276,8 +262,8 @@ class RangeFrame(Frame, Measured):
         if signed(self.measured, start) > 0:
             return self
         size = -start if not isinstance(start, str) else start.strip()[1:].strip()
-        given: dict[str, Any] = {self.measured: size, "timezone": self.timezone}
-        return Span(closed=self.closed, **given)
+        arguments: dict[str, Any] = {self.measured: size, "timezone": self.timezone}
+        return Span(closed=self.closed, **arguments)
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The rows between both ends; those without an order see each other."""
@@ -311,14 +297,14 @@ class RangeFrame(Frame, Measured):
                 waiting = rows.first(self._waiting(rows))
             elif rows.now is not None:
                 last = rows.now - end
-                waiting = rows.since(last) if self._to_end else rows.since(last, behind=True)
+                waiting = rows.since(last) if self.includes_end else rows.since(last, behind=True)
             waiting = np.where(placed, waiting, begin)
         return self._bounds(rows, lo, hi, rows.ready(waiting, whole_keys=self.endless), measures)
 
     def _edges(
         self, rows: SortedRows, start: Any, end: Any
     ) -> tuple[Positions, Positions, Measures | None]:
-        """Where windows begin and end as if all rows had an order, measured if both are numbers."""
+        """Return where windows begin and end, as if all rows had an order, and their measures."""
         import numpy as np
 
         from windrow.windows.bounds import frame_edges
@@ -326,7 +312,7 @@ class RangeFrame(Frame, Measured):
 
         assert rows.at is not None
         from_calendar, to_calendar = (self.by_calendar(end) is not None for end in self.ends)
-        keeps, threads = (self._from_start, not self._to_end), rows.threads
+        keeps, threads = (self.includes_start, not self.includes_end), rows.threads
         if None not in (start, end) and not (from_calendar or to_calendar):
             ends = (start, keeps[0]), (end, keeps[1])
             sides = self.exclude == EXCLUDE[0]
@@ -368,7 +354,7 @@ class RangeFrame(Frame, Measured):
         return None if end is None else self._most(self.ends[1], end, axis, back=False)
 
     def _most(self, end: Any, usual: int | float, axis: Axis, back: bool) -> int | float:
-        """How far an end reaches at most to its side, of which it is so far away as a rule."""
+        """Return how far an end reaches at most; `usual` is how far it is away on average."""
         by_calendar = self.by_calendar(end, axis)
         if by_calendar is None or usual <= 0:
             return max(0, usual)
@@ -389,54 +375,38 @@ class RangeFrame(Frame, Measured):
         return any(self.by_calendar(end) is not None for end in self.ends)
 
     def _waiting(self, rows: SortedRows) -> Any:
-        """Which rows have windows that rows to come may be in."""
+        """Return which rows have windows that rows to come may be in."""
         from windrow.windows.calendar import moved
 
         assert rows.at is not None and rows.axis is not None
         by = signed_interval(self.measured, self.ends[1])
         ends, between = moved(rows.at, by, self.timezone, rows.axis)
-        return ends >= rows.now if self._to_end or between else ends > rows.now
-
-    @property
-    def _waits(self) -> bool:
-        return self.endless or signed(self.measured, self.ends[1]) > 0
-
-    @property
-    def _from_start(self) -> bool:
-        return self.closed in ("both", "left")
-
-    @property
-    def _to_end(self) -> bool:
-        return self.closed in ("both", "right")
+        return ends >= rows.now if self.includes_end or between else ends > rows.now
 
     def _units(self, axis: Axis) -> tuple[Any, Any]:
-        """Both ends in units of the order, None for the first or the last row.
+        """Return both ends in units of the order, None for the first or the last row.
 
         Between two ticks there is nothing: an end between them is the tick before it, and a start
         the one behind it, which are then in the window.
         """
         written = [None if e == UNBOUNDED else signed(self.measured, e) for e in self.ends]
-        found: list[Any] = [None if e is None else axis.units(e) for e in written]
-        start, end = found
+        units: list[Any] = [None if e is None else axis.units(e) for e in written]
+        start, end = units
         if start is not None:
             whole, rest = start
-            start = whole + 1 - (not self._from_start) if rest else whole
+            start = whole + 1 - (not self.includes_start) if rest else whole
         if end is not None:
             whole, rest = end
-            end = whole + (not self._to_end) if rest else whole
+            end = whole + (not self.includes_end) if rest else whole
         return start, end
 
     def sketch(self) -> Sketch:
         return excluding(self.sketch_of(self.ends, self.closed), self.exclude)
 
     def cql(self) -> list[str]:
-        words = super().cql()
-        words += [] if self.closed == "both" else [f"CLOSED {self.closed.upper()}"]
-        return words + self.zone_cql()
+        return super().cql() + self.sides_cql()
 
     def __str__(self) -> str:
-        left = "[" if self._from_start else "("
         start, end = self.ends
-        ends = measured_in_words(start, True), measured_in_words(end, False)
-        right = "]" if self._to_end else ")"
-        return f"{left}{', '.join(ends)}{right}{self.zone_in_words()}{self._and_without()}"
+        ends = f"{measured_in_words(start, True)}, {measured_in_words(end, False)}"
+        return self.in_brackets(ends) + self._and_without()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.compiled import compiled
-from windrow.windows.arrays import Positions, empty, ordinary
+from windrow.windows.arrays import Positions, empty, ordinary, widened
 from windrow.windows.measured import Measures, sides_measured
 from windrow.windows.positions import Windows
 from windrow.windows.sorted_rows import Bounds, SortedRows
@@ -47,15 +47,25 @@ def parts_without(
 class Around(Sequence[Windows]):
     """Windows without their current rows, as parts before and behind them.
 
-    Window i of `windows` is that of row `first` + i, which is one of its rows; `before` and
-    `behind` are how many rows windows have on either side of it, all together. The parts are told
+    Window i of `windows` is that of row `first` + i, which is one of its rows. The parts are told
     by their positions once they are asked for.
     """
 
     def __init__(self, windows: Windows, first: int, measures: Measures) -> None:
         self.windows, self.first = replace(windows, extent=measures.extent()), first
-        self._measures = measures
-        self.before, self.behind = (int(rows) for rows in measures.found[:, 6:].sum(axis=0))
+        self._given = measures
+
+    @cached_property
+    def _measures(self) -> Measures:
+        """The measures of both sides."""
+        given = self._given
+        return given if given.sides else sides_measured(*self.windows.bounds(), self.first)
+
+    @cached_property
+    def beside(self) -> tuple[int, int]:
+        """How many rows windows have before their own and behind it, all together."""
+        before, behind = (int(rows) for rows in self._measures.found[:, 6:].sum(axis=0))
+        return before, behind
 
     @cached_property
     def _parts(self) -> tuple[Windows, Windows]:
@@ -65,6 +75,24 @@ class Around(Sequence[Windows]):
         before, behind = self._measures.extent(1), self._measures.extent(2)
         older = replace(self.windows, lo=lo, hi=rows[:-1], extent=before)
         return older, replace(self.windows, lo=rows[1:], hi=hi, extent=behind)
+
+    def side(self) -> Windows | None:
+        """The windows without their rows, if these are the first or the last of all; else None.
+
+        The rows are then told by one of the bounds, which only has to be moved by a place.
+        """
+        if not self._given.sides or all(self.beside):
+            return None
+        lo, hi = self.windows.bounds()
+        newer = self.beside[0] == 0
+        wide = widened(lo, 0, 1) if newer else widened(hi, 1, 0)
+        if wide is None:
+            return self._parts[1 if newer else 0]
+        wide[-1 if newer else 0] = self.first + (lo.size if newer else 0)
+        extent = self._measures.extent(2 if newer else 1)
+        if newer:
+            return replace(self.windows, lo=wide[1:], extent=extent)
+        return replace(self.windows, hi=wide[:-1], extent=extent)
 
     def __getitem__(self, i: Any) -> Any:
         return self._parts[i]
@@ -79,13 +107,12 @@ def _around(rows: SortedRows, bounds: Bounds, measures: Measures | None) -> Sequ
     lo, hi = windows.bounds()
     if isinstance(bounds.beside, slice) and not windows.go_back:
         first = bounds.beside.start or 0
-        if measures is None or not measures.sides:  # a group was to be left out, and has one row
-            measures = sides_measured(lo, hi, first)
+        if measures is None or not (measures.sides or measures.around):
+            measures = sides_measured(lo, hi, first)  # a group was to be left out, and has one row
         if measures.around:
             around = Around(windows, first, measures)
-            if around.before and around.behind:
-                return around
-            return [around[1 if around.behind else 0]]
+            side = around.side()
+            return around if side is None else [side]
     here = rows.positions(bounds.beside)
     end, begin = held_between(here, here + 1, lo, hi)
     parts = [

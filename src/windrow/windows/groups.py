@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from windrow.windows.ends import Ends, counted_in_words
 from windrow.windows.frames import Frame
-from windrow.windows.sizes import UNBOUNDED, Axis
+from windrow.windows.sizes import UNBOUNDED
 from windrow.windows.sketch import Sketch, between, grouped
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class GroupFrame(Frame):
         return self._bounds(rows, lo, hi, beside)
 
     def _waiting(self, rows: SortedRows, first: Positions) -> Positions:
-        """For each key, the first position that waits for groups to come or to be complete."""
+        """Return each key's first position that waits for groups to come or to be complete."""
         import numpy as np
 
         if rows.over is None:
@@ -60,8 +60,8 @@ class GroupFrame(Frame):
         if rows.now is not None and rows.at is not None and rows.size:
             grows = (rows.at[last] >= rows.now) | (rows.places > 1)
         waiting = np.clip(past - grows - end, np.searchsorted(first, rows.keys[:-1]), past)
-        found: Positions = first[waiting]
-        return found
+        positions: Positions = first[waiting]
+        return positions
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The groups that wait, and those that they and rows to come reach back to."""
@@ -77,13 +77,6 @@ class GroupFrame(Frame):
         kept: Positions = np.repeat(key_first, rows.places)
         return kept
 
-    @property
-    def _waits(self) -> bool:
-        return self.endless or self.groups[1] > 0
-
-    def check_axis(self, axis: Axis) -> None:
-        """Groups of equal order are counted along any column of times or numbers."""
-
     def sketch(self) -> Sketch:
         return grouped(between(*self.groups), self.exclude)
 
@@ -94,7 +87,7 @@ class GroupFrame(Frame):
 
 
 def _groups(rows: SortedRows) -> Positions:
-    """The first position of each group of equal order, and the end."""
+    """Return the first position of each group of equal order, and the end."""
     import numpy as np
 
     assert rows.at is not None

@@ -18,7 +18,7 @@ LEVELS = 60
 
 @inner
 def _merge(size: int, a: float, b: float, qa: float, qb: float) -> tuple[float, float]:
-    """The sum and the squares of two parts of `size` values each."""
+    """Return the sum and the squares of two parts of `size` values each."""
     between = (b - a) / size
     return a + b, qa + qb + between * between * size / 2
 
@@ -43,7 +43,7 @@ def _insert(value: float, most: int, counts: Array, sums: Array, squares: Array)
 
 @inner
 def _changed(delta: float, top: int, counts: Array, sums: Array, squares: Array) -> bool:
-    """Whether two parts of the window have means that differ by more than chance explains."""
+    """Return whether two parts of the window have means that differ by more than chance."""
     n, total, square = 0.0, 0.0, 0.0
     for level in range(top, -1, -1):
         size = float(1 << level)
@@ -74,8 +74,8 @@ def _changed(delta: float, top: int, counts: Array, sums: Array, squares: Array)
     return False
 
 
-@compiled
-def drop(most: int, delta: float, counts: Array, sums: Array, squares: Array) -> int:
+@inner
+def _drop(delta: float, counts: Array, sums: Array, squares: Array) -> int:
     """Let the oldest buckets go while the mean has changed; return how many values went."""
     gone = 0
     top = 0
@@ -96,7 +96,7 @@ def drop(most: int, delta: float, counts: Array, sums: Array, squares: Array) ->
 def push(value: float, most: int, delta: float, counts: Array, sums: Array, squares: Array) -> int:
     """Take a value in, and return how many of the oldest go."""
     _insert(value, most, counts, sums, squares)
-    gone: int = drop(most, delta, counts, sums, squares)
+    gone: int = _drop(delta, counts, sums, squares)
     return gone
 
 
@@ -113,7 +113,7 @@ def slide(
     sums: Array,
     squares: Array,
 ) -> None:
-    """Write where the window of each row begins, from the first fresh one of each stretch on."""
+    """Write where the window of each row begins, from the first fresh one of each segment on."""
     for s in range(starts.size - 1):
         if fresh[s] == starts[s + 1]:
             continue
@@ -155,7 +155,7 @@ def _restore(
 
 @inner
 def _bucket(values: Array, i: int, level: int) -> tuple[int, float, float]:
-    """The sum and squares of the next 2^level values from row i on, and the row behind them."""
+    """Return the row behind the next 2^level values from row i on, their sum and squares."""
     parts, others = np.zeros(level + 1), np.zeros(level + 1)
     for count in range(1, (1 << level) + 1):
         while values[i] != values[i]:

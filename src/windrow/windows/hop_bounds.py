@@ -13,7 +13,9 @@ them, and a second one with a pointer to either end of the window writes them. O
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,12 +35,12 @@ _FIRST = -(2**63)
 _LAST = 2**63 - 1
 # More windows are not counted.
 _MOST = 2**62
-# Starts further out than this many slides are no longer told apart by a float.
+# A float cannot tell starts apart that are further out than this many slides.
 _FURTHEST = 2**52
 
 
 def _around(t: Any, size: Any, slide: Any, offset: Any) -> tuple[int, int]:
-    """The numbers of the oldest and of the newest window that hold t; none if they cross."""
+    """Return the numbers of the oldest and of the newest window that hold t; none if they cross."""
     newest = int(np.floor((t - offset) / slide))
     oldest = int(np.floor((t - size - offset) / slide)) + 1
     # A window is what its bounds are as floats, and the division may be off by one.
@@ -72,7 +74,7 @@ def _hop(
     offset: Any,
     places: int,
     placed: int,
-    told: int,
+    answered: int,
     since: int,
     open_: int,
     until: int,
@@ -83,26 +85,25 @@ def _hop(
 ) -> int:
     """Return how many windows hold a row, and write them where there is room for them.
 
-    Of the segments before `told` those from `since` on are asked for, and of those from `open_` on
-    those up to `until`; of all segments every `places`-th.
+    The rest is as `Selection.limits` gives it.
     """
     w = done = 0
     for s in range(placed, starts.size - 1, places):
         i = first = past = starts[s]
         end = starts[s + 1]
-        least = since if s < told else _FIRST
+        least = since if s < answered else _FIRST
         most = until if s >= open_ else _LAST
         while i < end:
             oldest, newest = _around(at[i], size, slide, offset)
             if i > starts[s]:
                 oldest = max(oldest, done + 1)
             done = newest
-            if oldest > most:
+            if oldest >= most:
                 break
             # the next row that lies in a window which no row has reached
             i = first_from(at, i + 1, end, (newest + 1) * slide + offset)
             oldest = max(oldest, least)
-            newest = min(newest, most)
+            newest = min(newest, most - 1)
             if not lo.size:
                 if newest - oldest >= _MOST - w:
                     return _MOST
@@ -121,22 +122,47 @@ def _hop(
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Which hopping windows are asked for, of segments whose rows come bit by bit.
+class Selection:
+    """Which hopping windows to find, in segments whose rows come bit by bit.
 
-    Windows of the segments from `open` on that end by `now`, and of the segments before `told`
+    Windows of the segments from `open` on that end by `now`, and of the segments before `answered`
     that end behind `done`; None: all. Of the segments only every `places`-th, from `placed` on.
     """
 
     now: Any = None
     open: int = 0
     done: Any = None
-    told: int = 0
+    answered: int = 0
     places: int = 1
     placed: int = 0
 
+    def limits(self, segments: int, first_behind: Callable[[Any], int]) -> tuple[int, ...]:
+        """Return `places`, `placed`, `answered`, `since`, `open` and `until`, for the loops.
 
-EVERY_WINDOW = Asked()
+        Of the segments before `answered` they find the windows from number `since` on, and of those
+        from `open` on the windows before number `until`. `first_behind` returns the number of the
+        first window that ends behind a time.
+        """
+        answered, since = (0, 0) if self.done is None else (self.answered, first_behind(self.done))
+        opened, until = (segments, 0) if self.now is None else (self.open, first_behind(self.now))
+        return self.places, self.placed, answered, since, opened, until
+
+
+EVERY_WINDOW = Selection()
+
+
+def counted_then_written(
+    loop: Callable[..., int], dtypes: Sequence[Any], named: str
+) -> list[NDArray[Any]]:
+    """Return the arrays that `loop` fills, which returns how long they must be if they are empty.
+
+    Windows that memory has no room for are refused; `named` says whose they are.
+    """
+    count = loop(*(np.empty(0, dtype) for dtype in dtypes))
+    check_room(count, named)
+    arrays = [np.empty(count, dtype) for dtype in dtypes]
+    loop(*arrays)
+    return arrays
 
 
 def hop_bounds(
@@ -145,15 +171,15 @@ def hop_bounds(
     size: Any,
     slide: Any,
     offset: Any = 0,
-    asked: Asked = EVERY_WINDOW,
+    selection: Selection = EVERY_WINDOW,
     named: str = "",
-) -> tuple[Positions, Positions, NDArray[Any], Positions]:
-    """The windows [start, start + size) that hold a row, start = k·slide + offset for a whole k.
+) -> list[NDArray[Any]]:
+    """Return the windows [start, start + size) that hold a row, start = k·slide + offset.
 
-    Gives the positions [lo, hi) of each window's rows, its start in the type of `at`, and its
-    segment, ordered by segment and start. Times are int64 or float64, in order within a segment.
-    O(rows + windows); a row lies in about size / slide of them. Windows that memory has no room
-    for are refused before any is made; `named` says whose they are.
+    They are four arrays: the positions [lo, hi) of each window's rows, its start in the type of
+    `at`, and its segment, ordered by segment and start. k is any whole number; times are int64 or
+    float64, in order within a segment. O(rows + windows); a row lies in about size / slide of them.
+    Windows that memory has no room for are refused before any is made; `named` says whose they are.
 
     >>> lo, hi, start, segment = hop_bounds(np.array([-1, 3, 9]), np.array([0, 2, 3]), 4, 2)
     >>> start.tolist(), segment.tolist()
@@ -167,25 +193,16 @@ def hop_bounds(
     at, starts = ordinary(at), ordinary(starts)
     _check_reach(at, starts, size, slide)
     kind = at.dtype.type
-    sizes = [kind(each) for each in (size, slide, offset % slide)]
-    told = 0 if asked.done is None else asked.told
-    since = 0 if asked.done is None else _first_behind(kind(asked.done), *sizes)
-    opened = starts.size if asked.now is None else asked.open
-    until = 0 if asked.now is None else _first_behind(kind(asked.now), *sizes) - 1
-    which = asked.places, asked.placed, told, since, opened, until
-    m = 0
-    for written in (False, True):  # the windows are counted, then written
-        lo, hi, segment = (np.empty(m, np.int64) for _ in range(3))
-        opens = np.empty(m, at.dtype)
-        m = _hop(at, starts, *sizes, *which, lo, hi, opens, segment)
-        if not written:
-            check_room(m, named or f"range={size}, slide={slide}")
-    return lo, hi, opens, segment
+    sizes = [kind(number) for number in (size, slide, offset % slide)]
+    limits = selection.limits(starts.size, lambda t: _first_behind(kind(t), *sizes))
+    loop = partial(_hop, at, starts, *sizes, *limits)
+    dtypes = np.int64, np.int64, at.dtype, np.int64
+    return counted_then_written(loop, dtypes, named or f"range={size}, slide={slide}")
 
 
 def _first_behind(t: Any, *sizes: Any) -> int:
-    """The number of the first window that ends behind t."""
-    size, slide, offset = (each.item() for each in sizes)
+    """Return the number of the first window that ends behind t."""
+    size, slide, offset = (number.item() for number in sizes)
     if isinstance(size, int):
         first = (t.item() - size - offset) // slide + 1
         return min(max(first, -(2**62)), 2**62)

@@ -68,28 +68,26 @@ class Hopping(Measured):
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The windows that hold a row, of rows that have an order."""
-        from windrow.windows.hop_bounds import Asked, hop_bounds
-        from windrow.windows.positions import Windows
-        from windrow.windows.sorted_rows import PLACED, Bounds
+        from windrow.windows.hop_bounds import Selection, hop_bounds
 
         assert rows.at is not None and rows.axis is not None
-        placed = PLACED if rows.places > 1 else 0  # some rows have no order
-        asked = Asked(rows.now, rows.open, rows.done, rows.told, rows.places, placed)
+        selection = Selection(
+            rows.now, rows.open, rows.done, rows.answered, rows.places, rows.first_placed
+        )
         if self.calendar is not None:
             from windrow.windows.calendar_bounds import hops_between
 
             edges = self._edges(rows.at, rows.axis)
-            lo, hi, number, stretch = hops_between(rows.at, rows.starts, *edges, asked, self._named)
-            opens, ends = (each[number] for each in edges)
-            windows = Windows(rows.starts, lo=lo, hi=hi)
-            return Bounds(windows, ends=(opens, ends), key=stretch // rows.places)
+            lo, hi, number, segment = hops_between(
+                rows.at, rows.starts, *edges, selection, self._named
+            )
+            opens, ends = edges
+            return rows.own_windows(lo, hi, opens[number], ends[number], segment)
         size, slide, offset = self.sizes(rows.axis)
-        lo, hi, opens, stretch = hop_bounds(
-            rows.at, rows.starts, size, slide, offset, asked, self._named
+        lo, hi, opens, segment = hop_bounds(
+            rows.at, rows.starts, size, slide, offset, selection, self._named
         )
-        ends = opens + opens.dtype.type(size)
-        key = stretch if rows.places == 1 else stretch // rows.places
-        return Bounds(Windows(rows.starts, lo=lo, hi=hi), ends=(opens, ends), key=key)
+        return rows.own_windows(lo, hi, opens, opens + opens.dtype.type(size), segment)
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows of windows that end behind `now`: none of them begins a size before it."""
@@ -99,7 +97,7 @@ class Hopping(Measured):
     # -- slices -----------------------------------------------------------------------------
 
     def slice_starts(self, at: NDArray[Any], axis: Axis) -> NDArray[Any]:
-        """Where the slice of each row starts: at the last start or end of a window before it.
+        """Return where each row's slice starts: at the last start or end of a window before it.
 
         Windows begin and end at the edges of slices only (pairs, paper 002).
         """
@@ -113,7 +111,7 @@ class Hopping(Measured):
         return np.asarray(at - into + np.where(into >= rest, rest, 0) if rest else at - into)
 
     def last_end(self, at: NDArray[np.int64], axis: Axis) -> NDArray[np.int64]:
-        """The end of the last window that begins at or before each time."""
+        """Return the end of the last window that begins at or before each time."""
         if self.calendar is not None:
             opens, closes = self._edges(at, axis)
             return closes[opens.searchsorted(at, side="right") - 1]
@@ -122,7 +120,7 @@ class Hopping(Measured):
         return end
 
     def first_end(self, at: NDArray[np.int64], axis: Axis) -> NDArray[np.int64]:
-        """The end of the first window that ends behind each time."""
+        """Return the end of the first window that ends behind each time."""
         if self.calendar is not None:
             _, closes = self._edges(at, axis)
             return closes[closes.searchsorted(at, side="right")]
@@ -131,7 +129,7 @@ class Hopping(Measured):
         return end
 
     def _edges(self, at: NDArray[Any], axis: Axis) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the windows of the calendar around some times start and end."""
+        """Return where the windows of the calendar around some times start and end."""
         import numpy as np
 
         assert self.calendar is not None
@@ -153,7 +151,7 @@ class Hopping(Measured):
         """The calendar that windows start by; None if they are so far apart always."""
         if is_number(self.size):
             return None
-        if self.timezone is None and not any(each.months for each in self._intervals()):
+        if self.timezone is None and not any(interval.months for interval in self._intervals()):
             return None
         from windrow.windows.calendar import Calendar
 
@@ -166,7 +164,7 @@ class Hopping(Measured):
 
     def _intervals(self) -> tuple[Interval, Interval, Interval]:
         """Size, slide and offset as the calendar has them."""
-        size, slide = (signed_interval(self.measured, each) for each in (self.size, self.slide))
+        size, slide = (signed_interval(self.measured, size) for size in (self.size, self.slide))
         return size, slide, signed_interval("offset", self.offset)
 
     def _check_calendar(self) -> None:
@@ -202,7 +200,7 @@ class Hopping(Measured):
 
     def sizes(self, axis: Axis) -> tuple[Any, Any, Any]:
         """Size, slide and offset in the unit of `axis`, which `start_axis` gave."""
-        size, slide, offset = (axis.units(each)[0] for each in self._sizes())
+        size, slide, offset = (axis.units(size)[0] for size in self._sizes())
         return size, slide, offset
 
     def _sizes(self) -> tuple[int | float, int | float, int | float]:
@@ -211,11 +209,9 @@ class Hopping(Measured):
         return self.measure(), slide, offset
 
     def start_axis(self, axis: Axis) -> Axis:
-        given = self._sizes()
         if self.calendar is not None:
-            size, slide, offset = (each.nanoseconds for each in self._intervals())
-            given = size, slide, offset
-        return axis.holding(given)
+            return axis.holding([interval.nanoseconds for interval in self._intervals()])
+        return axis.holding(self._sizes())
 
     # -- how it prints ----------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windrow.aggregations.base import is_null
-from windrow.aggregations.ordering import plain
+from windrow.aggregations.ordering import nanoseconds_of, plain
 from windrow.errors import InvalidValue
 from windrow.windows.durations import NANOSECONDS
 from windrow.windows.sizes import is_number
@@ -43,9 +43,7 @@ def instant(at: Any) -> tuple[str, int | float]:
     if isinstance(at, datetime.datetime) and not is_null(at):
         zoned = at.utcoffset() is not None
         since = at - (_UTC_EPOCH if zoned else _EPOCH)
-        seconds = since.days * 86400 + since.seconds
-        small = since.microseconds * 1000 + getattr(since, "nanoseconds", 0)  # pandas has them
-        return WITH_ZONE if zoned else WITHOUT_ZONE, seconds * NANOSECONDS["s"] + small
+        return WITH_ZONE if zoned else WITHOUT_ZONE, nanoseconds_of(since)
     at = plain(at)
     if is_number(at) and math.isfinite(at):
         return NUMBERS, at
@@ -65,7 +63,7 @@ def number_of_times_like(at: Any) -> Callable[[Any], Any]:
     """
     kind, _ = instant(at)
     if kind == NUMBERS:
-        return _itself if type(at) in (int, float) else _item
+        return _itself if type(at) in (int, float) else plain
     zoned = kind == WITH_ZONE
     if type(at) is datetime.datetime:
         return _zoned_number if zoned else _plain_number
@@ -78,10 +76,6 @@ def number_of_times_like(at: Any) -> Callable[[Any], Any]:
 
 def _itself(at: Any) -> Any:
     return at
-
-
-def _item(at: Any) -> Any:
-    return plain(at)
 
 
 def _unknown(at: Any) -> None:

@@ -39,7 +39,7 @@ def _islands(
 def islands(
     at: NDArray[Any], starts: Positions, size: Any, places: int = 1, placed: int = 0
 ) -> tuple[Positions, Positions, NDArray[Any], Positions]:
-    """The islands of rows that reach from their time to `size` behind it, one size or one a row.
+    """Return the islands of rows that reach to `size` behind their time; one size, or one a row.
 
     Gives the positions [lo, hi) of each island's rows, where its reach ends, and its segment. Rows
     whose reaches touch are one island, as in Spark. Times are in order within a segment, of which

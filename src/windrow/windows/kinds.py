@@ -39,59 +39,59 @@ FRAMES: dict[str, type[Frame]] = {
 
 
 def window_of(asker: str, closed: str = "both", **arguments: Any) -> Window:
-    """The window that arguments of `sliding` ask for; errors begin with `asker`.
+    """Return the window that arguments of `sliding` ask for; errors begin with `asker`.
 
     >>> window_of("sliding", rows=3, range=None)
     Rows(rows=3, slide=None, gaps=False)
     >>> window_of("sliding", range=4, slide=2)
     Hopping(range=4, delta=None, timezone=None, slide=2, offset=None, gaps=False)
     """
-    given = {name: value for name, value in arguments.items() if value is not None}
-    sizes = [name for name in KINDS if name in given]
+    names = [f"{name}=" for name in KINDS if name in arguments]
+    arguments = {name: value for name, value in arguments.items() if value is not None}
+    sizes = [name for name in KINDS if name in arguments]
     if len(sizes) != 1:
-        names = [f"{name}=" for name in KINDS if name in arguments]
         raise InvalidArgument(
             f"{asker}: give one of {', '.join(names[:-1])} and {names[-1]}; got "
-            + (" and ".join(f"{name}={given[name]!r}" for name in sizes) or "none")
+            + (" and ".join(f"{name}={arguments[name]!r}" for name in sizes) or "none")
         )
     size = sizes[0]
     kind = KINDS[size]
     if closed != "both":
-        given["closed"] = closed
-    if size in FRAMES and (size == "groups" or "exclude" in given):
-        given[size] = up_to_now(size, given[size])
-    two_ends = size in FRAMES and isinstance(given[size], tuple)
+        arguments["closed"] = closed
+    if size in FRAMES and (size == "groups" or "exclude" in arguments):
+        arguments[size] = up_to_now(size, arguments[size])
+    two_ends = size in FRAMES and isinstance(arguments[size], tuple)
     if two_ends:
         kind = FRAMES[size]
-        given[size] = checked_ends(size, given)
-    for name, value in given.items():
+        arguments[size] = checked_ends(size, arguments)
+    for name, value in arguments.items():
         if name not in kind.takes:
             goes = " or ".join(f"{other}=" for other in KINDS if name in KINDS[other].takes)
             raise InvalidArgument(f"{name}={value!r} means nothing with {size}=, only with {goes}")
     if two_ends:
-        return framed(size, given)
-    if kind is Span and "slide" in given:
-        if "closed" in given:
+        return framed(size, arguments)
+    if kind is Span and "slide" in arguments:
+        if "closed" in arguments:
             raise InvalidArgument(
                 f"closed={closed!r} goes with a result for each row; hopping windows are "
                 f"[start, start + {size}), so leave closed= or slide= out"
             )
-        return Hopping(**given)
-    sliding = ("offset",) if "slide" in given else ("offset", "gaps")
-    lost = {name: given.pop(name) for name in sliding if name in given}
-    if given.get("rows") == UNBOUNDED:
-        given["rows"] = None
-    window = kind(**given)
+        return Hopping(**arguments)
+    sliding = ("offset",) if "slide" in arguments else ("offset", "gaps")
+    lost = {name: arguments.pop(name) for name in sliding if name in arguments}
+    if arguments.get("rows") == UNBOUNDED:
+        arguments["rows"] = None
+    window = kind(**arguments)
     for name, value in lost.items():
         raise InvalidArgument(f"{name}={value!r} goes with slide= only")
     return window
 
 
-def framed(size: str, given: dict[str, Any]) -> Window:
-    """The window of arguments of which `size` has two ends that were checked.
+def framed(size: str, arguments: dict[str, Any]) -> Window:
+    """Return the window of arguments of which `size` has two ends that were checked.
 
     >>> framed("rows", {"rows": (-2, 0)}), framed("range", {"range": (0, "1 hour")}).closed
     (Rows(rows=3, slide=None, gaps=False), 'both')
     """
-    frame = FRAMES[size](**given)
+    frame = FRAMES[size](**arguments)
     return frame if frame.exclude else frame.simplest()

@@ -14,22 +14,22 @@ from windrow.windows.measured import TILE, Extent
 
 Array = np.ndarray[Any, Any]
 _LAST = 2**63 - 1
-_TOGETHER = 64
-# Of so many windows one is few.
-FEW = 16
+_TOGETHER = 64  # windows that are compared at once
+# Windows that are at most one in so many are listed by their numbers.
+RARE = 16
 _NOT_MEASURED = np.empty(0, np.int64)
 
 
 @compiled
 def extent(lo: Array, hi: Array) -> tuple[int, int]:
-    """The lengths of the shortest and of the longest window; both 0 for none."""
+    """Return the lengths of the shortest and of the longest window; both 0 for none."""
     return widths(lo, hi) if lo.size else (0, 0)
 
 
 def few_shorter_than(
     lo: Positions, hi: Positions, length: int, extent: Extent | None = None
 ) -> Positions | None:
-    """Which windows have fewer rows, by their numbers; None if they are many.
+    """Return which windows have fewer rows, by their numbers; None if they are many.
 
     Of windows that were measured only those are looked at of which one may have.
 
@@ -37,16 +37,16 @@ def few_shorter_than(
     ...     np.zeros(32, np.int64), np.arange(1, 33), 4)
     (array([0, 1]), None)
     """
-    lo, hi, found = ordinary(lo), ordinary(hi), np.empty(lo.size // FEW, np.int64)
+    lo, hi, numbers = ordinary(lo), ordinary(hi), np.empty(lo.size // RARE, np.int64)
     known = _NOT_MEASURED if extent is None else extent.shortest
-    count = places_shorter_than(lo, hi, known, length, found)
-    return found[:count] if count <= found.size else None
+    count = places_shorter_than(lo, hi, known, length, numbers)
+    return numbers[:count] if count <= numbers.size else None
 
 
 def shorter_than(
     lo: Positions, hi: Positions, length: int, extent: Extent | None = None
 ) -> NDArray[np.bool_]:
-    """Which windows have fewer rows, as a mask."""
+    """Return which windows have fewer rows, as a mask."""
     few = few_shorter_than(lo, hi, length, extent)
     if few is None:
         short = np.empty(lo.size, np.bool_)
@@ -65,10 +65,10 @@ def _fill_shorter(lo: Array, hi: Array, length: int, out: Array) -> None:
 
 @compiled
 def places_shorter_than(lo: Array, hi: Array, shortest: Array, length: int, out: Array) -> int:
-    """How many windows have fewer rows; `out` gets which, as far as it has room.
+    """Return how many windows have fewer rows; `out` gets which, as far as it has room.
 
-    Mostly none of many has: they are asked together, by vector instructions, or have been before,
-    as `Extent` says.
+    Mostly none of many has: 64 are compared at once, by vector instructions, or not at all where
+    the shortest of a tile is known (`Extent`).
     """
     count = 0
     for k in range(0, lo.size, _TOGETHER):
@@ -90,7 +90,7 @@ def places_shorter_than(lo: Array, hi: Array, shortest: Array, length: int, out:
 
 @compiled
 def frame_lengths(starts: Array, start: int, end: int, begin: int, out: Array) -> None:
-    """How many rows there are from `start` to `end` behind each row from `begin` on."""
+    """Write how many rows there are from `start` to `end` behind each row from `begin` on."""
     s = last_at(starts, begin)
     stop = begin + out.size
     while s < starts.size - 1 and starts[s] < stop:
@@ -111,7 +111,7 @@ def add_lengths(lo: Array, hi: Array, out: Array) -> None:
 
 @compiled
 def count_filled(lo: Array, hi: Array) -> int:
-    """How many windows have a row."""
+    """Return how many windows have a row."""
     count = 0
     for i in range(lo.size):
         count += hi[i] > lo[i]

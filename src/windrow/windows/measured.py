@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.compiled import compiled, inner
-from windrow.windows.arrays import Positions, empty, in_threads, ordinary, stretches
+from windrow.windows.arrays import Positions, in_threads, ordinary, roomy, stretches
 from windrow.windows.bounds import ends_of, fill_edges, fill_ends, last_at, widths
 
 Array = np.ndarray[Any, Any]
@@ -24,11 +24,8 @@ _LAST = 2**63 - 1
 
 
 @inner
-def _measure_sides(lo: Array, hi: Array, row: int, found: Array) -> None:
-    """Add to `found` what the windows of rows from `row` on have before their rows and behind them.
-
-    As `Measures` has it, for one tile.
-    """
+def _measure_sides(lo: Array, hi: Array, row: int, measures: Array) -> None:
+    """Add to the measures of a tile those of windows of the rows from `row` on, on both sides."""
     least = least_before = least_behind = _LAST
     most = most_before = most_behind = before = behind = 0
     for i in range(lo.size):
@@ -42,14 +39,14 @@ def _measure_sides(lo: Array, hi: Array, row: int, found: Array) -> None:
         most_before = max(most_before, older)
         least_behind = min(least_behind, newer)
         most_behind = max(most_behind, newer)
-    found[0] = min(found[0], least)
-    found[1] = max(found[1], most)
-    found[2] = min(found[2], least_before)
-    found[3] = max(found[3], most_before)
-    found[4] = min(found[4], least_behind)
-    found[5] = max(found[5], most_behind)
-    found[6] += before
-    found[7] += behind
+    measures[0] = min(measures[0], least)
+    measures[1] = max(measures[1], most)
+    measures[2] = min(measures[2], least_before)
+    measures[3] = max(measures[3], most_before)
+    measures[4] = min(measures[4], least_behind)
+    measures[5] = max(measures[5], most_behind)
+    measures[6] += before
+    measures[7] += behind
 
 
 class Extent(NamedTuple):
@@ -64,11 +61,11 @@ class Measures:
 
     Each row of `found` is a tile: the lengths of the shortest window and of the longest, and with
     `sides` the same of what they have before their own rows and behind them, and how many rows
-    that is of all of them together.
+    that is of all of them together. `around` says that each is known to have its own row.
     """
 
-    def __init__(self, windows: int, sides: bool) -> None:
-        self.sides = sides
+    def __init__(self, windows: int, sides: bool, around: bool = False) -> None:
+        self.sides, self._around = sides, around
         self.found = np.zeros((-(-windows // TILE), 8 if sides else 2), np.int64)
         self.found[:, 0:6:2] = _LAST
 
@@ -79,8 +76,8 @@ class Measures:
 
     @property
     def around(self) -> bool:
-        """Whether each window has its own row."""
-        return bool(self.found[:, 2:6:2].min(initial=0) >= 0)
+        """Whether each window has its own row, as far as that is known."""
+        return self._around or bool(self.sides and self.found[:, 2:6:2].min(initial=0) >= 0)
 
 
 @inner
@@ -130,21 +127,21 @@ def _fill_bounds(
         if held:
             for i in range(los.size):
                 los[i] = min(los[i], his[i])
-        found = measures[begin // TILE]
-        if found.size > 2:
-            _measure_sides(los, his, begin, found)
+        tile = measures[begin // TILE]
+        if tile.size > 2:
+            _measure_sides(los, his, begin, tile)
         else:
             least, most = widths(los, his)
-            found[0] = min(found[0], least)
-            found[1] = max(found[1], most)
+            tile[0] = min(tile[0], least)
+            tile[1] = max(tile[1], most)
         begin = last
 
 
 def _side(at: NDArray[Any], shift: Any, keep: bool) -> tuple[Any, ...]:
-    """One end of windows as `_fill_side` takes it; as `bounds.ends_of`, and whether it is now."""
+    """Return one end of windows as `_fill_side` takes it: `ends_of`, and whether it is now."""
     if shift == 0:
-        return (*ends_of(at, shift, True)[:2], keep, True)
-    return (*ends_of(at, shift, keep), False)
+        return (*ends_of(at.dtype, shift, True)[:2], keep, True)
+    return (*ends_of(at.dtype, shift, keep), False)
 
 
 def measured_bounds(
@@ -156,18 +153,22 @@ def measured_bounds(
     sides: bool = False,
     threads: int = 1,
 ) -> tuple[Positions, Positions, Measures]:
-    """The window of row i as positions lo[i] … hi[i] − 1, within its own segment, measured. O(n).
+    """Return the windows of rows, [lo[i], hi[i]) within the row's segment, and measures. O(n).
 
-    It begins with the first time that is not before the row's + `start`, and ends before the first
-    that is not before the row's + `end`, both with whether to keep one of exactly that time. Times
-    are int64 or float64, in order within each segment.
+    A window begins with the first time that is not before the row's + `start`, and ends before the
+    first that is not before the row's + `end`. Both ends are pairs: how far, and whether to keep a
+    time of exactly that. Times are int64 or float64, in order within each segment.
+    `sides` are measured where windows may lack their own row, or have nothing on one side of it.
     """
     at, starts = ordinary(at), ordinary(starts)
-    lo, hi = empty(at.size, np.int64), empty(at.size, np.int64)
+    lo, hi = roomy(at.size, np.int64), roomy(at.size, np.int64)
     numbers = _side(at, *start), _side(at, *end)
     # nothing lies between two open ends that are one, as those of a size are that is lost in a time
     held = not start[1] and (start[0] == end[0] or at.dtype != np.int64)
-    measures = Measures(at.size, sides)
+    # a distance may be lost in a time that is a float, and then an open end is the time itself
+    exact = at.dtype == np.int64 or (start[1] and not end[1])
+    around = bool(start[0] < 0 < end[0]) and exact
+    measures = Measures(at.size, sides and not around, around)
 
     def fill(rows: tuple[int, int]) -> None:
         _fill_bounds(at, starts, *rows, *numbers, held, lo, hi, measures.found)
@@ -178,7 +179,7 @@ def measured_bounds(
 
 
 def sides_measured(lo: Positions, hi: Positions, first: int) -> Measures:
-    """The measures of windows and of both their sides, row first + i being that of window i."""
+    """Return the measures of windows and of both their sides; window i is that of row first + i."""
     measures = Measures(lo.size, sides=True)
     _measure(ordinary(lo), ordinary(hi), first, measures.found)
     return measures
@@ -186,24 +187,6 @@ def sides_measured(lo: Positions, hi: Positions, first: int) -> Measures:
 
 @compiled
 def _measure(lo: Array, hi: Array, first: int, measures: Array) -> None:
+    """Add the measures of windows, on both sides, tile by tile."""
     for k in range(0, lo.size, TILE):
         _measure_sides(lo[k : k + TILE], hi[k : k + TILE], first + k, measures[k // TILE])
-
-
-def segment_bounds(
-    at: NDArray[Any],
-    starts: Positions,
-    size: Any,
-    closed: str,
-    *,
-    threads: int = 1,
-) -> tuple[Positions, Positions]:
-    """The bounds of windows that reach back so far, and end with the row's own time.
-
-    Rows of equal time see each other where the window's end is closed.
-
-    >>> segment_bounds(np.array([1, 2, 4, 1, 2]), np.array([0, 3, 5]), 1, "both")
-    (array([0, 0, 2, 3, 3]), array([1, 2, 3, 4, 5]))
-    """
-    start, end = (-size, closed in ("both", "left")), (0, closed in ("left", "neither"))
-    return measured_bounds(at, starts, start, end, threads=threads)[:2]

@@ -18,7 +18,7 @@ from windrow.errors import Unsupported
 
 # So many pushes take the interpreter 0.1 s; to load a loop takes 0.2 s, to compile it first 2 s.
 PUSHES = 10_000
-FEW = 100  # if this process has the loop already, as from the window of another key
+PUSHES_IF_READY = 100  # if this process has the loop already, as from the window of another key
 _ready: set[Any] = set()  # the loops that it has
 # The algorithms whose loops lay values out otherwise than the interpreter, or, as FlatFIT, by what
 # was queried: floats that are put together in another order may differ in their last bits.
@@ -37,7 +37,7 @@ def is_numeric(aggregation: Aggregation) -> bool:
     """Return whether an aggregation of the package makes a number of plain numbers.
 
     >>> from windrow import ArgMax, Collect, Max, Mean, Together
-    >>> [is_numeric(each) for each in (Max(), Together(a=Max(), b=Mean()), Collect(), ArgMax())]
+    >>> [is_numeric(a) for a in (Max(), Together(a=Max(), b=Mean()), Collect(), ArgMax())]
     [True, True, False, False]
     """
     if aggregation.parts is not None:
@@ -76,7 +76,7 @@ class Numbers:
         self.times: list[Any] = []
         self.loop: Any = None
         self.in_step = self._is_in_step()
-        self._due = min(FEW, PUSHES)
+        self._due = min(PUSHES_IF_READY, PUSHES)
 
     def take(self, value: Any) -> bool:
         """Return whether a value is such a number, or null."""
@@ -108,7 +108,7 @@ class Numbers:
             return False
         if kind is int and data.size:
             ends = data.min(), data.max()
-            if not all(self.take(int(each)) for each in ends) or (
+            if not all(self.take(int(end)) for end in ends) or (
                 self._longest and len(self.loop or ()) + data.size >= self._longest
             ):
                 return False
@@ -140,7 +140,7 @@ class Numbers:
 
     @property
     def _loop(self) -> Any:
-        """What tells one loop from another."""
+        """The key of the loop among those that this process has."""
         bounds = "rows" if self._window[0] else self.time_kind
         return self._aggregation, self._algorithm, self.kind, bounds
 
@@ -166,8 +166,8 @@ class Numbers:
             self.time_kind = float
         module = loops()
         same = self.exact or self.in_step or not self.values
-        found = same and module.has_loop(self._algorithm, self._aggregation)
-        if self.kind is None or not found:
+        has_loop = same and module.has_loop(self._algorithm, self._aggregation)
+        if self.kind is None or not has_loop:
             return False
         self.time_kind = self.time_kind or int
         if newest is not None and type(newest) is not self.time_kind:

@@ -69,15 +69,9 @@ class On(Window):
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows behind the last punctuation."""
-        import numpy as np
-
         if bounds.left is not None:
             return rows.without(bounds.left)
-        keep = rows.starts[:-1].copy()
-        closing = rows.positions(bounds.beside)
-        stretch = np.searchsorted(rows.starts, closing, side="right") - 1
-        np.maximum.at(keep, stretch, closing + 1)
-        return keep
+        return rows.behind(rows.positions(bounds.beside) + 1)
 
     @property
     def reads_rows(self) -> bool:  # type: ignore[override]

@@ -48,10 +48,10 @@ class Partitions(Closing, Mapping[Any, Window]):
         self._windows: dict[Any, Window] = {}  # in a store: those that are open, the last used last
         self._keys: dict[Any, None] = {}
         self._late = 0  # values that came too late, of keys that were dropped
-        make(**(options if store is None else {}))  # what is wrong with them is told now
+        make(**(options if store is None else {}))  # raises now if something is wrong with them
         if store is not None:
-            found = [name for name in store.windows() if name.startswith(f"{window}/")]
-            self._keys = dict.fromkeys(map(self._key_of, found))
+            stored = [name for name in store.windows() if name.startswith(f"{window}/")]
+            self._keys = dict.fromkeys(map(self._key_of, stored))
 
     def push(self, value: Any, *, key: Any = _NO_KEY, at: Any = None) -> Any:
         """Push `value` through the window of its key, and return the result.
@@ -144,8 +144,8 @@ class Partitions(Closing, Mapping[Any, Window]):
                 raise InvalidValue(
                     f"push: the row has no column {name!r}; {did_you_mean(name, map(str, row))}"
                 )
-        found = tuple(_one_nan(row[name]) for name in self._columns)
-        return found[0] if isinstance(self._by, str) else found
+        values = tuple(_one_nan(row[name]) for name in self._columns)
+        return values[0] if isinstance(self._by, str) else values
 
     def _name_of(self, key: Any) -> str:
         """Return the name of a key's window in the store."""

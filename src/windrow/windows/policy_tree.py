@@ -34,7 +34,7 @@ EDGES = 3 * LEVELS
 
 
 def own(rows, i):
-    """The state of row i alone."""
+    """Return the state of row i alone."""
 
 
 def combine(a, b):
@@ -42,7 +42,7 @@ def combine(a, b):
 
 
 def load(states, i):
-    """The state at place i."""
+    """Return the state at place i."""
 
 
 def store(states, i, state):
@@ -50,14 +50,11 @@ def store(states, i, state):
 
 
 def seen(rows, state, n):
-    """What a policy sees of the state of n rows."""
+    """Return what a policy sees of the state of n rows."""
 
 
 def goes(total, old):
-    """Whether a policy lets the oldest part go."""
-
-
-GIVEN = (own, combine, load, store, seen, goes)
+    """Return whether a policy lets the oldest part go."""
 
 
 def slide(
@@ -103,7 +100,7 @@ def slide(
 
 
 def _searched(rows, head, last, shift, nodes, total):
-    """The position up to which the policy lets rows go: it climbs, and then halves what cannot.
+    """Return the position up to which the policy lets rows go: by steps that double, then halve.
 
     The newest row, at `last`, goes only with all others.
     """
@@ -129,7 +126,7 @@ def _searched(rows, head, last, shift, nodes, total):
 
 
 def _block(rows, at, size, shift, nodes):
-    """The state of the positions [at, at + size), `at` being a multiple of `size`."""
+    """Return the state of the positions [at, at + size), `at` being a multiple of `size`."""
     end = at + size
     if end & size:
         return load(nodes, end - 1 + shift)
@@ -142,7 +139,7 @@ def _block(rows, at, size, shift, nodes):
 
 
 def _longer(nodes, prefix, edges, end, size, shift, wide):
-    """How many prefixes there are up to `end`, where a block of this size ends."""
+    """Return how many prefixes there are up to `end`, where a block of this size ends."""
     while wide and edges[LEVELS + wide - 1] > end - size:
         wide -= 1
     state = load(nodes, end - 1 + shift)
@@ -154,7 +151,7 @@ def _longer(nodes, prefix, edges, end, size, shift, wide):
 
 
 def _settled(rows, head, end, shift, nodes, suffix, prefix, edges, middle, tall, wide):
-    """The middle of [head, end), and how many suffixes and prefixes there are on its sides."""
+    """Return the middle of [head, end), and how many suffixes and prefixes lie on its sides."""
     if middle <= head:
         middle, tall, wide = end & -_highest(head ^ end), 0, 0
         at = middle
@@ -184,14 +181,14 @@ def _settled(rows, head, end, shift, nodes, suffix, prefix, edges, middle, tall,
 
 
 def _total(suffix, prefix, tall, wide):
-    """The ⊕ of what lies on both sides of the middle."""
+    """Return the ⊕ of what lies on both sides of the middle."""
     if wide:
         return combine(load(suffix, tall - 1), load(prefix, wide - 1))
     return load(suffix, tall - 1)
 
 
 def _highest(x):
-    """The highest power of two in a number.
+    """Return the highest power of two in a number.
 
     >>> _highest(5), _highest(8)
     (4, 8)
@@ -205,9 +202,9 @@ def _highest(x):
 TREE = (_highest, _total, _longer, _block, _settled, _searched, slide)
 
 
-def slide_with(**given: Any) -> Any:
-    """`slide` for the interpreter, with these meanings of what the tree is given."""
-    scope: dict[str, Any] = {"LEVELS": LEVELS, **given}
+def slide_with(**meanings: Any) -> Any:
+    """Return `slide` for the interpreter, with these meanings of `own`, `combine` and so on."""
+    scope: dict[str, Any] = {"LEVELS": LEVELS, **meanings}
     for function in TREE:
         name = function.__name__
         scope[name] = FunctionType(function.__code__, scope, name)

@@ -9,7 +9,7 @@ import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +30,15 @@ Chosen = slice | Positions
 EVERY = slice(None)
 
 
-def _fits(array: NDArray[Any]) -> bool:
-    """Whether kernels take an array as it is."""
+def _as_positions(array: NDArray[Any]) -> Positions:
+    """An array of whole numbers as kernels take it: itself, if it is so already."""
     flags = array.flags
-    return bool(array.dtype == np.int64 and flags.c_contiguous and flags.writeable)
+    if array.dtype == np.int64 and flags.c_contiguous and flags.writeable:
+        return array
+    return ordinary(array.astype(np.int64, copy=False))
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """Windows `begin` … `stop` − 1, for one thread.
 
     `split` is where Two-Stacks was split before the first of them, if that is one at which it
@@ -49,17 +50,17 @@ class Piece:
     split: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # frozen ones take three times as long to make
 class Windows:
     """Windows over rows that are sorted by segment and by order within it.
 
-    Segment s is the rows `starts[s]` … `starts[s + 1]` − 1. The windows are either the last `rows`
-    rows of the own segment, one for each row from `first` on (the rows before are a tail carried
-    over); or those of the positions [lo, hi), any number of them, both bounds never falling. The
-    last rows may be those of the row that is so many `ahead`, as far as the own segment has them,
-    and may be asked for rows before `past` only. Of windows that may `go_back` the bounds may fall.
-    `extent` is how long the shortest and the longest are, of windows by their bounds that were
-    measured.
+    Segment s is the rows `starts[s]` … `starts[s + 1]` − 1. Windows are given in one of two ways:
+
+    - `rows`: each row from `first` to `past` − 1 has a window of so many rows of its segment, which
+      ends with the row itself, or with the one that is so many rows `ahead`. Rows before `first`
+      are a tail carried over from an earlier batch;
+    - `lo`, `hi`: window i has the positions [lo[i], hi[i]). Neither bound ever falls, unless they
+      may `go_back`. `extent` is how long the shortest and the longest are, if they were measured.
 
     >>> Windows(np.array([0, 2, 3]), rows=2).bounds()
     (array([0, 0, 2]), array([1, 2, 3]))
@@ -78,10 +79,9 @@ class Windows:
     def __post_init__(self) -> None:
         if (self.rows is None) == (self.lo is None) or (self.lo is None) != (self.hi is None):
             raise InvalidArgument("Windows: give rows=, or lo= and hi=")
-        for name in ("starts", "lo", "hi"):
-            given = getattr(self, name)
-            if given is not None and not _fits(given):  # as the kernels take it
-                object.__setattr__(self, name, ordinary(given.astype(np.int64, copy=False)))
+        self.starts = _as_positions(self.starts)
+        if self.lo is not None and self.hi is not None:
+            self.lo, self.hi = _as_positions(self.lo), _as_positions(self.hi)
 
     @property
     def n(self) -> int:
@@ -117,17 +117,21 @@ class Windows:
         return self.lo is None or self._extent[1] > 0
 
     def lengths(self) -> Positions:
-        """How many rows each window has."""
+        """Return how many rows each window has."""
         if self.lo is not None and self.hi is not None:
             return self.hi - self.lo
+        counts = roomy(len(self), np.int64)
+        lengths.frame_lengths(self.starts, *self._frame, self.first, counts)
+        return counts
+
+    @property
+    def _frame(self) -> tuple[int, int]:
+        """Where windows of so many rows begin and end, counted from the current row."""
         assert self.rows is not None
-        made = roomy(len(self), np.int64)
-        start = self.ahead + 1 - self.rows
-        lengths.frame_lengths(self.starts, start, self.ahead, self.first, made)
-        return made
+        return self.ahead + 1 - self.rows, self.ahead
 
     def shorter_than(self, length: int) -> NDArray[np.bool_] | None:
-        """Which windows have fewer rows; None if none has. O(those) where they are rows."""
+        """Return which windows have fewer rows; None if none has. O(those) where they are rows."""
         if self.lo is not None and self.hi is not None:
             if self._extent[0] >= length or not self.lo.size:
                 return None
@@ -142,14 +146,14 @@ class Windows:
         return short
 
     def few_shorter_than(self, length: int) -> Positions | None:
-        """Which windows have fewer rows, by their numbers, in no order; None if they are many."""
+        """Return the numbers of the windows with fewer rows, in no order; None if they are many."""
         if self.lo is not None and self.hi is not None:
             return lengths.few_shorter_than(self.lo, self.hi, length, self.extent)
         places = self.places_shorter_than(length)
-        return places if places.size * lengths.FEW <= len(self) else None
+        return places if places.size * lengths.RARE <= len(self) else None
 
     def places_shorter_than(self, length: int) -> Positions:
-        """Which windows of so many rows have fewer, by their numbers, in no order.
+        """Return which windows of so many rows have fewer, by their numbers, in no order.
 
         They are near the ends of segments, or in short ones, or all.
         """
@@ -158,38 +162,39 @@ class Windows:
             since = int(self.starts[0]) - self.first
             return np.arange(max(0, since), max(0, min(len(self), since + length - 1)))
         begin, end = self.starts[:-1], self.starts[1:]
+        shortest = min(self.rows, self.ahead + 1, self.rows - self.ahead)  # beside an end
+        if shortest >= length and (end - begin).min(initial=length) >= length:
+            return np.empty(0, np.int64)
         early = np.clip(begin + length - 1 - self.ahead, begin, end)  # those before end too early
         early = np.where((end - begin < length) | (self.rows < length), end, early)
         late = np.clip(end - length - self.ahead + self.rows, early, end)  # begin too late
-        found = [between(begin, early), between(late, end)]
-        places = np.concatenate(found) - self.first
+        parts = [between(begin, early), between(late, end)]
+        places = np.concatenate(parts) - self.first
         return places[(places >= 0) & (places < len(self))]
 
     def bounds(self) -> tuple[Positions, Positions]:
         """The windows as positions [lo, hi). O(n) where they are rows."""
         return self.bounds_of(0, len(self))
 
-    def chosen(self, some: Chosen = EVERY) -> Windows:
-        """Some of the windows, by their number; all are then told by their positions."""
-        if self.ahead and not isinstance(some, slice):  # some of many
-            assert self.rows is not None
-            lo, hi = np.empty(some.size, np.int64), np.empty(some.size, np.int64)
-            start, rows = self.ahead + 1 - self.rows, some + self.first
-            bounds.frame_of_some(self.starts, start, self.ahead, rows, lo, hi)
+    def chosen(self, numbers: Chosen = EVERY) -> Windows:
+        """Return the windows with these numbers, by their positions."""
+        if self.ahead and not isinstance(numbers, slice):  # some of many
+            lo, hi = np.empty(numbers.size, np.int64), np.empty(numbers.size, np.int64)
+            bounds.frame_of_some(self.starts, *self._frame, numbers + self.first, lo, hi)
             return Windows(self.starts, lo=lo, hi=hi)
         lo, hi = self.bounds()
-        return Windows(self.starts, lo=lo[some], hi=hi[some], go_back=self.go_back)
+        return Windows(self.starts, lo=lo[numbers], hi=hi[numbers], go_back=self.go_back)
 
     @cached_property
     def layers(self) -> list[tuple[Positions, Windows]]:
         """The windows in groups of which no bound falls, and their numbers; one group at least."""
         from windrow.windows.calendar_bounds import layers
 
-        found = layers(*self.bounds()) or [np.empty(0, np.int64)]
-        return [(some, replace(self.chosen(some), go_back=False)) for some in found]
+        groups = layers(*self.bounds()) or [np.empty(0, np.int64)]
+        return [(numbers, replace(self.chosen(numbers), go_back=False)) for numbers in groups]
 
     def end_before(self, i: int) -> int:
-        """Where the window before the i-th ends; 0 if there is none."""
+        """Return where the window before the i-th ends; 0 if there is none."""
         if self.hi is not None or self.ahead:
             return int(self.bounds_of(i - 1, i)[1][0]) if i else 0
         return self.first + i if i else 0
@@ -204,14 +209,13 @@ class Windows:
             yield slice(a, b), *self.bounds_of(a, b)
 
     def bounds_of(self, a: int, b: int) -> tuple[Positions, Positions]:
-        """The bounds of windows a … b − 1."""
+        """Return the bounds of windows a … b − 1."""
         if self.lo is not None and self.hi is not None:
             return self.lo[a:b], self.hi[a:b]
         assert self.rows is not None
         lo, hi = np.empty(b - a, np.int64), np.empty(b - a, np.int64)
         if self.ahead:
-            start = self.ahead + 1 - self.rows
-            bounds.frame_of_rows(self.starts, start, self.ahead, self.first + a, lo, hi)
+            bounds.frame_of_rows(self.starts, *self._frame, self.first + a, lo, hi)
         else:
             bounds.row_bounds(self.starts, min(self.rows, self.n), self.first + a, lo, hi)
         return lo, hi
@@ -219,34 +223,34 @@ class Windows:
     # -- cutting ----------------------------------------------------------------------------
 
     def pieces(self, threads: int, *, anywhere: bool) -> list[Piece]:
-        """The windows in parts of about equal work, one a thread, whose results have the same bits.
+        """Return the windows in parts of about equal work, one a thread, with the same results.
 
         A part begins with a segment, or else, within a long segment, `anywhere` or at a window
         at which Two-Stacks flips. O(log n) for a part, and O(flips) in a long segment.
         """
         count = len(self)
-        parts = min(threads, self._work(count) // (2 * arrays.PIECE))
+        parts = 1 if threads == 1 else min(threads, self._work(count) // (2 * arrays.PIECE))
         if parts < 2:
             return [Piece(0, count)]
         begins = [Piece(0, 0)]
         for k in range(1, parts):
-            wanted = self._work(len(self)) * k // parts
-            i = bisect.bisect_left(range(len(self)), wanted, key=self._work)
-            if begins[-1].begin < i < len(self):
+            wanted = self._work(count) * k // parts
+            i = bisect.bisect_left(range(count), wanted, key=self._work)
+            if begins[-1].begin < i < count:
                 cut = self._cut(i, anywhere)
-                if cut.begin < len(self):
+                if cut.begin < count:
                     begins.append(cut)
-        stops = [cut.begin for cut in begins[1:]] + [len(self)]
+        stops = [cut.begin for cut in begins[1:]] + [count]
         return [Piece(cut.begin, stop, cut.split) for cut, stop in zip(begins, stops, strict=True)]
 
     def _work(self, i: int) -> int:
-        """What the windows before the i-th take: their number, and the rows that they end at."""
+        """Return the work of the first i windows: their number, and the rows up to their end."""
         if self.hi is None:
             return 2 * i
         return i + int(self.hi[i - 1]) if i else 0
 
     def _cut(self, i: int, anywhere: bool) -> Piece:
-        """Where a part that should begin with window i had better begin."""
+        """Return where a part that should begin with window i had better begin."""
         at = i + self.first if self.lo is None else int(self.lo[i])
         segment = int(np.searchsorted(self.starts[:-1], at, side="right")) - 1
         begin, end = self._since(self.starts[segment]), self._since(self.starts[segment + 1])
@@ -254,20 +258,20 @@ class Windows:
             return Piece(end if i > begin else i, 0)
         if anywhere:
             return Piece(i, 0)
-        found, split = self._flip(begin, i)
-        return Piece(found, 0, split) if found < end else Piece(end, 0)
+        flip, split = self._flip(begin, i)
+        return Piece(flip, 0, split) if flip < end else Piece(end, 0)
 
     def _since(self, position: Any) -> int:
-        """The first window that begins at a segment's start or behind it."""
+        """Return the first window that begins at a segment's start or behind it."""
         if self.lo is None:
             return max(0, int(position) - self.first)
         return int(np.searchsorted(self.lo, position, side="left"))
 
     def _flip(self, begin: int, wanted: int) -> tuple[int, int]:
-        """The first window from `wanted` on at which Two-Stacks flips, and the split before it."""
+        """Return the first window from `wanted` on at which Two-Stacks flips, and its split."""
         if self.lo is not None or self.ahead:
-            found: tuple[int, int] = bounds.phase_after(*self.bounds(), begin, wanted)
-            return found
+            phase: tuple[int, int] = bounds.phase_after(*self.bounds(), begin, wanted)
+            return phase
         assert self.rows is not None
         split = int(self.bounds_of(begin, begin + 1)[0][0])
         flips = -(-(wanted + self.first - split) // self.rows)

@@ -29,35 +29,31 @@ class Progressions:
     (4, 6)
     """
 
-    def __init__(self, given: Iterable[Progression], most: int = _MOST_TERMS) -> None:
-        self.parts = _without_contained({(r % m, m) for r, m in given})
-        self._terms = _terms(self.parts, most)
-
-    @property
-    def counted(self) -> bool:
-        """Whether the count is exact: the intersections are not too many."""
-        return self._terms is not None
+    def __init__(self, progressions: Iterable[Progression], most: int = _MOST_TERMS) -> None:
+        self.parts = _without_contained({(r % m, m) for r, m in progressions})
+        terms = _terms(self.parts, most)
+        self.counted = terms is not None  # whether counts are exact: the terms are not too many
+        self._terms = terms or dict.fromkeys(self.parts, 1)
 
     @cached_property
     def density(self) -> Fraction:
         """How many there are for each position, on the whole; not less, if they are not counted."""
-        terms = self._terms or dict.fromkeys(self.parts, 1)
-        return min(Fraction(1), sum((Fraction(n, m) for (_, m), n in terms.items()), Fraction(0)))
+        shares = (Fraction(n, m) for (_, m), n in self._terms.items())
+        return min(Fraction(1), sum(shares, Fraction(0)))
 
     def count(self, after: int, to: int) -> int:
-        """How many positions lie in (after, to]; all of each part, if there are too many parts."""
-        terms = self._terms or dict.fromkeys(self.parts, 1)
-        return sum(n * ((to - r) // m - (after - r) // m) for (r, m), n in terms.items())
+        """Return how many positions lie in (after, to]; too many, unless they are `counted`."""
+        return sum(n * ((to - r) // m - (after - r) // m) for (r, m), n in self._terms.items())
 
     def at_most(self, length: int) -> int:
-        """A number of positions that no stretch of this length exceeds."""
-        terms = self._terms or dict.fromkeys(self.parts, 1)
-        most = sum(n * (-(-length // m) if n > 0 else length // m) for (_, m), n in terms.items())
+        """Return a number of positions that no stretch of this length exceeds."""
+        terms = self._terms.items()
+        most = sum(n * (-(-length // m) if n > 0 else length // m) for (_, m), n in terms)
         return min(length, most, sum(-(-length // m) for _, m in self.parts))
 
 
 def _without_contained(parts: set[Progression]) -> list[Progression]:
-    """The progressions, by their distance, less those that lie in another one."""
+    """Return the progressions, by their distance, less those that lie in another one."""
     kept: list[Progression] = []
     for r, m in sorted(parts, key=lambda part: (part[1], part[0])):
         if not any(m % n == 0 and (r - a) % n == 0 for a, n in kept):
@@ -74,15 +70,14 @@ def _terms(parts: Iterable[Progression], most: int) -> dict[Progression, int] | 
             both = _intersection(part, other)
             if both is not None:
                 new[both] -= n
-        for each, n in new.items():
-            terms[each] += n
+        terms.update(new)
         if len(terms) > most:
             return None
-    return {each: n for each, n in terms.items() if n}
+    return {term: n for term, n in terms.items() if n}
 
 
 def _intersection(one: Progression, other: Progression) -> Progression | None:
-    """What lies in both, by the Chinese remainder theorem; None for nothing.
+    """Return what lies in both, by the Chinese remainder theorem; None for nothing.
 
     >>> _intersection((0, 2), (2, 3)), _intersection((0, 2), (1, 4))
     ((2, 6), None)

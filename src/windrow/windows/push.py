@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 from windrow.aggregations.base import Aggregation, check_aggregation
-from windrow.aggregations.least import AtLeast, AtLeastTold, at_least, one_of
+from windrow.aggregations.least import AtLeast, AtLeastSeen, at_least, one_of
 from windrow.aggregations.ordering import plain
 from windrow.aggregations.together import Together
 from windrow.algorithms import ALGORITHMS, aggregator, algorithm_class, choose
@@ -20,18 +20,18 @@ from windrow.algorithms.base import Aggregator
 from windrow.errors import InvalidArgument, whole_number
 from windrow.stores.base import Store
 from windrow.windows import base
-from windrow.windows.adwin import Adwin
+from windrow.windows.adwin import Adwin, AdwinWindow
 from windrow.windows.kinds import window_of
 from windrow.windows.on import On
 from windrow.windows.partitions import Partitions
-from windrow.windows.pushed import Window, emptied, opened, options_of
+from windrow.windows.pushed import Window, emptied, options_of
 from windrow.windows.pushed_calendar import WithinCalendar
 from windrow.windows.pushed_rows import LastRows, WithinSpan
 from windrow.windows.pushed_session import OpenSession
 from windrow.windows.rows import Rows
 from windrow.windows.session import Session
 from windrow.windows.span import Span
-from windrow.windows.until import Until, policy_window, takes_window
+from windrow.windows.until import PolicyWindow, Until, takes_window
 
 
 @overload
@@ -133,7 +133,7 @@ def window(
     check_aggregation(aggregation, "window")
     least = None if min_rows is None else whole_number("min_rows", min_rows, least=1)
     by_policy = isinstance(extent, Until)
-    aggregation = at_least(aggregation, least, AtLeastTold if by_policy else AtLeast)
+    aggregation = at_least(aggregation, least, AtLeastSeen if by_policy else AtLeast)
     late, stored = lateness is not None, store is not None
     if stored:
         options["store"] = store
@@ -144,16 +144,26 @@ def window(
         name, why = algorithm, ""
     swag = aggregator(aggregation, name, **options, **options_of(name, extent))
     swag.why = why or swag.why
+    pushed = _pushed(extent, swag, plain(lateness), has_least=least is not None)
+    try:
+        pushed.resume()
+    except BaseException:
+        pushed.close()
+        raise
+    return pushed
+
+
+def _pushed(extent: base.Window, swag: Aggregator, lateness: Any, has_least: bool) -> Window:
+    """Return the window of such an extent that values are pushed through."""
     if isinstance(extent, Until):
-        return opened(_UntilPolicy(extent, swag, least is not None))
+        return _UntilPolicy(extent, swag, has_least)
     if isinstance(extent, On):
-        return opened(_Punctuated(extent, swag))
+        return _Punctuated(extent, swag)
     if isinstance(extent, Session):
-        return opened(OpenSession(extent, swag, plain(lateness)))
+        return OpenSession(extent, swag, lateness)
     if isinstance(extent, Span):
-        pushed = WithinCalendar if extent.go_back else WithinSpan
-        return opened(pushed(extent, swag, plain(lateness)))
-    return opened(LastRows(extent, swag, plain(lateness)))
+        return (WithinCalendar if extent.go_back else WithinSpan)(extent, swag, lateness)
+    return LastRows(extent, swag, lateness)
 
 
 def _check_extent(extent: base.Window, slide: Any, lateness: Any, stored: bool) -> None:
@@ -217,9 +227,9 @@ def _check_algorithm(algorithm: str, extent: base.Window, late: bool, stored: bo
 
 
 class _UntilPolicy(Window):
-    """What a policy over aggregates leaves of the oldest values.
+    """The values that a policy over aggregates leaves: it sends the oldest away.
 
-    With `min_rows=`, the policy sees results that are not `told` yet.
+    With `min_rows=`, the policy sees results that no push returns yet.
     """
 
     extent: Until
@@ -227,9 +237,11 @@ class _UntilPolicy(Window):
     def __init__(self, extent: base.Window, swag: Aggregator, has_least: bool) -> None:
         super().__init__(extent, swag)
         self._has_least, policy = has_least, self.extent.until
-        if has_least and not isinstance(policy, Adwin):
-            policy = _OfSeen(policy)
-        self._policy = policy_window(policy)
+        self._policy: AdwinWindow | PolicyWindow
+        if isinstance(policy, Adwin):
+            self._policy = AdwinWindow(policy)
+        else:
+            self._policy = PolicyWindow(_OfSeen(policy) if has_least else policy)
 
     def push(self, value: Any, at: Any = None) -> Any:
         """Insert `value`, evict what the policy sends away, and return the result.
@@ -245,7 +257,7 @@ class _UntilPolicy(Window):
     def query(self, at: Any = None) -> Any:
         """Return the aggregate of the window, None if it has too few values."""
         result = super().query(at)
-        return one_of(result, "told") if self._has_least else result
+        return one_of(result, "returned") if self._has_least else result
 
     def _slide(self, value: Any, gone: int) -> Any:
         """Insert `value`, evict the `gone` oldest, and return the result."""
@@ -255,7 +267,7 @@ class _UntilPolicy(Window):
 
 
 class _OfSeen:
-    """A policy over the results that it sees, where others are told."""
+    """A policy that is called with the results to be `seen`, of `BothResults`."""
 
     def __init__(self, policy: Any) -> None:
         self._policy, self.of_window = policy, takes_window(policy)

@@ -1,9 +1,9 @@
-"""What every window has that values are pushed through."""
+"""The base of windows that values are pushed through."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, TypeVar
+from typing import Any
 
 from windrow.algorithms import aggregator, algorithm_class
 from windrow.algorithms.base import Aggregator, times_of
@@ -33,19 +33,6 @@ def emptied(swag: Aggregator, extent: base.Window) -> Aggregator:
     new = aggregator(swag.aggregation, swag.algorithm, **options_of(swag.algorithm, extent))
     new.why = swag.why
     return new
-
-
-Opened = TypeVar("Opened", bound="Window")
-
-
-def opened(window: Opened) -> Opened:
-    """Return a window that goes on where it was in its store, if it has one."""
-    try:
-        window.resume()
-    except BaseException:
-        window.close()
-        raise
-    return window
 
 
 class Window(Closing):
@@ -126,15 +113,15 @@ class Window(Closing):
         """Go on where the window in the store was; raise if that is another one."""
         if self._stored is None:
             return
-        given = self.extent.arguments()
-        digests = [digest_of(each) for each in given.values() if callable(each)]
-        identity = " ".join([", ".join(base.written(given)), *digests])
+        arguments = self.extent.arguments()
+        digests = [digest_of(value) for value in arguments.values() if callable(value)]
+        identity = " ".join([", ".join(base.written(arguments)), *digests])
         try:
-            found, *beside = self._stored.beside or (None,)
+            stored, *beside = self._stored.beside or (None,)
         except TypeError as error:
             raise self._stored.foreign_record() from error
-        if found != identity and (found is not None or self._stored.used):
-            what = found or "the values of an aggregator"
+        if stored != identity and (stored is not None or self._stored.used):
+            what = stored or "the values of an aggregator"
             raise InvalidArgument(
                 f"window {self._stored.window!r} of {self._stored.store!r} holds {what}, so it "
                 f"cannot be opened as {identity}"
@@ -150,7 +137,7 @@ class Window(Closing):
         """Take back what `_note_beside` was given."""
 
     def _note_beside(self, *beside: Any) -> None:
-        """Let what the window knows beside its values be in the store with them."""
+        """Store what the window knows beside its values, with the next commit of these."""
         if self._stored is not None:
             self._stored.beside = self._stored.beside[0], *beside
 
@@ -165,11 +152,16 @@ class Window(Closing):
         because its result is always one of the values: fewer than 2 ⊕ a value
         in the interpreter; compiled after 10,000 numbers of a type, or by push_many
         """
-        return f"{self.extent}\n{self._swag.explain()}\n{self._engine}"
+        return f"{self._holds}\n{self._swag.explain()}\n{self._engine}"
+
+    @property
+    def _holds(self) -> str:
+        """What the window holds, in words."""
+        return str(self.extent)
 
     @property
     def _engine(self) -> str:
-        """What the ⊕ run in."""
+        """Where the ⊕ run, in words: in the interpreter, or compiled."""
         return "in the interpreter"
 
     def __repr__(self) -> str:

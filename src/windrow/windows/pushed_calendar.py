@@ -74,11 +74,11 @@ class WithinCalendar(WithinSpan):
         return self._result(self._end)
 
     def _is_before(self, t: Any, newest: Any) -> bool:
-        """Whether a time is before all windows that end at `newest` or later."""
+        """Return whether a time is before all windows that end at `newest` or later."""
         return bool(newest - t > self._most)
 
     def _result(self, end: Any) -> Any:
-        """The aggregate of the values in the window that ends at `end`."""
+        """Return the aggregate of the values in the window that ends at `end`."""
         outside = self._outside(end)
         inside = len(self._swag) - outside
         if not inside:
@@ -87,7 +87,7 @@ class WithinCalendar(WithinSpan):
         return self._swag.query(inside) if outside else self._swag.query()
 
     def _outside(self, end: Any) -> int:
-        """How many of the oldest values are before the window that ends at `end`."""
+        """Return how many of the oldest values are before the window that ends at `end`."""
         if end is None or not len(self._swag):
             return 0
         start = self._start(end)
@@ -96,7 +96,7 @@ class WithinCalendar(WithinSpan):
         return self._swag.count_older(lambda t: t <= start)
 
     def _start(self, end: Any) -> int:
-        """Where the window begins that ends at `end`, in nanoseconds."""
+        """Return where the window begins that ends at `end`, in nanoseconds."""
         seconds, rest = divmod(end, _SECOND)  # of any size, as Python's numbers are
         block = seconds // _BLOCK
         if block != self._block:
@@ -115,5 +115,5 @@ class WithinCalendar(WithinSpan):
         kind = self._coming if self._kind is None else self._kind
         back = Interval(-self._by.months, -self._by.days)
         at, axis = np.array(seconds), Axis(_SECOND, zoned=kind == WITH_ZONE)
-        found: list[int] = (moved(at, back, self.extent.timezone, axis)[0] - at).tolist()
-        return found
+        moves: list[int] = (moved(at, back, self.extent.timezone, axis)[0] - at).tolist()
+        return moves

@@ -46,7 +46,7 @@ class LastRows(Window):
         self._every = (extent.slide if isinstance(extent, Rows) else None) or 1
         self._pushed = 0  # since the last result
         self._numbers = self._compilable()
-        self._timed = swag.out_of_order  # whether the structure is told the times
+        self._timed = swag.out_of_order  # whether the structure takes the times
         self._kind: str | None = None  # of the times so far
         self._coming = NO_TIMES  # the kind of the time that comes
         self._newest: Any = None
@@ -61,7 +61,7 @@ class LastRows(Window):
             if type(value) is not numbers.kind:
                 value = plain(value)
             loop = numbers.loop
-            # What is most usual goes the shortest way.
+            # The most usual case has the shortest path.
             if loop is not None and (type(value) is float is numbers.kind or numbers.take(value)):
                 if at is None and self._kind == NO_TIMES:
                     return loop.push(value)
@@ -93,14 +93,14 @@ class LastRows(Window):
         self._pushed = (self._pushed + 1) % self._every
         return result
 
-    def explain(self) -> str:
-        """Return what the window holds, what becomes of late values, what runs, and why."""
+    @property
+    def _holds(self) -> str:
         late = "late values are refused"
         if self._lateness:
             late = f"late values go to their place, up to {self._lateness['lateness']}"
         elif self._swag.out_of_order:
             late = "late values go to their place"
-        return f"{self.extent}; {late}\n{self._swag.explain()}\n{self._engine}"
+        return f"{self.extent}; {late}"
 
     @property
     def _engine(self) -> str:
@@ -140,7 +140,7 @@ class LastRows(Window):
         return result
 
     def _slide_to(self, values: list[Any], t: Any, gone: int) -> Any:
-        """Do what `_slide` does, and note that t is the newest time then."""
+        """Return `_slide(values, t, gone)`, and note for the store that t is the newest time."""
         result = self._slide(values, t, gone)
         self._note_beside(self._coming, t, (), (self._pushed + 1) % self._every)
         return result
@@ -175,7 +175,7 @@ class LastRows(Window):
         return None if self._numbers is None else self._numbers.loop
 
     def _append_number(self, value: Any, t: Any) -> Any:
-        """Do what `_append` does, compiled if it pays; or stay in the interpreter from here on."""
+        """Insert a value as `_append` does: compiled if that pays and the value is a number."""
         numbers = self._numbers
         assert numbers is not None
         if not (numbers.take(value) and numbers.take_time(t)):
@@ -190,7 +190,7 @@ class LastRows(Window):
         return result
 
     def _append_last(self, value: Any, t: Any) -> Any:
-        """Let the oldest go before `value` is inserted, as the compiled loops do."""
+        """Insert a value as `_append` does, but evict first, in the order of compiled loops."""
         swag, numbers, size = self._swag, self._numbers, len(self._swag)
         assert numbers is not None
         swag.admit(value)
@@ -220,7 +220,7 @@ class LastRows(Window):
         return results
 
     def _compile(self, column: Any = None, times: Any = None) -> bool:
-        """Let the compiled loop take over, if its results are the same; return whether it has."""
+        """Switch to the compiled loop if its results are the same; return whether it runs."""
         numbers = self._numbers
         assert numbers is not None
         newest = None if self._rows else self._newest
@@ -233,7 +233,7 @@ class LastRows(Window):
         return True
 
     def _append_other(self, value: Any, t: Any) -> Any:
-        """Let the interpreter take over, for good, with a value of another type."""
+        """Switch back to the interpreter for good, and insert a value of another type."""
         numbers = self._numbers
         assert numbers is not None
         self._interpret()
@@ -246,7 +246,7 @@ class LastRows(Window):
             raise
 
     def _interpret(self) -> None:
-        """Let the interpreter take over."""
+        """Switch back to the interpreter, with the values of the loop."""
         loop, self._numbers = self._loop, None
         if loop is not None:
             self._refill(*loop.contents())
@@ -264,7 +264,7 @@ class LastRows(Window):
         return self._append(value, t)
 
     def _has_no_place(self, t: Any) -> bool:
-        """Whether a late time is before the window."""
+        """Return whether a late time is before the window."""
         return len(self._swag) == self._rows and t < self._swag.oldest_time
 
     def _slide(self, values: list[Any], t: Any, gone: int) -> Any:
@@ -339,8 +339,8 @@ class WithinSpan(LastRows):
 
     def __init__(self, extent: Span, swag: Aggregator, lateness: Any) -> None:
         self._size: Any = math.inf if extent.range == UNBOUNDED else 0
-        self._from_start = extent.closed in ("both", "left")
-        self._to_end = extent.includes_now
+        self._from_start = extent.includes_start
+        self._to_end = extent.includes_end
         if extent.bounded:
             self._size = extent.measure()
         super().__init__(extent, swag, lateness)
@@ -397,7 +397,7 @@ class WithinSpan(LastRows):
             self._waiting_families = self._swag.families_with(value, self._waiting_families)
 
     def _wait(self, values: list[Any], t: Any) -> Any:
-        """Let values of time t, one or none, wait; if that is newer, let those in that wait."""
+        """Let a value of time t, or none, wait; if t is newer, insert those that waited."""
         swag, families = self._swag, self._waiting_families
         for value in values:
             if self._stored is not None:
@@ -446,7 +446,7 @@ class WithinSpan(LastRows):
         return self._is_before(t, self._newest)
 
     def _is_before(self, t: Any, newest: Any) -> bool:
-        """Whether a time is before the window that ends at `newest`."""
+        """Return whether a time is before the window that ends at `newest`."""
         side = distance(t, newest, self._size)
         return side > 0 or (side == 0 and not self._from_start)
 

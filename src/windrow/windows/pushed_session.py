@@ -10,7 +10,7 @@ from windrow.windows.instants import distance
 from windrow.windows.numbers import Numbers
 from windrow.windows.pushed_rows import LastRows
 from windrow.windows.session import Session
-from windrow.windows.sizes import Axis, is_number, measure
+from windrow.windows.sizes import Axis
 
 
 class OpenSession(LastRows):
@@ -29,11 +29,9 @@ class OpenSession(LastRows):
                 f"window: gap={extent.gap!r} must be a duration of one length or a number; a gap "
                 f"by the calendar or of each row's own is for queries over tables and streams"
             )
-        if lateness is not None and is_number(lateness) != is_number(extent.gap):
-            kind = "a number" if is_number(extent.gap) else "a duration"
-            raise InvalidArgument(f"lateness={lateness!r} must be {kind}, as gap={extent.gap!r} is")
+        extent.check_like("lateness", lateness)
         super().__init__(extent, swag, lateness)
-        self._gap = measure("gap", extent.gap)
+        self._gap = extent.measure()
 
     def advance(self, at: Any) -> None:
         """Let time go on to `at`: the session is over if that is later than a gap behind it."""
@@ -58,5 +56,5 @@ class OpenSession(LastRows):
         return not len(self._swag) or self._is_apart(t, self._swag.oldest_time)
 
     def _is_apart(self, before: Any, t: Any) -> bool:
-        """Whether more than the gap lies between two times."""
+        """Return whether more than the gap lies between two times."""
         return distance(before, t, self._gap) > 0

@@ -1,4 +1,4 @@
-"""Whether there is room for results, asked before they are made."""
+"""Whether memory has room for results, checked before they are made."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _BYTES = 64
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-def check_room(results: int, asked: str) -> None:
-    """Refuse results that memory has no room for; `asked` tells of what they are.
+def check_room(results: int, named: str) -> None:
+    """Refuse results that memory has no room for; errors begin with `named`, what makes them.
 
     >>> check_room(1000, "range=2, slide=1")
     """
@@ -22,14 +22,14 @@ def check_room(results: int, asked: str) -> None:
     free = free_memory()
     if results * _BYTES > free:
         raise InvalidArgument(
-            f"{asked} would make {results:,} results, which take {_in_words(results * _BYTES)} or "
+            f"{named} would make {results:,} results, which take {_in_words(results * _BYTES)} or "
             f"more, and {_in_words(free)} of memory are free: take a larger slide, a shorter "
             f"window or fewer rows, or leave slide= out for a result a row"
         )
 
 
 def free_memory() -> int:
-    """How many bytes this process can still take: of the machine, or of the container it is in."""
+    """Return how many bytes this process can still take, of the machine or of its container."""
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for line in _text("/proc/meminfo").splitlines():
         if line.startswith("MemAvailable:"):
@@ -49,7 +49,7 @@ def _text(path: str) -> str:
 
 
 def _in_words(size: int) -> str:
-    """A number of bytes.
+    """Return a number of bytes in words.
 
     >>> _in_words(5_530_000_000_000), _in_words(800_000_000)
     ('5.5 TB', '800.0 MB')

@@ -17,11 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from windrow.errors import InvalidArgument, InvalidValue
-from windrow.windows.base import Kept, Window
-from windrow.windows.durations import NANOSECONDS, Interval, interval, is_duration
-from windrow.windows.sizes import Axis, in_cql, is_number, measure, quoted
+from windrow.errors import InvalidArgument
+from windrow.windows.base import Kept
+from windrow.windows.durations import NANOSECONDS, Interval, is_duration
+from windrow.windows.sizes import Axis, in_cql, is_number
 from windrow.windows.sketch import MIDNIGHT, START, Bar, Place, Sketch, Unit
+from windrow.windows.zoned import Zoned
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
     from windrow.windows.sorted_rows import Bounds, SortedRows
 
-# A gap that is an expression is told in microseconds at least, as Spark's are.
+# A gap that is an expression is measured in microseconds at least, as Spark's are.
 _FINE = NANOSECONDS["us"]
 
 
 @dataclass(frozen=True)
-class Session(Window):
+class Session(Zoned):
     """The rows that follow each other within `gap`: a duration, a number, or an expression."""
 
     gap: Any
@@ -51,38 +52,31 @@ class Session(Window):
 
     def __post_init__(self) -> None:
         if self.row_size is None:
-            measure("gap", self.gap)
+            self.measure()
         elif not self.row_size.strip():
             raise InvalidArgument(
                 f'gap={self.gap!r} must be a duration such as "30 minutes", a number, or an '
                 f"expression that gives each row its gap"
             )
-        if self.timezone is not None:
-            from windrow.windows.calendar import check_timezone
+        self.check_zone()
 
-            check_timezone(self.timezone)
-            if is_number(self.gap) or self.row_size is not None:
-                raise InvalidArgument(
-                    f"timezone={self.timezone!r} goes with a duration, and gap={self.gap!r} is none"
-                )
+    @property
+    def size(self) -> Any:
+        return self.gap
 
     def bounds(self, rows: SortedRows) -> Bounds:
         """The sessions of rows that have an order, as far as no row to come can join them."""
         import numpy as np
 
         from windrow.windows.islands import islands
-        from windrow.windows.positions import Windows
-        from windrow.windows.sorted_rows import PLACED, Bounds
 
         assert rows.at is not None and rows.axis is not None
-        placed = PLACED if rows.places > 1 else 0  # some rows have no order
         gap = self.sizes(rows.at, rows.axis) if self.row_size is None else rows.sizes
-        lo, hi, ends, stretch = islands(rows.at, rows.starts, gap, rows.places, placed)
+        lo, hi, ends, segment = islands(rows.at, rows.starts, gap, rows.places, rows.first_placed)
         if rows.now is not None:
-            over = np.flatnonzero((stretch < rows.open) | (ends < rows.now))
-            lo, hi, ends, stretch = lo[over], hi[over], ends[over], stretch[over]
-        key = stretch if rows.places == 1 else stretch // rows.places
-        return Bounds(Windows(rows.starts, lo=lo, hi=hi), ends=(rows.at[lo], ends), key=key)
+            over = np.flatnonzero((segment < rows.open) | (ends < rows.now))
+            lo, hi, ends, segment = lo[over], hi[over], ends[over], segment[over]
+        return rows.own_windows(lo, hi, rows.at[lo], ends, segment)
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
         """The rows behind the last session that is over; none of those without an order."""
@@ -90,9 +84,7 @@ class Session(Window):
 
         from windrow.windows.sorted_rows import PLACED
 
-        keep = rows.starts[:-1].copy()
-        lo, hi = bounds.windows.bounds()
-        np.maximum.at(keep, np.searchsorted(rows.starts, lo, side="right") - 1, hi)
+        keep = rows.behind(bounds.windows.bounds()[1])
         if rows.places > 1:
             unplaced = np.arange(keep.size) % rows.places != PLACED
             keep[unplaced] = rows.starts[1:][unplaced]
@@ -111,33 +103,24 @@ class Session(Window):
         return {} if self.row_size is None else {"gap": self.row_size}
 
     def check_axis(self, axis: Axis) -> None:
-        if self.row_size is not None:
-            return
-        axis.check("gap", self.gap)
-        if axis.type.startswith("duration") and self.calendar(axis) is not None:
-            raise InvalidValue(
-                f"gap={self.gap!r} is measured by the calendar, and {axis.name!r} is of type "
-                f"{axis.type}, which has none; give '30 days' or the like"
-            )
+        if self.row_size is None:
+            self.check_size("gap", self.gap, self.calendar(axis), axis)
 
     def start_axis(self, axis: Axis) -> Axis:
         if self.row_size is None:
             by = self.calendar(axis)
-            return axis.holding([measure("gap", self.gap) if by is None else by.nanoseconds])
+            return axis.holding([self.measure() if by is None else by.nanoseconds])
         return axis if axis.tick is None else replace(axis, tick=min(axis.tick, _FINE))
 
     def calendar(self, axis: Axis) -> Interval | None:
-        """The gap as months, days and a time, if the calendar measures it; None if it is fixed."""
-        if is_number(self.gap) or self.row_size is not None:
-            return None
-        found = interval(self.gap, "gap")
-        return found if found.months or (found.days and self.timezone and axis.zoned) else None
+        """Return the parts of the gap if the calendar measures it; None if it has one length."""
+        return None if self.row_size is not None else self.by_calendar(self.gap, axis)
 
     def sizes(self, at: NDArray[Any], axis: Axis) -> int | float | NDArray[np.int64]:
-        """The gap behind times, in the unit of their axis: one, or that of each by the calendar."""
+        """Return the gap behind times in units of the axis: one, or each time's by the calendar."""
         by = self.calendar(axis)
         if by is None:
-            return axis.units(measure("gap", self.gap))[0]
+            return axis.units(self.measure())[0]
         from windrow.windows.calendar import moved
 
         gaps: NDArray[np.int64] = moved(at, by, self.timezone, axis)[0] - at
@@ -152,7 +135,7 @@ class Session(Window):
         numbers = is_number(self.gap)
         axis = Axis(tick=None if numbers else 1, floating=numbers, zoned=self.timezone is not None)
         example = self.row_size is not None
-        size = NANOSECONDS["min"] if example else measure("gap", self.gap)
+        size = NANOSECONDS["min"] if example else self.measure()
         start = 0 if numbers else START if size < NANOSECONDS["d"] else MIDNIGHT
         at = [start + (size * n if numbers else int(size * n)) for n in (0, 0.4, 3, 4, 4.5, 8)]
         if example:
@@ -170,10 +153,9 @@ class Session(Window):
         return Sketch(tuple(at), tuple(bars), unit, zone=self.timezone, example=example)
 
     def cql(self) -> list[str]:
-        zone = [] if self.timezone is None else [f"TIME ZONE {quoted(self.timezone)}"]
-        return ["SESSION" if self.row_size is not None else f"SESSION {in_cql(self.gap)}", *zone]
+        size = "" if self.row_size is not None else f" {in_cql(self.gap)}"
+        return [f"SESSION{size}", *self.zone_cql()]
 
     def __str__(self) -> str:
         within = f"{self.gap}" if self.row_size is None else f"a gap of {self.gap} each"
-        zone = "" if self.timezone is None else f" by the calendar of {self.timezone}"
-        return f"sessions: rows that follow each other within {within}{zone}"
+        return f"sessions: rows that follow each other within {within}{self.zone_in_words()}"

@@ -99,7 +99,7 @@ class SharedWindows:
         return self._moved(place, timed, self._lifted(value), families)
 
     def advance(self, to: int) -> list[Answer]:
-        """The results up to the time `to`: no value before it will come."""
+        """Return the results up to the time `to`: no value before it will come."""
         if self._timed is False:
             raise InvalidArgument("advance: these windows count values, so only push moves them")
         if self._lateness is not None:
@@ -107,7 +107,7 @@ class SharedWindows:
         return self._moved(self._time(to), timed=True)
 
     def _push_late(self, value: Any, at: Any) -> list[Answer]:
-        """Let `value` wait for its turn; the results that are final by now."""
+        """Let `value` wait for its turn, and return the results that are final by now."""
         if at is None:
             raise InvalidArgument("push: a lateness is about times: give at= with every value")
         assert self._lateness is not None
@@ -121,7 +121,7 @@ class SharedWindows:
         return self._released(self._latest - self._lateness)
 
     def _released(self, to: int) -> list[Answer]:
-        """Let the values up to `to` enter, in the order of their times, and answer up to there."""
+        """Add the values up to `to` in the order of their times, and return the results so far."""
         self._check_whole()
         to = max(to, self._position) if self._begun else to
         answers: list[Answer] = []
@@ -151,7 +151,7 @@ class SharedWindows:
         states: Sequence[State] = (),
         families: Sequence[Any] = (),
     ) -> list[Answer]:
-        """Answer up to `place` and add the value there, if there is one."""
+        """Return the results up to `place`, and add the value there, if there is one."""
         self._check_whole()
         self._timed = timed
         if not self._begun:
@@ -181,7 +181,7 @@ class SharedWindows:
         return place
 
     def _until(self, position: int) -> list[Answer]:
-        """Pass all edges up to `position`."""
+        """Return the results at all edges up to `position`."""
         self._position = position
         if position < self._due:
             return []
@@ -189,7 +189,7 @@ class SharedWindows:
         for group in self.groups:
             answers += group.until(position, self._newest)
         if len(self.groups) > 1:
-            answers.sort(key=lambda each: (each.end, -self._queries[each.query].range))
+            answers.sort(key=lambda answer: (answer.end, -self._queries[answer.query].range))
         self._due = min(group.due for group in self.groups)
         return answers
 
@@ -206,7 +206,7 @@ class SharedWindows:
         check_room(due, f"moving from {self._position} to {position}")
 
     def explain(self) -> str:
-        """The plans, and the states that the aggregations share."""
+        """Return the plans, and the states that the aggregations share."""
         if len(self.groups) == 1:
             return self.groups[0].explain()
         said = [f"{len(self._queries)} windows in {len(self.groups)} plans, as they profit from it"]
@@ -237,8 +237,8 @@ class SharedSlices:
     ) -> None:
         self.group, self.members = group, group.members
         self.plan = SharedPlan([queries[i] for i in self.members])
-        self._places, asked = _places([wanted[i] for i in self.members])
-        self.partials = SharedStates(*asked)
+        self._places, aggregations = _places([wanted[i] for i in self.members])
+        self.partials = SharedStates(*aggregations)
         self._slices = Slices(self.partials)
         self._growing: State = NOTHING
         self._edges: Iterator[Edge]
@@ -258,11 +258,11 @@ class SharedSlices:
         return self._edge.at
 
     def fitting(self, value: Any) -> Any:
-        """The families once `value` is in; an error if it does not fit to what is held."""
+        """Return the families once `value` is in; raise if it does not go with what is held."""
         return self._slices.fitting(value, self._growing)
 
     def begin(self, place: int) -> None:
-        """Let the slices begin at `place`: no value lies before."""
+        """Begin anew with an empty slice at `place`; no value lies before it."""
         self._slices.keep(0)
         self._growing = NOTHING
         self._edges = self.plan.edges(after=place, begun=True)
@@ -274,7 +274,7 @@ class SharedSlices:
         self._slices.families = families
 
     def until(self, position: int, newest: int) -> list[Answer]:
-        """Pass all edges up to `position`; the newest value lies at `newest`."""
+        """Return the results at all edges up to `position`; the newest value lies at `newest`."""
         answers: list[Answer] = []
         while self._edge.at <= position:
             if self._edge.at - self.plan.longest > newest:  # all that is left is a gap
@@ -303,7 +303,7 @@ class SharedSlices:
         return Record((name, self.partials.result_of(i, state)) for name, i in places.items())
 
     def explain(self) -> str:
-        """The plan, and the states that the aggregations share."""
+        """Return the plan, and the states that the aggregations share."""
         kept = ", ".join(map(repr, self.partials.parts.values()))
         return f"{self.plan.explain()}\neach slice keeps the state of {kept}"
 
@@ -326,12 +326,12 @@ class Slices(FlatFit):
         self.families: Any = None
 
     def fitting(self, value: Any, growing: State) -> Any:
-        """The families once `value` is in; an error if it does not fit to what is held."""
+        """Return the families once `value` is in; raise if it does not go with what is held."""
         empty = not len(self) and growing is NOTHING
         return self.families_with(value, None if empty else self.families)
 
     def folded(self, values: Iterable[Any]) -> State:
-        """The state of a slice of these values: as many ⊕, less one."""
+        """Return the state of a slice of these values: as many ⊕, less one."""
         growing = NOTHING
         for value in values:
             families = self.fitting(value, growing)
@@ -344,7 +344,7 @@ class Slices(FlatFit):
         self._insert(state)
 
     def newest(self, count: int) -> State:
-        """The ⊕ of the newest `count` slices, or of all if there are fewer."""
+        """Return the ⊕ of the newest `count` slices, or of all if there are fewer."""
         count = min(count, len(self))
         if not count:
             return NOTHING
@@ -364,7 +364,7 @@ class Slices(FlatFit):
 
 
 def _whole(at: Any) -> int:
-    """A time as the whole number that it must be."""
+    """Return a time as the whole number that it must be."""
     try:
         return operator.index(at)
     except TypeError:
@@ -372,7 +372,7 @@ def _whole(at: Any) -> int:
 
 
 def _wanted(aggregations: Any, count: int) -> list[Any]:
-    """The aggregations of each window: one, or several by their names."""
+    """Return the aggregations of each window: one, or several by their names."""
     if isinstance(aggregations, Aggregation | Mapping):
         aggregations = [aggregations] * count
     if len(aggregations) != count:
@@ -384,14 +384,14 @@ def _wanted(aggregations: Any, count: int) -> list[Any]:
 
 
 def _places(wanted: Sequence[Any]) -> tuple[list[int | dict[str, int]], list[Aggregation]]:
-    """All aggregations that the queries ask for, and each query's among them, by names if any."""
-    asked: list[Aggregation] = []
+    """Return the places of each query's aggregations in the list of all of them, and that list."""
+    aggregations: list[Aggregation] = []
     places: list[int | dict[str, int]] = []
     for parts in wanted:
         if isinstance(parts, Mapping):
-            places.append({name: len(asked) + i for i, name in enumerate(parts)})
-            asked += parts.values()
+            places.append({name: len(aggregations) + i for i, name in enumerate(parts)})
+            aggregations += parts.values()
         else:
-            places.append(len(asked))
-            asked.append(parts)
-    return places, asked
+            places.append(len(aggregations))
+            aggregations.append(parts)
+    return places, aggregations

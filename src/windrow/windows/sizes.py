@@ -18,6 +18,13 @@ from windrow.windows.durations import NANOSECONDS, Interval, interval, nanosecon
 
 UNBOUNDED = "unbounded"
 NOW = "now"
+# What `closed=` may be: whether a window holds what lies exactly at its start, and at its end.
+CLOSED = {
+    "both": (True, True),
+    "right": (False, True),
+    "left": (True, False),
+    "neither": (False, False),
+}
 
 _UNITS = dict(
     zip(
@@ -26,7 +33,7 @@ _UNITS = dict(
         strict=True,
     )
 )
-# Units that a finer axis can be told in, in nanoseconds, the coarsest first.
+# Units that a finer axis may have, in nanoseconds, the coarsest first.
 _TICKS = (10**9, 10**6, 10**3, 1)
 _INTERVAL = re.compile(r"\d+(\.\d+)? [a-z]+( \d+(\.\d+)? [a-z]+)*")
 
@@ -49,7 +56,7 @@ class Axis:
     scale: int = 0
 
     def units(self, size: int | float) -> tuple[int | float, int | float]:
-        """A size, in nanoseconds for times, as whole units and what is left of it.
+        """Return a size, in nanoseconds for times, as whole units and what is left of it.
 
         >>> Axis(tick=1000).units(1500), Axis(tick=None, floating=True).units(2.5)
         ((1, 500), (2.5, 0))
@@ -64,13 +71,13 @@ class Axis:
             whole, rest = digits // 1, float(digits % 1)
         if abs(whole) >= 2**63:
             raise InvalidValue(
-                "a size of 2**63 units of the column or more is beyond what can be told; "
+                "a size of 2**63 units of the column or more is too large; "
                 'range="unbounded" reaches back to the first row'
             )
         return int(whole), rest
 
     def holding(self, sizes: Sequence[int | float]) -> Axis:
-        """This axis, or a finer one of which all sizes, as `units` takes them, are whole units.
+        """Return this axis, or a finer one in which all sizes (as in `units`) are whole.
 
         >>> Axis(tick=10**9).holding([1_500_000_000]).tick, Axis(None).holding([2.5]).floating
         (1000000, True)
@@ -103,7 +110,7 @@ class Axis:
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a number, which an order column of numbers takes; bool is none.
+    """Return whether `value` is a number, which an order column of numbers takes; bool is none.
 
     >>> is_number(1.5), is_number("1 hour"), is_number(True)
     (True, False, False)
@@ -112,7 +119,7 @@ def is_number(value: Any) -> bool:
 
 
 def measure(name: str, value: Any) -> int | float:
-    """A size: a duration in nanoseconds, of months on average, or the number that it is.
+    """Return a size: a duration in nanoseconds, of months on average, or the number that it is.
 
     >>> measure("range", "90s"), measure("delta", 2.5)
     (90000000000, 2.5)
@@ -128,7 +135,7 @@ def measure(name: str, value: Any) -> int | float:
 
 
 def signed(name: str, value: Any) -> int | float:
-    """A number, or a duration in nanoseconds; both may be negative, and None is 0.
+    """Return a number, or a duration in nanoseconds; both may be negative, and None is 0.
 
     Months are of the length that they have on average.
 
@@ -141,7 +148,7 @@ def signed(name: str, value: Any) -> int | float:
 
 
 def signed_interval(name: str, value: Any) -> Interval:
-    """A duration as months, days and a time, all of which may be negative; None is nothing.
+    """Return a duration as months, days and a time, all of which may be negative; None is nothing.
 
     >>> signed_interval("range", "-1 month")
     Interval(months=-1, days=0, nanoseconds=0)
@@ -154,7 +161,7 @@ def signed_interval(name: str, value: Any) -> Interval:
 
 
 def in_cql(value: Any) -> str:
-    """A size as CQL has it: a number, an interval in words where it reads them back, else quoted.
+    """Return a size as CQL has it: a number, an interval in words if it is read back, or quoted.
 
     >>> import datetime
     >>> in_cql(2.5), in_cql("1 hour"), in_cql(datetime.timedelta(minutes=90)), in_cql("1h")
@@ -168,12 +175,12 @@ def in_cql(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string as SQL writes it."""
+    """Return a string as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _in_words(value: Any) -> str:
-    """A timedelta in the coarsest unit that holds it."""
+    """Return a timedelta in the coarsest unit that holds it."""
     sign, value = ("-", -value) if value < type(value)(0) else ("", value)
     months = interval(value, "size").months
     if months:

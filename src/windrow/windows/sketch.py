@@ -17,13 +17,13 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from windrow.windows.durations import NANOSECONDS
-from windrow.windows.sizes import UNBOUNDED
+from windrow.windows.sizes import CLOSED, UNBOUNDED
 
 Place = int | float
 Unit = Literal["row", "group", "number", "time", "apart"]
 START = 1_767_607_200 * NANOSECONDS["s"]  # Monday 5 January 2026, 10:00
 MIDNIGHT = 1_767_571_200 * NANOSECONDS["s"]
-_FEW = 14  # rows that are all drawn
+_ALL_DRAWN = 14  # rows that are all drawn
 _FAR = 4  # times the least distance of two edges: there are no rows between two that are further
 
 
@@ -39,20 +39,19 @@ class Bar:
     label: str = ""
 
     def holds(self, rows: Sequence[Place]) -> list[int]:
-        """The numbers of the rows that the window holds.
+        """Return the numbers of the rows that the window holds.
 
         >>> Bar(1, 3, closed="right", without=(3,)).holds([1, 2, 3, 3])
         [1, 2]
         """
-        found = []
+        from_start, to_end = CLOSED[self.closed]
+        numbers = []
         for i, at in enumerate(rows):
-            behind = self.begin is None or at > self.begin
-            before = self.end is None or at < self.end
-            behind |= at == self.begin and self.closed in ("both", "left")
-            before |= at == self.end and self.closed in ("both", "right")
+            behind = self.begin is None or at > self.begin or (from_start and at == self.begin)
+            before = self.end is None or at < self.end or (to_end and at == self.end)
             if behind and before and i not in self.without:
-                found.append(i)
-        return found
+                numbers.append(i)
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class Sketch:
 def counted(
     windows: Sequence[tuple[int, int, int | None]], last: int = 0, example: bool = False
 ) -> Sketch:
-    """Windows from one row to another, by their numbers from 1, and the row whose result it is.
+    """Return windows (first row, last row, row of the result), rows counted from 1.
 
     Of many rows, those are drawn where windows begin and end.
 
@@ -81,8 +80,8 @@ def counted(
     (1, 2, 3, 999, 1000, 1001, 1002)
     """
     last = max(last, *(max(end, row or 0) for _, end, row in windows))
-    edges = {each for window in windows for each in window if each is not None}
-    if last <= _FEW:
+    edges = {row for window in windows for row in window if row is not None}
+    if last <= _ALL_DRAWN:
         shown = list(range(1, last + 1))
     else:
         near = sorted({n + by for n in edges for by in (-1, 0, 1)} | {1, 2})
@@ -93,12 +92,12 @@ def counted(
 
 
 def between(start: Any, end: Any) -> Sketch:
-    """The windows of three rows, from so many rows before or behind each to so many others.
+    """Return the windows of three rows, from so many rows before or behind each to so many others.
 
     >>> [(bar.begin, bar.end) for bar in between(-1, UNBOUNDED).bars]
     [(1, 5), (2, 5), (3, 5)]
     """
-    low, high = (0 if each == UNBOUNDED else each for each in (start, end))
+    low, high = (0 if count == UNBOUNDED else count for count in (start, end))
     first = max(1, 1 - low) if start != UNBOUNDED else max(2, 2 - high)
     last = first + 2 + max(0, high, low) + (end == UNBOUNDED)
     windows = [
@@ -109,14 +108,14 @@ def between(start: Any, end: Any) -> Sketch:
 
 
 def grouped(sketch: Sketch, exclude: str | None) -> Sketch:
-    """The same with groups of equal order in the place of rows, every second one of two rows."""
+    """Return a sketch with groups of equal order for rows; every second has two rows."""
     rows = tuple(n for n in sketch.rows for _ in range(1 + int(n) % 2))
     bars = [replace(bar, row=rows.index(sketch.rows[bar.row or 0])) for bar in sketch.bars]
     return excluding(replace(sketch, rows=rows, bars=tuple(bars), unit="group"), exclude)
 
 
 def excluding(sketch: Sketch, exclude: str | None) -> Sketch:
-    """The same without the current row, its group, or the ties of it."""
+    """Return a sketch whose windows leave out the current row, its group, or its ties."""
     bars = []
     for bar in sketch.bars:
         assert bar.row is not None
@@ -135,7 +134,7 @@ def measured(
     closed: str = "both",
     days: bool = False,
 ) -> Sketch:
-    """Windows that reach from rows so far back and ahead, `edge` tells where: of its end 0 or 1.
+    """Return windows that reach so far back and ahead; `edge(t, 0)` and `(t, 1)` are their ends.
 
     Rows lie a quarter of the longer reach apart, so that some are just at an end; with `days`, some
     whole days, as the calendar's have no one length.
@@ -163,8 +162,8 @@ def measured(
 
 
 def hopping(windows: Sequence[tuple[Place, Place]], unit: Unit) -> Sketch:
-    """Windows [start, end) with rows between their edges, but for edges that are far apart."""
-    edges = sorted({each for window in windows for each in window})
+    """Return windows [start, end), with rows between edges that are not far apart."""
+    edges = sorted({edge for window in windows for edge in window})
     least = min(b - a for a, b in pairwise(edges))
     rows: list[Place] = []
     for i, (a, b) in enumerate(pairwise(edges)):
@@ -176,7 +175,7 @@ def hopping(windows: Sequence[tuple[Place, Place]], unit: Unit) -> Sketch:
 
 
 def together(sizes: Sequence[tuple[Sketch, str]]) -> Sketch | None:
-    """One row's windows of several sizes, which are too different to be drawn to scale."""
+    """Return one row's windows of several sizes, which are too different to be drawn to scale."""
     bars: list[Bar] = []
     for sketch, label in sizes:
         bar = sketch.bars[-1]

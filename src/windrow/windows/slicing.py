@@ -24,7 +24,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windrow.errors import InvalidArgument, did_you_mean, whole_number
+from windrow.errors import choice, whole_number
 
 STRATEGIES = ("panes", "pairs", "cutty")
 
@@ -86,7 +86,7 @@ class Slicing:
         return [((self.offset + edge) % self.slide, self.slide) for edge in self.edges]
 
     def next_cut(self, position: int) -> int:
-        """The first end of a slice after `position`. O(log slices_per_slide).
+        """Return the first end of a slice after `position`. O(log slices_per_slide).
 
         >>> slices(5, 3, "pairs").next_cut(3), slices(5, 3, "pairs").next_cut(4)
         (4, 6)
@@ -98,12 +98,12 @@ class Slicing:
         return self.offset + slides * self.slide + edge
 
     def next_answer(self, position: int) -> int:
-        """The first result after `position`. O(1)."""
+        """Return the first result after `position`. O(1)."""
         return position + self.slide - (position - self.offset) % self.slide
 
 
 def choose_slicing(range: int, slide: int) -> tuple[str, str]:
-    """The strategy that `auto` takes, and why.
+    """Return the strategy that `auto` takes, and why.
 
     The paper takes pairs, since Cutty's cuts travel as marks in the stream. The plans here know
     where windows begin, so nothing travels; and counted over FlatFIT, cutty makes as many ⊕ as
@@ -118,16 +118,13 @@ def choose_slicing(range: int, slide: int) -> tuple[str, str]:
 
 
 def slices(range: int, slide: int, strategy: str = "auto", offset: int = 0) -> Slicing:
-    """The slicing of one query by a strategy, or by the one that `choose_slicing` takes.
+    """Return the slicing of one query by a strategy, or by the one that `choose_slicing` takes.
 
     >>> slices(5, 3), slices(5, 3, "pairs").strategy
     (Slicing(range=5, slide=3, strategy='cutty', offset=0), 'pairs')
     """
     whole_number("range", range, least=1)
     whole_number("slide", slide, least=1)
-    if strategy == "auto":
+    if choice("strategy", strategy, [*STRATEGIES, "auto"]) == "auto":
         strategy = choose_slicing(range, slide)[0]
-    if strategy not in STRATEGIES:
-        hint = did_you_mean(str(strategy), [*STRATEGIES, "auto"])
-        raise InvalidArgument(f"strategy={strategy!r} is unknown; {hint}")
     return Slicing(range, slide, strategy, offset)

@@ -35,46 +35,46 @@ class RowReader(Protocol):
 
     @property
     def aggregation(self) -> Aggregation:
-        """What the query aggregates, all of it together: what a policy sees the results of."""
+        """All aggregations of the query as one: a policy sees their results."""
 
     def satisfying(self, condition: Any) -> NDArray[np.bool_]:
-        """Which rows satisfy a condition, an expression or a function of a row."""
+        """Return which rows satisfy a condition, an expression or a function of a row."""
 
     def numbers(self, column: str | None) -> NDArray[np.float64]:
-        """The values of a column of numbers, NaN for nulls; None stands for the only one."""
+        """Return the values of a column of numbers, NaN for nulls; None stands for the only one."""
 
     def records(self, begin: int, stop: int) -> Sequence[Any]:
-        """The rows `begin` … `stop` − 1 as the aggregation takes them."""
+        """Return the rows `begin` … `stop` − 1 as the aggregation takes them."""
 
     def policy_starts(self, progress: Progress) -> Positions | None:
-        """Where the windows of a policy begin, by machine code; None if it is not compiled.
+        """Return where the windows of a policy begin, by machine code; None if it is not compiled.
 
-        A stretch for which that does not do is `UNKNOWN`.
+        A segment for which that does not do is `UNKNOWN`.
         """
 
     def described(self, position: int) -> dict[str, Any]:
-        """What tells a user which row it is."""
+        """Return what tells a user which row it is."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # frozen ones take three times as long to make
 class SortedRows:
     """Positions 0 … n−1 of rows that are sorted by key and order.
 
-    A stretch is the rows of one key, from one of `starts` to the next; no window reaches over its
-    ends. Where rows have no place in the order, `keys` are fewer than stretches: those of a key
+    A segment is the rows of one key, from one of `starts` to the next; no window reaches over its
+    ends. Where rows have no place in the order, `keys` are fewer than segments: those of a key
     without an order, with one, and with NaN are apart.
 
     Where more rows are to come, or some were here before:
 
     - `fresh`: the positions whose results are asked for; the others were answered already;
     - `now`: no row to come lies before it in the order; None: no row comes any more;
-    - `open`: the first stretch that rows may still come to (those before it are complete);
-    - `over`: the stretches that no row comes to any more; None: no row comes any more;
-    - `done`, `told`: windows of the first `told` stretches that end by `done` were answered;
-    - `before`: how many rows of each stretch came before these, and are gone;
+    - `open`: the first segment that rows may still come to (those before it are complete);
+    - `over`: the segments that no row comes to any more; None: no row comes any more;
+    - `done`: windows of the first `answered` segments that end by `done` had their results;
+    - `before`: how many rows of each segment came before these, and are gone;
     - `weights`: how many rows each of these stands for; None: one each;
     - `lengths`: how many rows a policy left in the window of each row; −1 where it was not asked;
-    - `trees`: of stretches, what a policy that is not compiled has found out about their rows.
+    - `trees`: of segments, what a policy that is not compiled has found out about their rows.
     """
 
     starts: Positions
@@ -89,7 +89,7 @@ class SortedRows:
     open: int = 0
     over: NDArray[np.bool_] | None = None
     done: Any = None
-    told: int = 0
+    answered: int = 0
     before: Positions | None = None
     weights: Positions | None = None
     lengths: Positions | None = None
@@ -106,21 +106,26 @@ class SortedRows:
         return int(np.searchsorted(self.keys, self.size, side="left")) - 1
 
     @property
-    def last_stretch(self) -> int:
-        """The number of the stretch of the last row."""
+    def last_segment(self) -> int:
+        """The number of the segment of the last row."""
         return int(np.searchsorted(self.starts, self.size, side="left")) - 1
 
     @property
     def places(self) -> int:
-        """How many stretches a key has: 3 where some rows have no order, else 1."""
+        """How many segments a key has: 3 where some rows have no order, else 1."""
         return 1 if self.keys.size == self.starts.size else 3
 
+    @property
+    def first_placed(self) -> int:
+        """The number of the first segment whose rows have an order."""
+        return PLACED if self.places > 1 else 0
+
     def positions(self, chosen: Chosen) -> Positions:
-        """Some positions as an array."""
+        """Return these positions as an array."""
         return _positions(chosen, self.size)
 
     def settled(self) -> Chosen:
-        """The fresh positions that no row to come is equal to in the order."""
+        """Return the fresh positions that no row to come is equal to in the order."""
         if self.now is None or self.at is None:
             return self.fresh
         begin = int(self.starts[self.open])
@@ -133,10 +138,10 @@ class SortedRows:
         return np.setdiff1d(self.fresh, waiting, assume_unique=True)
 
     def ready(self, waiting: Positions, whole_keys: bool) -> Chosen:
-        """The fresh positions that wait for no row to come.
+        """Return the fresh positions that wait for no row to come.
 
-        `waiting` has the first position that does for each stretch that is not over; `whole_keys`:
-        as long as one stretch of its key is not.
+        `waiting` has the first position that does for each segment that is not over; `whole_keys`:
+        as long as one segment of its key is not.
         """
         if self.over is None:
             return self.fresh
@@ -148,26 +153,26 @@ class SortedRows:
             begin = self.fresh.start or 0
             stop = first[first < self.starts[1:]].min(initial=self.size)
             return slice(begin, max(begin, int(stop)))
-        stretch = np.searchsorted(self.starts, self.fresh, side="right") - 1
-        return self.fresh[self.fresh < first[stretch]]
+        segment = np.searchsorted(self.starts, self.fresh, side="right") - 1
+        return self.fresh[self.fresh < first[segment]]
 
     def begins(self, positions: Positions) -> Positions:
-        """Where the stretches of some positions begin."""
+        """Return where the segments of some positions begin."""
         return self.starts[np.searchsorted(self.starts, positions, side="right") - 1]
 
     def last_rows(self, positions: Positions, count: int | None) -> Positions:
-        """Where the last `count` rows up to each position begin; None: with the stretch."""
+        """Return where the last `count` rows up to each position begin; None: with the segment."""
         begin = self.begins(positions)
         if count is None:
             return begin
         if self.weights is None:
             return np.maximum(begin, positions + 1 - count)
         total = np.concatenate([[0], np.cumsum(self.weights)])
-        found = np.searchsorted(total, total[positions + 1] - count, side="left")
-        return np.maximum(begin, found)
+        first = np.searchsorted(total, total[positions + 1] - count, side="left")
+        return np.maximum(begin, first)
 
     def numbers(self) -> Positions:
-        """The number of each row in its stretch, from 1, with those before it counted."""
+        """Return the number of each row in its segment, from 1, with those before it counted."""
         lengths = np.diff(self.starts)
         count = np.arange(self.size + 1)
         if self.weights is not None:
@@ -178,28 +183,34 @@ class SortedRows:
         return numbers
 
     def count(self, lo: Positions, hi: Positions) -> Positions:
-        """How many rows lie at the positions [lo, hi)."""
+        """Return how many rows lie at the positions [lo, hi)."""
         if self.weights is None:
             return np.asarray(hi - lo)
         total = np.concatenate([[0], np.cumsum(self.weights)])
         return np.asarray(total[hi] - total[lo])
 
+    def behind(self, ends: Positions) -> Positions:
+        """Return each segment's last of these ends of windows that hold a row, or its start."""
+        last: Positions = self.starts[:-1].copy()
+        np.maximum.at(last, np.searchsorted(self.starts, ends - 1, side="right") - 1, ends)
+        return last
+
     def without(self, left: Positions) -> Positions:
-        """For each stretch, where the rows begin that are left in the window of its last row."""
+        """Return for each segment where the rows begin that its last row's window still has."""
         first: Positions = self.starts[1:].copy()
         filled = np.diff(self.starts) > 0
         first[filled] -= left[first[filled] - 1]
         return first
 
     def completing(self, slide: int) -> Positions:
-        """The fresh positions behind which a stretch has a multiple of `slide` rows."""
+        """Return the fresh positions behind which a segment has a multiple of `slide` rows."""
         last = self.positions(self.fresh)
         return np.asarray(last[self.numbers()[last] % slide == 0])
 
     def since(self, order: Any, behind: bool = False) -> Positions:
-        """For each stretch, the first position that is not before `order`, or is `behind` it.
+        """Return for each segment the first position that is not before `order`, or is `behind` it.
 
-        The start of the stretch if the order is None.
+        The start of the segment if the order is None.
         """
         if order is None or self.at is None:
             return self.starts[:-1]
@@ -208,10 +219,10 @@ class SortedRows:
         return first
 
     def first(self, chosen: NDArray[np.bool_]) -> Positions:
-        """For each stretch, the first position that is chosen; its end if none is."""
+        """Return for each segment the first position that is chosen; its end if none is."""
         places = np.append(np.flatnonzero(chosen), self.size)
-        found: Positions = places[np.searchsorted(places, self.starts[:-1])]
-        return np.minimum(found, self.starts[1:])
+        first: Positions = places[np.searchsorted(places, self.starts[:-1])]
+        return np.minimum(first, self.starts[1:])
 
     def windows(
         self,
@@ -222,12 +233,24 @@ class SortedRows:
         go_back: bool = False,
         extent: Extent | None = None,
     ) -> Bounds:
-        """The windows [lo, hi), with a result beside each of these rows."""
+        """Return the windows [lo, hi), with a result beside each of these rows."""
         windows = Windows(self.starts, lo=lo, hi=hi, go_back=go_back, extent=extent)
         return Bounds(windows, beside, left=left)
 
+    def own_windows(
+        self,
+        lo: Positions,
+        hi: Positions,
+        opens: NDArray[Any],
+        closes: NDArray[Any],
+        segment: Positions,
+    ) -> Bounds:
+        """Return the windows [lo, hi) of these segments, whose results are rows of their own."""
+        key = segment if self.places == 1 else segment // self.places
+        return Bounds(Windows(self.starts, lo=lo, hi=hi), ends=(opens, closes), key=key)
 
-@dataclass(frozen=True)
+
+@dataclass(eq=False)
 class Bounds:
     """Windows over sorted rows, and what each result belongs to.
 
@@ -250,30 +273,30 @@ class Bounds:
         return self.key is None and isinstance(self.beside, slice) and self.beside == EVERY
 
     def put_together(self, parts: Sequence[Windows]) -> Bounds:
-        """The same results over windows that have such parts; a single one is the window itself."""
+        """Return the same results over windows of these parts; a single part is the window."""
         if len(parts) == 1:
             return replace(self, windows=parts[0], parts=())
         return replace(self, parts=parts)
 
     def places(self, rows: SortedRows) -> Positions:
-        """The position of each result's row; of a window with its own row, the first of its key."""
+        """Return the position of each result's row; the first of its key if it has none."""
         return rows.positions(self.beside) if self.key is None else rows.keys[self.key]
 
     def keys(self, rows: SortedRows) -> Positions:
-        """The key of each result."""
+        """Return the key of each result."""
         if self.key is not None:
             return self.key
         return np.searchsorted(rows.keys, self.places(rows), side="right") - 1
 
-    def chosen(self, some: Chosen) -> Bounds:
-        """Some of the windows, by their number."""
-        windows = self.windows.chosen(some)
+    def chosen(self, numbers: Chosen) -> Bounds:
+        """Return some of the windows, by their number."""
+        windows = self.windows.chosen(numbers)
         if self.key is None or self.ends is None:
-            beside = _positions(self.beside, self.windows.n)[some]
-            parts = tuple(part.chosen(some) for part in self.parts)
+            beside = _positions(self.beside, self.windows.n)[numbers]
+            parts = tuple(part.chosen(numbers) for part in self.parts)
             return replace(self, windows=windows, beside=beside, parts=parts)
         opens, closes = self.ends
-        return Bounds(windows, ends=(opens[some], closes[some]), key=self.key[some])
+        return Bounds(windows, ends=(opens[numbers], closes[numbers]), key=self.key[numbers])
 
 
 def _positions(chosen: Chosen, n: int) -> Positions:
@@ -281,6 +304,6 @@ def _positions(chosen: Chosen, n: int) -> Positions:
 
 
 def no_windows(rows: SortedRows) -> Bounds:
-    """No window at all over some rows."""
+    """Return the bounds of no window at all."""
     nothing = np.empty(0, np.int64)
     return rows.windows(nothing, nothing, nothing)

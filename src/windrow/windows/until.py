@@ -37,16 +37,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.aggregations.together import Record
 from windrow.algorithms.base import Aggregator
-from windrow.errors import (
-    InvalidArgument,
-    InvalidValue,
-    WindrowError,
-    did_you_mean,
-    whole_number,
-)
+from windrow.errors import InvalidArgument, InvalidValue, WindrowError, did_you_mean, whole_number
 from windrow.identity import named
 from windrow.stores.encoding import decode, encode
-from windrow.windows.adwin import Adwin, AdwinWindow
+from windrow.windows.adwin import Adwin
 from windrow.windows.base import Kept, Window, results_in_words
 from windrow.windows.policy_tree import EDGES, LEVELS, slide_with
 from windrow.windows.sketch import Sketch, counted
@@ -62,7 +56,7 @@ UNKNOWN = -1  # where a window begins that compiled code cannot tell
 
 @dataclass(frozen=True)
 class Until(Window):
-    """What is left when the oldest rows go for as long as a policy says so."""
+    """The rows that are left when the oldest go for as long as a policy says so."""
 
     until: Policy
     slide: int | None = None
@@ -95,7 +89,7 @@ class Until(Window):
         return rows.windows(first[last], last + 1, last, left)
 
     def _first(self, rows: SortedRows) -> Positions:
-        """Where the windows begin of the rows that the policy decides about."""
+        """Return where the windows begin of the rows that the policy decides about."""
         import numpy as np
 
         assert rows.values is not None
@@ -107,12 +101,12 @@ class Until(Window):
             first = np.full(rows.size, UNKNOWN)
         begin, stop = progress.fresh, progress.starts[1:]
         undecided = np.flatnonzero(begin < stop)
-        for stretch in undecided[first[begin[undecided]] == UNKNOWN].tolist():
-            first[begin[stretch] : stop[stretch]] = interpreted_starts(rows, progress, stretch)
+        for segment in undecided[first[begin[undecided]] == UNKNOWN].tolist():
+            first[begin[segment] : stop[segment]] = interpreted_starts(rows, progress, segment)
         return first
 
     def keeps(self, rows: SortedRows, bounds: Bounds) -> Positions:
-        """The rows that the policy left in the last window of each stretch."""
+        """The rows that the policy left in the last window of each segment."""
         left = rows.lengths if bounds.left is None else bounds.left
         assert left is not None
         return rows.without(left)
@@ -159,7 +153,7 @@ class Until(Window):
 
 
 def takes_window(policy: Policy) -> bool:
-    """Whether a policy is a function of the window itself, and not of its total and an oldest part.
+    """Return whether a policy takes the window itself, and not its total and an oldest part.
 
     >>> takes_window(lambda window: window > 3), takes_window(lambda total, old: total > old)
     (True, False)
@@ -180,10 +174,11 @@ def takes_window(policy: Policy) -> bool:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a policy has come in each stretch of rows: which ones it decides about next.
+    """How far a policy has come in each segment of rows.
 
-    `fresh` has the first of them in each stretch, `origins` how many rows of it came before those
-    that are here, and `heads` the position among all of them at which its window begins.
+    `fresh` has the first row of each segment that it has not decided about, `origins` how many rows
+    of the segment came before those that are kept, and `heads` where its last window begins,
+    counted from the first row that ever came.
     """
 
     policy: Policy
@@ -199,7 +194,7 @@ class Progress:
 
 
 def progress_of(rows: SortedRows, policy: Policy) -> Progress:
-    """How far a policy has come in rows, some of which it may have decided about before."""
+    """Return how far a policy has come in rows, some of which it may have decided about before."""
     import numpy as np
 
     begin, nothing = rows.starts[:-1], np.zeros(rows.starts.size - 1, np.int64)
@@ -224,7 +219,7 @@ _AT_ONCE = 32  # rows that are read with one that is lifted again
 
 
 def encoded(state: Any) -> bytes | None:
-    """A state as it is kept in a store; None if it is too large for that, or nothing can hold it.
+    """Return a state as it is stored; None if it is too large, or of a type that no store holds.
 
     >>> decode(encoded((1, 2.5))), encoded([0] * 2000)
     ((1, 2.5), None)
@@ -238,7 +233,7 @@ def encoded(state: Any) -> bytes | None:
 
 @dataclass
 class Tree:
-    """What the interpreter keeps of a stretch for the rows to come: states up to a position.
+    """The states that the interpreter keeps of a segment for rows to come, up to position `end`.
 
     Some may be `Unread`, where a tree comes from a store.
     """
@@ -249,33 +244,33 @@ class Tree:
 
     @classmethod
     def unread(cls, end: int, nodes: list[bytes | None]) -> Tree:
-        """The tree whose nodes were `encoded`; O(log n) of n are read for a window."""
+        """Return the tree whose nodes were `encoded`; O(log n) of n are read for a window."""
         return cls(end, [Unread()] * len(nodes), [Unread(node) for node in nodes])
 
     def newest(self, count: int) -> tuple[list[Any], list[Any]] | None:
-        """The states of the last rows; None if there are not so many."""
+        """Return the states of the last rows; None if there are not so many."""
         if count > len(self.nodes):
             return None
         since = len(self.nodes) - count
         return self.units[since:], self.nodes[since:]
 
 
-def interpreted_starts(rows: SortedRows, progress: Progress, stretch: int) -> list[int]:
-    """Where the windows begin of the rows of a stretch that the policy decides about.
+def interpreted_starts(rows: SortedRows, progress: Progress, segment: int) -> list[int]:
+    """Return where the windows begin of the rows of a segment that the policy decides about.
 
     8 or so ⊕ a row. The tree is kept in `rows.trees`, if there is one.
     """
     assert rows.values is not None
     aggregation, policy = rows.values.aggregation, progress.policy
-    begin, stop = progress.starts[stretch : stretch + 2].tolist()
-    fresh = int(progress.fresh[stretch])
-    origin, head = int(progress.origins[stretch]), int(progress.heads[stretch])
-    known = rows.trees.get(stretch) if rows.trees is not None else None
-    here = None
-    if known is not None and known.end == origin + fresh - begin:
-        here = known.newest(fresh - begin)
-    ready = begin if here is None else fresh
-    units, nodes = here or ([], [])
+    begin, stop = progress.starts[segment : segment + 2].tolist()
+    fresh = int(progress.fresh[segment])
+    origin, head = int(progress.origins[segment]), int(progress.heads[segment])
+    tree = rows.trees.get(segment) if rows.trees is not None else None
+    kept = None
+    if tree is not None and tree.end == origin + fresh - begin:
+        kept = tree.newest(fresh - begin)
+    ready = begin if kept is None else fresh
+    units, nodes = kept or ([], [])
     read, combine = rows.values.records, aggregation.combine
     records = read(ready, stop)
     again: dict[int, Any] = {}  # rows that were read before, some at a time
@@ -327,7 +322,7 @@ def interpreted_starts(rows: SortedRows, progress: Progress, stretch: int) -> li
         error.add_note(f"in until={named(policy)}, at the row {row!r}")
         raise
     if rows.trees is not None:
-        rows.trees[stretch] = Tree(origin + stop - begin, units, nodes)
+        rows.trees[segment] = Tree(origin + stop - begin, units, nodes)
     return [begin + place for place in first[fresh - begin :]]
 
 
@@ -353,7 +348,7 @@ class PolicyWindow:
         self._policy, self._of_window = policy, takes_window(policy)
 
     def leaving(self, swag: Aggregator, value: Any) -> int:
-        """How many of the oldest must go once `value` has been inserted; nothing changes yet.
+        """Return how many of the oldest must go once `value` is inserted; nothing changes yet.
 
         The value itself is counted where it must go, too. O(log k) ⊕ and calls of the policy for a
         result of k; k + 1 calls, and O(log n) ⊕ for each, where it is a function of the window.
@@ -370,16 +365,11 @@ class PolicyWindow:
         return gone
 
     def accept(self) -> None:
-        """Take note that the value is in the window now."""
-
-
-def policy_window(policy: Policy) -> PolicyWindow | AdwinWindow:
-    """What calls a policy for one window, value by value."""
-    return AdwinWindow(policy) if isinstance(policy, Adwin) else PolicyWindow(policy)
+        """Do nothing: a function has no state of its own, as `AdwinWindow` has."""
 
 
 def decides(policy: Policy, *seen: Any) -> bool:
-    """What a policy decides; an error names a result that it reads and the window lacks."""
+    """Return what a policy decides; an error names a result that it reads and the window lacks."""
     try:
         return bool(policy(*seen))
     except AttributeError as error:

@@ -49,7 +49,7 @@ class Group:
 
 
 def woven(queries: Sequence[Slicing], numbers: Sequence[int] | None = None) -> list[Group]:
-    """The groups of windows that are planned together, by their `numbers`, from 0 if not given.
+    """Return the groups of windows that are planned together, by their `numbers` (0, 1, …).
 
     >>> from windrow.windows.slicing import slices
     >>> day = 86_400_000
@@ -60,22 +60,22 @@ def woven(queries: Sequence[Slicing], numbers: Sequence[int] | None = None) -> l
     """
     rows = max((Fraction(q.slices_per_slide, q.slide) for q in queries), default=Fraction(0))
     numbers = range(len(queries)) if numbers is None else numbers
-    found = [_Woven((i,), (query,), rows) for i, query in zip(numbers, queries, strict=True)]
+    groups = [_Woven((i,), (query,), rows) for i, query in zip(numbers, queries, strict=True)]
     everything = _Woven(tuple(numbers), tuple(queries), rows)
-    if everything.saved(*found) is not None:  # as it mostly is
-        found = [everything]
+    if everything.saved(*groups) is not None:  # as it mostly is
+        groups = [everything]
     together = functools.cache(operator.add)
-    while len(found) > 1:
-        pairs = [(together(a, b), a, b) for a, b in itertools.combinations(found, 2)]
+    while len(groups) > 1:
+        pairs = [(together(a, b), a, b) for a, b in itertools.combinations(groups, 2)]
         worth = [
             (saved, *pair) for pair in pairs if (saved := pair[0].saved(*pair[1:])) is not None
         ]
         if not worth:
             break
         _, both, a, b = max(worth, key=operator.itemgetter(0))
-        found = [each for each in found if each not in (a, b)] + [both]
-    found.sort(key=lambda group: group.members)
-    return [Group(each.members, each.why(found)) for each in found]
+        groups = [group for group in groups if group not in (a, b)] + [both]
+    groups.sort(key=lambda group: group.members)
+    return [Group(group.members, group.why(groups)) for group in groups]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class _Woven:
         return self.cuts.at_most(max(query.range for query in self.queries))
 
     def saved(self, *parts: _Woven) -> Fraction | None:
-        """The work that one plan for these parts saves; None if it is not worth it."""
+        """Return the work that one plan for these parts saves; None if it is not worth it."""
         if self.held > max(_FEW, _TIMES * sum(part.held for part in parts)):
             return None
         saved = sum((part.work for part in parts), -self.work)

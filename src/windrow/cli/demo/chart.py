@@ -40,8 +40,8 @@ def save_charts(
     figure.savefig(png, dpi=150, facecolor="white")
     svg.write_text(_svg(figure, facecolor="white"), "utf-8")
     with matplotlib.rc_context({"svg.fonttype": "none"}):
-        both = (_element(_svg(each, transparent=True)) for each in (figure, narrow))
-        return Pictures(*both), [png, svg]
+        elements = (_element(_svg(size, transparent=True)) for size in (figure, narrow))
+        return Pictures(*elements), [png, svg]
 
 
 def _draw(readings: pa.Table, results: dict[str, pa.Table], size: tuple[float, float]) -> Figure:
@@ -97,8 +97,7 @@ def _busiest(readings: pa.Table) -> tuple[int, int]:
     bursts = readings.filter(pc.greater(readings["load"], _BURST))
     counts = bursts.group_by(["plug_id", "house_id"]).aggregate([("load", "count")])
     row = counts.sort_by([("load_count", "descending"), ("plug_id", "ascending")]).slice(0, 1)
-    (found,) = row.to_pylist()
-    return found["plug_id"], found["house_id"]
+    return row["plug_id"][0].as_py(), row["house_id"][0].as_py()
 
 
 def _rows_of(table: pa.Table, name: str, value: int) -> pa.Table:

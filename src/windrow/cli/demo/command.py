@@ -81,12 +81,12 @@ def demo(rows: int, output: str, watch: bool, verbose: bool, as_json: bool) -> i
     place = tempfile.TemporaryDirectory(prefix="windrow-demo-", ignore_cleanup_errors=True)
     with place as name:
         story = Story(Path(name), as_json, verbose)
-        findings = story.told(rows, watch and not as_json)
+        findings = story.run(rows, watch and not as_json)
     seconds = time.perf_counter() - started
     paths = write_files(findings, story.readings, story.tables, folder, seconds)
     if as_json:
-        told = {**asdict(findings), "seconds": seconds, "agree": findings.agree}
-        show_json({**told, "files": [str(path) for path in paths]})
+        fields = {**asdict(findings), "seconds": seconds, "agree": findings.agree}
+        show_json({**fields, "files": [str(path) for path in paths]})
     else:
         click.echo(f"\n{seconds:.0f} s in all. The results as a page and as a chart:")
         click.echo("\n".join(map(str, paths)))
@@ -102,7 +102,7 @@ class Story:
     def __init__(self, place: Path, quiet: bool, verbose: bool) -> None:
         self._place, self._quiet, self._verbose = place, quiet, verbose
 
-    def told(self, rows: int, watch: bool) -> Findings:
+    def run(self, rows: int, watch: bool) -> Findings:
         """Run the acts, and return what they found."""
         place, verbose = self._place, self._verbose
         with self._steps() as steps, steps.step(f"making {rows:,} readings of smart plugs"):
@@ -118,8 +118,8 @@ class Story:
                 with steps.step("starting Spark, and warming up"):
                     job.until("warm")
                 with steps.step("as a Spark batch"):
-                    found = [as_batch(job, q, own[q.name], place) for q in QUESTIONS]
-            self._show(engines(found))
+                    comparisons = [as_batch(job, q, own[q.name], place) for q in QUESTIONS]
+            self._show(engines(comparisons))
             self._head("3  Against Spark's own window functions")
             with self._steps() as steps, steps.step(MANY.says.partition(",")[0]) as note:
                 raced = race(job, place, note)
@@ -140,13 +140,13 @@ class Story:
                 with steps.step("streaming on from its checkpoint") as note:
                     go_on(job, arrivals, committed, note)
             streams = [as_stream(q, self.tables[q.name], place) for q in QUESTIONS]
-            found = [
-                replace(each, stream_agrees=same.holds, stream_agreement=same.says)
-                for each, (same, _, _) in zip(found, streams, strict=True)
+            comparisons = [
+                replace(comparison, stream_agrees=same.holds, stream_agreement=same.says)
+                for comparison, (same, _, _) in zip(comparisons, streams, strict=True)
             ]
             _, rows_out, late = streams[0]
             kill = Kill(arrivals.files, committed, begun, late)
-            findings = Findings(rows, arrivals.late, rows_out, found, raced, kill)
+            findings = Findings(rows, arrivals.late, rows_out, comparisons, raced, kill)
             self._show(kill_in_words(findings))
             if watch:
                 click.pause(f"the page is at {url}; Enter ends it", err=True)
@@ -172,13 +172,13 @@ def engines(comparisons: Sequence[Comparison]) -> str:
     header = ("query", "results", "in this process", "Spark batch", "the same rows")
     lines = [
         [
-            each.name,
-            f"{each.answers:,}",
-            f"{each.table_seconds:.2f} s",
-            f"{each.spark_seconds:.2f} s",
-            yes_or_no(each.batch_agrees, each.batch_agreement),
+            query.name,
+            f"{query.answers:,}",
+            f"{query.table_seconds:.2f} s",
+            f"{query.spark_seconds:.2f} s",
+            yes_or_no(query.batch_agrees, query.batch_agreement),
         ]
-        for each in comparisons
+        for query in comparisons
     ]
     return table(header, lines, right=[1, 2, 3])
 
@@ -197,15 +197,15 @@ def race_in_words(race: Race) -> str:
 
 def kill_in_words(findings: Findings) -> str:
     """Return whether the stream that was killed has the results of the batch, all and once."""
-    late, told = findings.kill.rows_late, findings.rows_out
+    late, rows = findings.kill.rows_late, findings.rows_out
     same = "; ".join(
-        f"{each.name}: {yes_or_no(each.stream_agrees, each.stream_agreement)}"
-        for each in findings.queries
+        f"{query.name}: {yes_or_no(query.stream_agrees, query.stream_agreement)}"
+        for query in findings.queries
     )
     lost = "nothing is lost, nothing is there twice" if findings.engines_agree else "NOT THE SAME"
     return (
-        f"{told - late:,} readings have their result, and {late:,} came more than "
-        f"{LATENESS} late and are marked so:\n{told:,} of {findings.rows:,}, {lost}\n"
+        f"{rows - late:,} readings have their result, and {late:,} came more than "
+        f"{LATENESS} late and are marked so:\n{rows:,} of {findings.rows:,}, {lost}\n"
         f"the same rows as in this process: {same}"
     )
 

@@ -32,7 +32,7 @@ _SETTINGS = {
 
 
 def main(place: Path, port: int | None, verbose: bool) -> None:
-    """Do the work, all of it or what is left, and tell how far it is."""
+    """Do the work, all of it or what is left, and report how far it is."""
     with spark_session(settings=_SETTINGS, verbose=verbose) as spark:
         from windrow.spark import live_view
 
@@ -58,7 +58,7 @@ def _batches(spark: Any, place: Path) -> None:
     for frame in (kept, some):
         frame.cache().count()
     tell("warm")
-    frames = {each.name: each.by_windrow(kept) for each in QUESTIONS}
+    frames = {question.name: question.by_windrow(kept) for question in QUESTIONS}
     frames |= {MANY.name: MANY.by_windrow(some), "own": MANY.by_spark(some)}
     for name, frame in frames.items():
         started = time.perf_counter()
@@ -102,8 +102,8 @@ def _streams(spark: Any, place: Path) -> None:
 
 if __name__ == "__main__":
     try:
-        _, folder, *given = (each for each in sys.argv if each != "--verbose")
-        main(Path(folder), int(given[0]) if given else None, "--verbose" in sys.argv)
-    except Exception as error:  # told to the demo, which tells the user
+        _, folder, *port = (argument for argument in sys.argv if argument != "--verbose")
+        main(Path(folder), int(port[0]) if port else None, "--verbose" in sys.argv)
+    except Exception as error:  # reported to the demo, which tells the user
         tell("failed", message=failure_of(error).message)
         raise

@@ -8,13 +8,14 @@ from typing import Any
 
 from windrow.aggregations import ArgMax, Count, Max, Mean, Min, StdDev
 from windrow.queries.query import sliding
+from windrow.windows.durations import nanoseconds, short
 
 LATENESS = "10 minutes"
-# In seconds; the longest is as long as the readings are.
-HORIZONS = {
-    "1 minute": 60, "5 minutes": 300, "10 minutes": 600, "20 minutes": 1200, "30 minutes": 1800,
-    "1 hour": 3600, "2 hours": 7200, "3 hours": 10_800, "6 hours": 21_600, "12 hours": 43_200,
-}  # fmt: skip
+# The longest is as long as the readings are.
+HORIZONS = (
+    *("1 minute", "5 minutes", "10 minutes", "20 minutes", "30 minutes"),
+    *("1 hour", "2 hours", "3 hours", "6 hours", "12 hours"),
+)
 
 
 @dataclass(frozen=True)
@@ -43,20 +44,18 @@ def _spark_sql() -> str:
         "n": "count(load)", "mean": "avg(load)", "peak": "max(load)", "low": "min(load)",
         "spread": "stddev_samp(load)",
     }  # fmt: skip
-    columns = [
-        f"{function} OVER w{seconds} AS {result}_{name}"
-        for seconds, name in zip(HORIZONS.values(), _NAMES, strict=True)
-        for result, function in functions.items()
-    ]
-    windows = [
-        f"w{seconds} AS (PARTITION BY plug_id ORDER BY unix_micros(ts) "
-        f"RANGE BETWEEN {seconds * 1_000_000} PRECEDING AND CURRENT ROW)"
-        for seconds in HORIZONS.values()
-    ]
+    columns, windows = [], []
+    for horizon in HORIZONS:
+        micros = nanoseconds(horizon, "range") // 1000
+        name = f"w{micros // 1_000_000}"
+        windows.append(
+            f"{name} AS (PARTITION BY plug_id ORDER BY unix_micros(ts) "
+            f"RANGE BETWEEN {micros} PRECEDING AND CURRENT ROW)"
+        )
+        columns += [f"{f} OVER {name} AS {n}_{short(horizon)}" for n, f in functions.items()]
     return f"SELECT *, {', '.join(columns)} FROM {{readings}} WINDOW {', '.join(windows)}"
 
 
-_NAMES = ("1min", "5min", "10min", "20min", "30min", "1h", "2h", "3h", "6h", "12h")
 _last_hour = partial(sliding, order_by="ts", range="1 hour", lateness=LATENESS)
 
 QUESTIONS = (
@@ -82,20 +81,21 @@ QUESTIONS = (
 )
 # What Spark's own window functions are compared by: many aggregations over long windows. Over one
 # short window they are as fast.
+_MANY: Any = sliding(
+    partition_by="plug_id",
+    order_by="ts",
+    range=list(HORIZONS),
+    n=Count("load"),
+    mean=Mean("load"),
+    peak=Max("load"),
+    low=Min("load"),
+    spread=StdDev("load"),
+)
 MANY = Question(
     "horizons",
     "five aggregations over ten horizons, from a minute to twelve hours, for every reading",
-    sliding(
-        partition_by="plug_id",
-        order_by="ts",
-        range=list(HORIZONS),
-        n=Count("load"),
-        mean=Mean("load"),
-        peak=Max("load"),
-        low=Min("load"),
-        spread=StdDev("load"),
-    ),
+    _MANY,
     ("plug_id", "ts"),
-    tuple(f"{result}_{n}" for n in _NAMES for result in ("n", "mean", "peak", "low", "spread")),
+    tuple(name for query in _MANY.queries for name in query.parts),
     _spark_sql(),
 )

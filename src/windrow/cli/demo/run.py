@@ -32,14 +32,12 @@ _FEW = 4_000  # rows of the warm-up
 _MIDDLE = 1  # micro-batches that are over when the stream is killed
 _WITHIN = 0.4  # seconds into the next one
 Note = Callable[..., None]
-
-
 Timed = tuple[pa.Table, float]  # the results of a query, and the seconds until they were here
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was found about one question in this process, as a Spark batch and as a stream."""
+    """The results of one question in this process, as a Spark batch and as a stream."""
 
     name: str
     answers: int
@@ -92,7 +90,7 @@ class Findings:
     @property
     def engines_agree(self) -> bool:
         """Whether all engines have the same results, and the stream lost nothing."""
-        same = [each.batch_agrees and each.stream_agrees for each in self.queries]
+        same = [query.batch_agrees and query.stream_agrees for query in self.queries]
         return all(same) and self.kill.rows_late == self.rows_late and self.rows_out == self.rows
 
     @property
@@ -219,7 +217,7 @@ def go_on(job: Job, arrivals: Arrivals, committed: int, note: Note) -> None:
 
 
 def as_stream(question: Question, own: pa.Table, place: Path) -> tuple[Agreement, int, int]:
-    """Compare what the stream found; and count its rows, and those marked as too late."""
+    """Return how a stream's results compare, how many rows it has, and how many are too late."""
     stream = without_closing(parquet.read_table(place / f"{question.name}-streamed.parquet"))
     rows, late = stream.num_rows, 0
     if LATE in stream.column_names:

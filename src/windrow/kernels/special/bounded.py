@@ -22,11 +22,21 @@ for ahead, those of half the size (int32) saved 0.3 with one thread, and nothing
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
-from windrow.kernels.special.minmax import Order, value_of
+from windrow.kernels.special.left_out import (
+    any_own,
+    highest_until,
+    is_doubtful,
+    is_own,
+    subtract_rows,
+    sum_of_others,
+)
+from windrow.kernels.special.minmax import Order, key_of, value_of
 from windrow.kernels.special.running_maxima import prefix_maxima, suffix_maxima
 from windrow.kernels.special.scans import (
     BLOCK,
@@ -44,37 +54,92 @@ AHEAD = 1024
 # --- extrema -------------------------------------------------------------------------------
 
 
-@compiled
-def bounded_extremes(
-    bits: Array, lo: Array, hi: Array, end: int, order: Order, scratch: Array, out: Array
-) -> None:
-    """out[i] is the maximum of the window (minimum for a flip of −1); nothing for an empty one.
+def _extremes(left_out: bool) -> Any:
+    """A compiled function: out[i] is the maximum of window i (minimum for a flip of −1).
 
-    Bits and results as in `minmax`; `end` is where the window before the first one ends, and
-    `scratch` two rows, longer than any window. O(1) a row.
+    Nothing for an empty one. Bits and results as in `minmax`; `end` is where the window before the
+    first one ends, and `scratch` two rows, longer than any window. O(1) a row. Where rows are
+    `left_out`, it is that of the window without row `row` + i, which is one of its rows; this may
+    have to look at other rows one by one. Returns how many, and stops once they are more than
+    `most`.
     """
-    suffix = scratch[0]
-    prefix = scratch[1]
-    i = 0
-    while i < lo.size:
-        first = lo[i]
-        split = max(first, end)
-        suffix_maxima(bits[first:split], order, suffix)
-        last = phase_end(lo, i, split)
-        end = max(hi[last - 1], split)
-        prefix_maxima(bits[split:end], order, prefix)
-        while i < last:
-            ask_for_block(lo, i + AHEAD)
-            ask_for_block(hi, i + AHEAD)
-            stop = min(i + BLOCK, last)
-            los = lo[i:stop]
-            his = hi[i:stop]
-            rows = out[i:stop]
-            for k in range(rows.size):
-                a = np.uint64(los[k] - first)
-                b = np.uint64(max(his[k] - split, 0))
-                rows[k] = value_of(max(suffix[a], prefix[b]), order)
-            i = stop
+
+    @compiled
+    def extremes(
+        bits: Array, lo: Array, hi: Array, end: int, order: Order, row: int, most: int,
+        scratch: Array, out: Array,
+    ) -> int:  # fmt: skip
+        suffix = scratch[0]
+        prefix = scratch[1]
+        looked = 0
+        i = 0
+        while i < lo.size and looked <= most:
+            first = lo[i]
+            split = max(first, end)
+            suffix_maxima(bits[first:split], order, suffix)
+            last = phase_end(lo, i, split)
+            end = max(hi[last - 1], split)
+            prefix_maxima(bits[split:end], order, prefix)
+            done = i if left_out else last
+            while i < last or done < last:
+                ask_for_block(lo, i + AHEAD)
+                ask_for_block(hi, i + AHEAD)
+                stop = min(i + BLOCK, last)
+                los = lo[i:stop]
+                his = hi[i:stop]
+                rows = out[i:stop]
+                for k in range(rows.size):
+                    a = np.uint64(los[k] - first)
+                    b = np.uint64(max(his[k] - split, 0))
+                    rows[k] = value_of(max(suffix[a], prefix[b]), order)
+                # Vectors wait for what was written one by one, so it is the block before's turn.
+                if left_out and any_own(bits, row + done, out, done, i - done, order):
+                    looked += _mend(
+                        bits, lo[done:i], hi[done:i], row + done, (first, split), order, suffix,
+                        prefix, out[done:i],
+                    )  # fmt: skip
+                if left_out:
+                    done = i
+                i = stop
+        return looked
+
+    return extremes
+
+
+@inner(apart=True)
+def _mend(
+    bits: Array, lo: Array, hi: Array, row: int, phase: tuple[int, int], order: Order,
+    suffix: Array, prefix: Array, out: Array,
+) -> int:  # fmt: skip
+    """Take row + k out of window k where the extreme is its own; how many rows were looked at.
+
+    The maxima of a `phase` have all others but those on one side of the row:
+
+            first   lo      row         split           hi
+              ┼─────┼════════┼───────────┼───────────────┼
+                     looked at   suffix        prefix
+    """
+    first, split = phase
+    own = bits[row:]
+    looked = 0
+    for k in range(out.size):
+        if not is_own(own[k], out[k], order):
+            continue
+        at = row + k
+        if at < split:
+            rest = max(suffix[at + 1 - first], prefix[max(hi[k] - split, 0)])
+            begin, end = lo[k], at
+        else:
+            rest = max(suffix[lo[k] - first], prefix[at - split])
+            begin, end = at + 1, hi[k]
+        highest, seen = highest_until(bits, begin, end, key_of(own[k], order), rest, order)
+        out[k] = value_of(highest, order)
+        looked += seen
+    return looked
+
+
+bounded_extremes = _extremes(left_out=False)
+bounded_extremes_without = _extremes(left_out=True)
 
 
 # --- sums ----------------------------------------------------------------------------------
@@ -154,37 +219,69 @@ def shrinking_sums(values: Array, into: Array) -> None:
         high, low = plus(high, low, base)
 
 
-@compiled(error_model="numpy")
-def bounded_sums(
-    values: Array, lo: Array, hi: Array, end: int, mean: bool, scratch: Array, out: Array
-) -> None:
-    """out[i] is the sum of the window, or its mean; 0 or NaN for an empty one. O(1) a row.
+def _sums(left_out: bool) -> Any:
+    """A compiled function: out[i] is the sum of window i, or its mean; 0 or NaN for an empty one.
 
-    `end` is where the window before the first one ends, which must begin a phase, and `scratch`
-    two rows, longer than any window.
+    `end` is where the window before the first one ends, which must begin a phase, and `scratch` two
+    rows, longer than any window. O(1) a row. Where rows are `left_out`, as for extremes.
     """
-    suffix = scratch[0]
-    prefix = scratch[1]
-    i = 0
-    while i < lo.size:
-        first = lo[i]
-        split = max(first, end)
-        shrinking_sums(values[first:split], suffix)
-        last = phase_end(lo, i, split)
-        end = max(hi[last - 1], split)
-        growing_sums(values[split:end], prefix)
-        while i < last:
-            ask_for_block(lo, i + AHEAD)
-            ask_for_block(hi, i + AHEAD)
-            stop = min(i + BLOCK, last)
-            los = lo[i:stop]
-            his = hi[i:stop]
-            rows = out[i:stop]
-            for k in range(rows.size):
-                a = np.uint64(los[k] - first)
-                b = np.uint64(max(his[k] - split, 0))
-                rows[k] = suffix[a] + prefix[b]
-            if mean:
+
+    @compiled(error_model="numpy")
+    def sums(
+        values: Array, lo: Array, hi: Array, end: int, mean: bool, row: int, most: int,
+        scratch: Array, out: Array,
+    ) -> int:  # fmt: skip
+        suffix = scratch[0]
+        prefix = scratch[1]
+        own = 1 if left_out else 0
+        looked = 0
+        i = 0
+        while i < lo.size and looked <= most:
+            first = lo[i]
+            split = max(first, end)
+            shrinking_sums(values[first:split], suffix)
+            last = phase_end(lo, i, split)
+            end = max(hi[last - 1], split)
+            growing_sums(values[split:end], prefix)
+            done = i
+            while done < last:
+                ask_for_block(lo, i + AHEAD)
+                ask_for_block(hi, i + AHEAD)
+                stop = min(i + BLOCK, last)
+                los = lo[i:stop]
+                his = hi[i:stop]
+                rows = out[i:stop]
                 for k in range(rows.size):
-                    rows[k] /= his[k] - los[k]
-            i = stop
+                    a = np.uint64(los[k] - first)
+                    b = np.uint64(max(his[k] - split, 0))
+                    rows[k] = suffix[a] + prefix[b]
+                # Vectors wait for what was written one by one, so it is the block before's turn.
+                los = lo[done:i]
+                his = hi[done:i]
+                rows = out[done:i]
+                if left_out and subtract_rows(values, row + done, out, done, rows.size):
+                    looked += _look(values, los, his, row + done, rows)
+                if mean:
+                    for k in range(rows.size):
+                        rows[k] /= his[k] - los[k] - own
+                done = i
+                i = stop
+        return looked
+
+    return sums
+
+
+@inner(error_model="numpy", apart=True)
+def _look(values: Array, lo: Array, hi: Array, row: int, sums: Array) -> int:
+    """Put right the sums without row + k that are doubtful; how many rows were looked at."""
+    own = values[row:]
+    looked = 0
+    for k in range(sums.size):
+        if is_doubtful(own[k], sums[k]):
+            sums[k], seen = sum_of_others(values, lo[k], hi[k], row + k, sums[k])
+            looked += seen
+    return looked
+
+
+bounded_sums = _sums(left_out=False)
+bounded_sums_without = _sums(left_out=True)

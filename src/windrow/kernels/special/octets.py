@@ -26,6 +26,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from windrow.kernels.special.scans import BLOCK, Code
+from windrow.vectors import INT32
 
 OCTET = 8
 written: Any = intrinsic  # mypy would have functions called with the typing context
@@ -34,6 +35,11 @@ HALVES = (0, BLOCK // 2)  # where the octets of four lanes begin
 
 class Turned(Code):
     """Instructions on the octets of a block, one in each lane."""
+
+    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
+        super().__init__(context, builder, signature, arguments)
+        triple, _, features = context.codegen().magic_tuple()
+        self.fuses = "+fma" in features.split(",") or triple.startswith(("aarch64", "arm64"))
 
     def turned(self, rows: list[ir.Value]) -> list[ir.Value]:
         """Four vectors whose n-th one has the n-th number of each."""
@@ -48,14 +54,19 @@ class Turned(Code):
         for place in range(half, half + OCTET, 2):
             a, b, c, d = (self.pair(block, place + i * OCTET) for i in range(4))
             ac, bd = self.shuffled(a, c, (0, 1, 2, 3)), self.shuffled(b, d, (0, 1, 2, 3))
-            made += [self.shuffled(ac, bd, lanes) for lanes in (_EVEN, _ODD)]
+            made += [self.fenced(self.shuffled(ac, bd, lanes)) for lanes in (_EVEN, _ODD)]
         return made
 
     def parts(
-        self, older: ir.Value, newer: ir.Value, half: int
+        self, older: ir.Value | None, newer: ir.Value, half: int
     ) -> tuple[list[ir.Value], ir.Value, ir.Value, ir.Value]:
-        """What windows have in two octets, the sums of both octets, and what the newer one lost."""
-        suffixes = self.running(self.columns(older, half)[::-1])[::-1]
+        """What windows have in two octets, the sums of both octets, and what the newer one lost.
+
+        Without older values, zeros stand for them.
+        """
+        suffixes = [self.zero] * OCTET
+        if older is not None:
+            suffixes = self.running(self.columns(older, half)[::-1])[::-1]
         values = self.columns(newer, half)
         prefixes = self.running(values)
         parts = [self.add(*pair) for pair in zip(suffixes, prefixes, strict=True)]
@@ -66,9 +77,35 @@ class Turned(Code):
         first, second, third = (self.shuffled(a, b, tuple(range(i, i + 4))) for i in (1, 2, 3))
         return self.add(self.add(first, second), third)
 
+    def fenced(self, vector: ir.Value) -> ir.Value:
+        """The same vector, of which the compiler no longer knows how it came about.
+
+        Of two columns and their sum it would make a horizontal addition, which takes as long as
+        four instructions.
+        """
+        return self.call("llvm.arithmetic.fence", vector)
+
+    def call(self, name: str, *vectors: ir.Value) -> ir.Value:
+        """What one of LLVM's functions from vectors to a vector returns."""
+        kind = ir.FunctionType(self.type, [self.type] * len(vectors))
+        name = f"{name}.v{self.lanes}f64"
+        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
+        return self.builder.call(function, vectors)
+
+    def plus(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """a + b, as 1·a + b where the processor has units for that, which are idle otherwise."""
+        if not self.fuses:
+            return self.add(a, b)
+        ones = self.fenced(ir.Constant(self.type, [1.0] * self.lanes))
+        return self.call("llvm.fma", a, ones, b)
+
+    def minus(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """The same for a − b."""
+        return self.plus(a, self.builder.fneg(b))
+
     def two_sum(self, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The sum as it is rounded, and what rounding took from it (Knuth)."""
-        minus = self.builder.fsub
+        minus = self.minus
         total = self.add(a, b)
         part = minus(total, a)
         return total, self.add(minus(a, minus(total, part)), minus(b, part))
@@ -82,6 +119,25 @@ class Turned(Code):
             lost = self.add(self.add(lost, self.moved(lost, lanes)), more)
         numbers = [self.number(each, 0) for each in (total, lost)]
         return context.make_tuple(self.builder, signature.return_type, numbers)
+
+    def counted_from(self, number: ir.Value, first: int) -> ir.Value:
+        """The numbers of rows that are an octet apart, if the first of the block has this one."""
+        places = [float(first + i * OCTET) for i in range(self.lanes)]
+        return self.add(number, ir.Constant(self.type, places))
+
+    def store_octets(
+        self, quarters: list[list[ir.Value]], target: ir.Value, first: int, past_cache: bool
+    ) -> None:
+        """Write four octets, of which there are the four beginnings and the four ends."""
+        for i, octet in enumerate(zip(*quarters, strict=True)):
+            for place, vector in zip((0, 4), octet, strict=True):
+                place += first + i * OCTET
+                if not past_cache:
+                    self.store(vector, target, place)
+                    continue
+                stored = self.builder.store(vector, self.place(target, place, self.type), align=32)
+                mark = self.builder.module.add_metadata([ir.Constant(INT32, 1)])
+                stored.set_metadata("nontemporal", mark)
 
     def running(self, values: list[ir.Value]) -> list[ir.Value]:
         """The sums of the first one, of the first two, … of eight vectors, as trees."""
@@ -137,27 +193,29 @@ def parts_of_windows(
 
 
 def _put_together(divided: bool) -> Any:
-    """A compiled function (parts, high, low, divisor, out): the sums of windows, or their means.
+    """A compiled function (parts, high, low, out, number) that writes the results of 64 windows.
 
-    To each part is added what lies between its octets, which is high + low of the octet.
+    To each part is added what lies between its octets, which is high + low of the octet. These sums
+    are divided by the number, or multiplied by it.
     """
 
     @written
     def put_together(
         typing_context: Any, parts: Any, parts_at: Any, high: Any, high_at: Any, low: Any,
-        low_at: Any, out: Any, out_at: Any, divisor: Any,
+        low_at: Any, out: Any, out_at: Any, number: Any,
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             code = Turned(context, builder, signature, arguments)
             source, highs, lows, target, number = code.given
-            divisors = code.spread(number)
+            numbers = code.spread(number)
+            scaled = builder.fdiv if divided else builder.fmul
             for half in HALVES:
                 upper, lower = (code.load(each, half // OCTET) for each in (highs, lows))
                 for first in (0, 4):
                     rows = []
                     for i in range(first, first + 4):
                         row = code.add(upper, code.add(lower, code.load(source, half + 4 * i)))
-                        rows.append(builder.fdiv(row, divisors) if divided else row)
+                        rows.append(scaled(row, numbers))
                     for i, octet in enumerate(code.turned(rows)):
                         code.store(octet, target, half + first + i * OCTET)
             return context.get_dummy_value()
@@ -167,8 +225,8 @@ def _put_together(divided: bool) -> Any:
     return put_together
 
 
-put_sums_together = _put_together(divided=False)
-put_means_together = _put_together(divided=True)
+put_multiples_together = _put_together(divided=False)
+put_quotients_together = _put_together(divided=True)
 
 
 @written
@@ -224,23 +282,28 @@ def total_of_first(typing_context: Any, block: Any, at: Any, count: Any) -> Any:
     return types.float64(block, types.int64, types.int64), generate
 
 
-def _windows_of_block(divided: bool) -> Any:
-    """A compiled function for the sums of 64 windows that end in a block, or for their means.
+def _windows_of_block(scaled: str = "", growing: bool = False) -> Any:
+    """A compiled function for the 64 windows that end in a block.
 
     Its arguments are the values with which the windows begin, those of the block, where results go,
-    the sum of all values between, as high + low, and what sums are divided by. It returns the sum
-    of the block, as rounded and what rounding took.
+    the sum of all values between, as high + low, and whether results are to go past the cache, for
+    which `out` has to lie at a multiple of 32 bytes. Sums are written as they are, or "multiplied"
+    or "divided" by a number. It returns the sum of the block, as rounded and what rounding took.
+
+    Nothing leaves windows that are growing: `older` is not read, and the number that sums are
+    divided by grows by 1 from row to row.
     """
 
     @written
     def windows_of_block(
         typing_context: Any, older: Any, older_at: Any, newer: Any, newer_at: Any, out: Any,
-        out_at: Any, high: Any, low: Any, divisor: Any,
+        out_at: Any, high: Any, low: Any, number: Any, past_cache: Any,
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             code = Turned(context, builder, signature, arguments)
-            begin, end, target, *numbers = code.given
-            high, low, divisors = map(code.spread, numbers)
+            begin, end, target, *numbers, past_cache = code.given
+            high, low, number = map(code.spread, numbers)
+            begin = None if growing else begin
             parts, older_totals, newer_totals, lost = zip(
                 *(code.parts(begin, end, half) for half in HALVES), strict=True
             )
@@ -251,25 +314,36 @@ def _windows_of_block(divided: bool) -> Any:
             for i, half in enumerate(HALVES):
                 upper, below = code.two_sum(high, code.add(threes[i], octets[i + 1]))
                 finite = builder.fcmp_ordered("==", builder.fsub(upper, upper), code.zero)
-                lower = builder.select(finite, code.add(low, below), code.zero)
-                lower = code.add(lower, threes[i + 1])
-                rows = [code.add(upper, code.add(lower, part)) for part in parts[i]]
-                if divided:
-                    rows = [builder.fdiv(row, divisors) for row in rows]
-                for first in (0, 4):
-                    for j, octet in enumerate(code.turned(rows[first : first + 4])):
-                        code.store(octet, target, half + first + j * OCTET)
+                # What rounding took is no number then; `low` has values of the window and stays.
+                below = builder.select(finite, below, code.zero)
+                lower = code.add(code.add(low, below), threes[i + 1])
+                rows = [code.plus(upper, code.plus(lower, part)) for part in parts[i]]
+                if scaled:
+                    by = [
+                        code.counted_from(number, half + j) if growing else number
+                        for j in range(OCTET)
+                    ]
+                    scale = builder.fdiv if scaled == "divided" else builder.fmul
+                    rows = list(map(scale, rows, by))
+                quarters = [code.turned(rows[first : first + 4]) for first in (0, 4)]
+                with builder.if_else(past_cache) as branches:
+                    for branch, past in zip(branches, (True, False), strict=True):
+                        with branch:
+                            code.store_octets(quarters, target, half, past)
             return code.exact_total(context, signature, newer_totals, lost)
 
         places = with_places((older, newer, out))
         pair = types.UniTuple(types.float64, 2)
-        return pair(*places, *[types.float64] * 3), generate
+        return pair(*places, *[types.float64] * 3, types.boolean), generate
 
     return windows_of_block
 
 
-window_sums = _windows_of_block(divided=False)
-window_means = _windows_of_block(divided=True)
+window_sums = _windows_of_block()
+window_multiples = _windows_of_block("multiplied")
+window_quotients = _windows_of_block("divided")
+growing_sums = _windows_of_block(growing=True)
+growing_means = _windows_of_block("divided", growing=True)
 
 
 @written
@@ -284,3 +358,14 @@ def block_total(typing_context: Any, block: Any, at: Any) -> Any:
         return code.exact_total(context, signature, totals, [code.lost(each) for each in octets])
 
     return types.UniTuple(types.float64, 2)(block, types.int64), generate
+
+
+@written
+def end_of_stores(typing_context: Any) -> Any:
+    """Let every thread see what went past the cache before it sees what is written later."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), generate

@@ -78,7 +78,7 @@ class _Squared(Turned):
             for total, x in zip(totals, values, strict=True)
         ]
 
-    def store_octets(self, rows: list[ir.Value], into: ir.Value, half: int) -> None:
+    def store_rows(self, rows: list[ir.Value], into: ir.Value, half: int) -> None:
         """Write eight vectors as the rows of four octets."""
         for first in (0, 4):
             for i, octet in enumerate(self.turned(rows[first : first + 4])):
@@ -161,13 +161,13 @@ def _windows_of_block(what: str) -> Any:
                     for which in range(2)
                 )
                 if what == "sums":
-                    code.store_octets(totals, target, half)
-                    code.store_octets(squares, other, half)
+                    code.store_rows(totals, target, half)
+                    code.store_rows(squares, other, half)
                     continue
-                code.store_octets(code.around_mean(totals, squares, shares), target, half)
+                code.store_rows(code.around_mean(totals, squares, shares), target, half)
                 if what == "M2 and means":
                     means = code.means_less(totals, shares, newer[i], references)
-                    code.store_octets(means, other, half)
+                    code.store_rows(means, other, half)
             return context.get_dummy_value()
 
         places = with_places((older, newer, into, other))
@@ -261,10 +261,10 @@ def _put_together(with_means: bool) -> Any:
                 for each, first in zip(between, (0, HALF), strict=True)
             )
             shares = code.spread(share)
-            code.store_octets(code.around_mean(totals, squares, shares), target, 0)
+            code.store_rows(code.around_mean(totals, squares, shares), target, 0)
             if with_means:
                 means = code.means_less(totals, shares, code.columns(newer, 0), references)
-                code.store_octets(means, other, 0)
+                code.store_rows(means, other, 0)
             return context.get_dummy_value()
 
         places = with_places((parts, found, newer, out, means))

@@ -30,12 +30,16 @@ from windrow.kernels.special import Array
 from windrow.kernels.special.octets import (
     OCTET,
     block_total,
+    end_of_stores,
+    growing_means,
+    growing_sums,
     octet_ends,
     parts_of_windows,
-    put_means_together,
-    put_sums_together,
+    put_multiples_together,
+    put_quotients_together,
     total_of_first,
-    window_means,
+    window_multiples,
+    window_quotients,
     window_sums,
 )
 from windrow.kernels.special.scans import BLOCK, ask_for_block, running_sums
@@ -46,11 +50,14 @@ STRIP = 512
 # From so many blocks on values are asked for in advance: a window's beginning is then read from the
 # second-level cache, and the processor no longer sees that its end goes on from block to block.
 FAR = 8
+# So many results are written past the caches, which cannot hold them until they are read: the
+# processor need not read first what is overwritten.
+MANY = 1 << 21
 # What variances of long ones are computed in: what is written is long in the cache when it is read.
 TILE = 2 * BLOCK
 # Where what lies in the scratch of sums; slices of it would be counted for every segment.
 _NEWER, _OLDER, _ROWS, _PARTS = 0, STRIP, 2 * STRIP, 3 * STRIP
-_TOTALS = 4 * STRIP
+_TOTALS = _EDGES = 4 * STRIP
 _SPACE = STRIP // OCTET + OCTET  # for a number of each octet of a strip, and of the block before it
 _ENDS, _HIGH, _LOW, SCRATCH = (_TOTALS + i * _SPACE for i in range(1, 5))
 
@@ -109,10 +116,22 @@ def _chunk_suffixes(totals: Array, suffix: Array, size: int) -> None:
 
 
 @inner(error_model="numpy")
+def _factor(w: int, mean: bool) -> float:
+    """What to multiply the sum of a whole window by; 0 where it has to be divided by w.
+
+    A power of 2 has a reciprocal that is exact.
+    """
+    if not mean:
+        return 1.0
+    return 1.0 / w if w & (w - 1) == 0 else 0.0
+
+
+@inner(error_model="numpy")
 def few_sums(
     values: Array, w: int, start: int, stop: int, mean: bool, scratch: Array, out: Array
 ) -> None:
     """Windows of at most 8 values, or their means: each is a tree of its own."""
+    factor = _factor(w, mean)
     for first in range(start, stop, STRIP):
         row = out[first : min(first + STRIP, stop)]
         x = tile_at(values, first - w + 1, scratch[: row.size + w - 1])
@@ -149,9 +168,12 @@ def few_sums(
         if mean and first < w - 1:
             for i in range(row.size):
                 row[i] /= min(first + i + 1, w)
-        elif mean:  # while they are in the cache
+        elif factor == 0.0:  # while they are in the cache
             for i in range(row.size):
                 row[i] /= w
+        elif mean:
+            for i in range(row.size):
+                row[i] *= factor
 
 
 @inner(error_model="numpy")
@@ -224,6 +246,7 @@ def short_sums(
     r = (w - 1 - OCTET) % OCTET
     length = STRIP if stop - start > STRIP else BLOCK
     octets = length // OCTET
+    factor = _factor(w, mean)
     for k in range(octets, octets + OCTET):
         scratch[_TOTALS + k] = 0.0
         scratch[_ENDS + k] = 0.0
@@ -254,24 +277,24 @@ def short_sums(
         if not inside:
             for b in range(0, length, BLOCK):
                 k = b // OCTET
-                put_sums_together(
+                put_multiples_together(
                     scratch, _PARTS + b, scratch, _HIGH + k, scratch, _LOW + k, scratch, _ROWS + b,
                     1.0,
                 )  # fmt: skip
             _take(scratch, first, max(start, first), min(stop, first + length), w, mean, out)
-        elif mean:
+        elif factor == 0.0:
             for b in range(0, length, BLOCK):
                 k = b // OCTET
-                put_means_together(
+                put_quotients_together(
                     scratch, _PARTS + b, scratch, _HIGH + k, scratch, _LOW + k, out, first + b,
                     float(w),
                 )  # fmt: skip
         else:
             for b in range(0, length, BLOCK):
                 k = b // OCTET
-                put_sums_together(
+                put_multiples_together(
                     scratch, _PARTS + b, scratch, _HIGH + k, scratch, _LOW + k, out, first + b,
-                    1.0,
+                    factor,
                 )  # fmt: skip
 
 
@@ -317,6 +340,28 @@ def _take(
 
 
 @inner(error_model="numpy")
+def _edge_sums(
+    values: Array, w: int, start: int, stop: int, mean: bool, first: int, high: float, low: float,
+    scratch: Array, out: Array,
+) -> None:  # fmt: skip
+    """Windows that end in the block from the first-th value on, of which not all rows are wanted,
+    or not all begin with a value; high + low is the sum of the whole blocks between.
+
+    There are four such blocks at most. As part of the loop over all blocks, this took a tenth of
+    its time: what it needs in registers was put by and fetched for each of them.
+    """
+    load(values, first, BLOCK, scratch, _NEWER)
+    load(values, first - w + 1, 2 * BLOCK, scratch, _OLDER)
+    left = total_of_first(scratch, _OLDER + BLOCK, (w - 1) % BLOCK)
+    if w <= 2 * BLOCK:
+        high = left
+    else:
+        low += left
+    window_sums(scratch, _OLDER, scratch, _NEWER, scratch, _ROWS, high, low, 1.0, False)
+    _take(scratch, first, max(start, first), min(stop, first + BLOCK), w, mean, out)
+
+
+@inner(error_model="numpy")
 def long_sums(
     values: Array, w: int, start: int, stop: int, mean: bool, scratch: Array, out: Array
 ) -> None:
@@ -327,10 +372,11 @@ def long_sums(
     """
     s = (w - 1) // BLOCK
     t = (w - 1) % BLOCK
-    for k in range(_PARTS, _PARTS + BLOCK):
-        scratch[k] = 0.0
+    factor = _factor(w, mean)
+    past_cache = values.size >= MANY and out.ctypes.data % 32 == 0
     # As many as there are blocks will do, if the window is longer than all the values.
     room = min(s, values.size // BLOCK + 2)
+    edges = _EDGES  # behind the last of them
     chunk = np.zeros((room, 2))  # the sums of the blocks of the chunk so far,
     suffix = np.zeros((room + 1, 2))  # and of the suffixes of the chunk before
 
@@ -353,30 +399,36 @@ def long_sums(
                 mid = left
             else:
                 rest += left
-            if mean:
-                total, lost = window_means(
-                    values, begin, values, first, out, first, mid, rest, float(w)
+            if not mean:
+                total, lost = window_sums(
+                    values, begin, values, first, out, first, mid, rest, 1.0, past_cache
+                )
+            elif factor > 0.0:
+                total, lost = window_multiples(
+                    values, begin, values, first, out, first, mid, rest, factor, past_cache
                 )
             else:
-                total, lost = window_sums(values, begin, values, first, out, first, mid, rest, 1.0)
+                total, lost = window_quotients(
+                    values, begin, values, first, out, first, mid, rest, float(w), past_cache
+                )
         elif first >= start and first + BLOCK <= stop and begin + 2 * BLOCK <= 0:
             # Windows are growing, and nothing leaves them.
-            total, lost = window_sums(scratch, _PARTS, values, first, out, first, mid, rest, 1.0)
             if mean:
-                for i in range(first, first + BLOCK):
-                    out[i] /= i + 1
-        else:  # windows begin to be full, or rows are left out
-            load(values, first, BLOCK, scratch, _NEWER)
-            load(values, begin, 2 * BLOCK, scratch, _OLDER)
-            left = total_of_first(scratch, _OLDER + BLOCK, t)
-            if s == 1:
-                mid = left
+                total, lost = growing_means(
+                    values, 0, values, first, out, first, mid, rest, first + 1.0, past_cache
+                )
             else:
-                rest += left
-            total, lost = window_sums(
-                scratch, _OLDER, scratch, _NEWER, scratch, _ROWS, mid, rest, 1.0
-            )
-            _take(scratch, first, max(start, first), min(stop, first + BLOCK), w, mean, out)
+                total, lost = growing_sums(
+                    values, 0, values, first, out, first, mid, rest, 1.0, past_cache
+                )
+        else:  # windows begin to be full, or rows are left out: see `_edge_sums`
+            scratch[edges] = first
+            scratch[edges + 1] = mid
+            scratch[edges + 2] = rest
+            edges += 3
+            total, lost = 0.0, 0.0
+            if first + BLOCK <= values.size:
+                total, lost = block_total(values, first)
         # A sum that is not finite has lost nothing.
         chunk[k, 0] = total
         chunk[k, 1] = lost if total - total == 0.0 else 0.0
@@ -386,3 +438,10 @@ def long_sums(
             boundary = block + 1
             high = 0.0
             low = 0.0
+    if past_cache:
+        end_of_stores()
+    for edge in range(_EDGES, edges, 3):
+        _edge_sums(
+            values, w, start, stop, mean, int(scratch[edge]), scratch[edge + 1], scratch[edge + 2],
+            scratch, out,
+        )  # fmt: skip

@@ -14,7 +14,7 @@ __all__ = ["sql", "to_sql"]
 
 
 def sql(text: str, /, **frames: Any) -> Any:
-    """The query of a text; with its frame, by the name after FROM, its results.
+    """Return the query of a text; with a frame, given by the name after FROM, its results.
 
     The text is CQL, with a window in brackets, or standard SQL, with OVER. The results are a frame
     of the same kind. Names of frames compare without regard to upper and lower case. Mistakes are a
@@ -37,16 +37,16 @@ def sql(text: str, /, **frames: Any) -> Any:
 
 
 def _frame_of(query: Query | Select, frames: dict[str, Any]) -> Any:
-    """The frame that the query reads, out of those given by name."""
+    """Return the frame that the query reads, of those given by name."""
     source = str(query.source)
-    fits = [name for name in frames if name.lower() == source.lower()]
-    if not fits:
+    read = next((name for name in frames if name.lower() == source.lower()), None)
+    if read is None:
         raise InvalidArgument(
             f"FROM names {source!r}, and no frame has that name; {did_you_mean(source, frames)}"
         )
     for name in frames:
-        if name not in fits[:1]:
+        if name != read:
             raise InvalidArgument(
                 f"the frame {name!r} is not used: the query reads {source!r} only"
             )
-    return frames[fits[0]]
+    return frames[read]

@@ -1,4 +1,4 @@
-"""The window in brackets: its grammar, and what it says.
+"""The grammar of the window in brackets, and the clauses that it is read into.
 
     [ PARTITION BY a, b   ORDER BY ts   RANGE 24 HOURS   SLIDE 1 MINUTE   OFFSET 15 SECONDS ]
       ROWS n | ROWS UNBOUNDED             CLOSED LEFT | RIGHT | BOTH | NEITHER
@@ -22,7 +22,8 @@ from typing import Any
 
 import lark
 
-from windrow.errors import QuerySyntaxError, did_you_mean
+from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
+from windrow.queries.cql.frames import check_unbounded, excluded
 from windrow.queries.syntax import wrong
 from windrow.windows.sizes import UNBOUNDED
 
@@ -100,7 +101,7 @@ class Clause:
 
 
 def read(text: str, start: int, stop: int) -> dict[str, Clause]:
-    """The clauses of the bracket whose inside is ``text[start:stop]``, by their names.
+    """Return the clauses of the bracket whose inside is ``text[start:stop]``, by their names.
 
     >>> {name: clause.value for name, clause in read("ROWS 10 SLIDE 5", 0, 15).items()}
     {'rows': 10, 'slide': 5}
@@ -137,7 +138,7 @@ def _parser() -> lark.Lark:
 
 
 def _value(node: Any, text: str, at: tuple[int, int]) -> Any:
-    """What a clause says: names, a size, a word, or the place of a condition."""
+    """Return the value of a clause: names, a size, a word, or the place of a condition."""
     if node.data in ("partition", "order"):
         names = tuple(_unquoted(str(name)) for name in node.children[0].children)
         if len(set(names)) < len(names):
@@ -154,31 +155,31 @@ def _value(node: Any, text: str, at: tuple[int, int]) -> Any:
     if not isinstance(value, lark.Token) and value.data == "frame":
         first, last = (_end(end, text, at) for end in value.children)
         sides = [str(end.children[-1]).upper() for end in value.children]
-        if (first, sides[0]) == (UNBOUNDED, "FOLLOWING"):
-            raise wrong(text, at, "a frame cannot begin with UNBOUNDED FOLLOWING")
-        if (last, sides[1]) == (UNBOUNDED, "PRECEDING"):
-            raise wrong(text, at, "a frame cannot end with UNBOUNDED PRECEDING")
+        try:
+            check_unbounded((first, last), sides)
+        except InvalidArgument as error:
+            raise wrong(text, at, str(error)) from None
         return first, last
     if node.data == "exclude":
-        return " ".join(str(value).lower().split())
+        return excluded(str(value))
     return str(value).lower() if isinstance(value, lark.Token) else _size(value, text, at)
 
 
 def _end(node: Any, text: str, at: tuple[int, int]) -> Any:
-    """An end of a frame relative to the current row: negative before it."""
+    """Return an end of a frame relative to the current row: negative before it."""
     size, *side = node.children
     if not side:  # CURRENT ROW
         return 0
     if isinstance(size, lark.Token):
         return UNBOUNDED
-    found = _size(size, text, at)
+    end = _size(size, text, at)
     if side[0].upper() == "FOLLOWING":
-        return found
-    return f"-{found}" if isinstance(found, str) else -found
+        return end
+    return f"-{end}" if isinstance(end, str) else -end
 
 
 def _size(node: Any, text: str, at: tuple[int, int]) -> int | float | str:
-    """A number, or the text of an interval: a string alone is kept as it is."""
+    """Return a number, or the text of an interval; a string alone is kept as it is."""
     sign, *parts = node.children
     minus = "-" if sign else ""
     first, *unit = parts[0].children
@@ -198,22 +199,23 @@ def _size(node: Any, text: str, at: tuple[int, int]) -> int | float | str:
 
 
 def _string(token: Any) -> str:
+    """Return the text of a string in single quotes."""
     return str(token)[1:-1].replace("''", "'")
 
 
 def _unquoted(name: str) -> str:
+    """Return a name without its double quotes, if it has any."""
     return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
 def _explained(error: Any, text: str, start: int, stop: int) -> QuerySyntaxError:
-    """What lark found, in plain words."""
+    """Return the error that lark raised in plain words."""
     at = getattr(error, "pos_in_stream", None)
     ended = isinstance(error, lark.UnexpectedToken) and error.token.type == "$END"
     if at is None or ended:
-        problem = "the window ends too early"
-        return wrong(text, (stop, stop + 1), problem, _FORMS)
-    found = re.match(r"\w+|\S", text[start + at :])
-    word = found[0] if found else ""
+        return wrong(text, (stop, stop + 1), "the window ends too early", _FORMS)
+    match = re.match(r"\w+|\S", text[start + at :])
+    word = match[0] if match else ""
     hint = did_you_mean(word.upper(), _WORDS)
     accepted = getattr(error, "accepts", None) or getattr(error, "allowed", None) or ()
     hint = next((words for terminal, words in _EXPECTED.items() if terminal in accepted), hint)

@@ -1,10 +1,11 @@
-"""The parts of a text that CQL and standard SQL write alike: expressions, and calls."""
+"""What CQL and standard SQL write alike, FROM, expressions and calls, on the way to a query."""
 
 from __future__ import annotations
 
 import difflib
 import functools
 import re
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from sqlglot import exp
@@ -33,7 +34,7 @@ class Calls:
     # -- what is left out of SQL ------------------------------------------------------------
 
     def _source(self) -> list[str]:
-        """The name after FROM, and its other name if it has one."""
+        """Return the name after FROM, and its alias if it has one."""
         if not isinstance(self.select, exp.Select):
             word = self.select.key.upper()
             raise self.wrong(self.word(word), f"{word} is not supported", INNER)
@@ -56,17 +57,22 @@ class Calls:
                 raise self.wrong(self.word(word.split()[0]), f"{word} is not supported", hint)
 
     def word(self, word: str) -> Any:
-        """The token of a word; a comma between streams is a join as well."""
+        """Return the token of a word; a comma between streams counts as a JOIN."""
         words = self.parts.words
         if word == "JOIN":
             texts = [w.text.upper() for w in words]
             words, word = words[texts.index("FROM") :], "JOIN" if "JOIN" in texts else ","
         return next((w for w in words if w.text.upper().split()[:1] == [word]), words[0])
 
+    def check_new(self, name: str, results: Collection[str], item: Any) -> None:
+        """Refuse a second result of the same name."""
+        if name in results:
+            raise self.wrong(item, f"the name {name!r} is given to 2 results", "name it with AS")
+
     # -- expressions ------------------------------------------------------------------------
 
     def own(self, node: Any) -> Any:
-        """The node, the name of the stream taken from before its columns."""
+        """Return the node, with the stream's name removed from before its columns."""
         known = [name.lower() for name in self.names]
         for column in node.find_all(exp.Column):
             if column.table and column.table.lower() not in known:
@@ -76,11 +82,11 @@ class Calls:
         return node
 
     def expression(self, node: Any) -> str:
-        """The canonical text of a node that engines know."""
+        """Return the canonical text of a node, if engines know all of it."""
         return canonical(check(self.own(node), self.parts.text))
 
     def column(self, node: Any) -> str:
-        """The text of what is aggregated: a column by its bare name, if that means nothing else."""
+        """Return the text of what is aggregated, a column by its bare name where that is clear."""
         text = self.expression(node)
         if not isinstance(node, exp.Column):
             return text
@@ -96,7 +102,7 @@ class Calls:
     # -- calls ------------------------------------------------------------------------------
 
     def aggregation(self, node: Any) -> tuple[Aggregation, str]:
-        """The aggregation that a call asks for, and the name of its results if it has no other."""
+        """Return the aggregation that a call means, and the name of its result without AS."""
         if isinstance(node, exp.Filter):
             part, name = self.aggregation(node.this)
             return part.where(self.expression(node.expression.this)), name
@@ -105,42 +111,37 @@ class Calls:
                 raise self.wrong(node, "a result is one aggregation, alone", OF_RESULTS)
             raise self.wrong(node, "this is not an aggregation", "write SELECT MAX(load) AS peak")
         node = self._ungrouped(node)
-        written = node.name.removeprefix(MARK)
+        written = called(node)
         if written.upper() in FILTERED:
             return self._filtered(node, written, FILTERED[written.upper()])
         function = FUNCTIONS.get(written.upper())
-        if function is None and written.upper() in SESSIONS:
-            hint = "the result has session_start and session_end, and GROUP BY names the window"
-            raise self.wrong(node, f"{written} is no aggregation", hint)
         if function is None:
             raise self.wrong(node, f"{written} is no aggregation", _instead(written.upper()))
-        function, given = self._counted(written, function, node.expressions)
-        columns, constants = self._arguments(node, written, function, given)
-        names = [re.sub(r"\W+", "_", text).strip("_") for text in columns]
+        function, arguments = self._counted(written, function, node.expressions)
+        columns, constants = self._arguments(node, written, function, arguments)
         ordered = reversed(columns) if function.turned else columns
         try:
             part = function.make(*ordered, **constants)
         except InvalidArgument as error:
             raise self.wrong(node, str(error)) from None
-        return part, "_".join([written, *names]).lower()
+        return part, result_name(written, columns)
 
     def _filtered(self, node: Any, written: str, filtered: Filtered) -> tuple[Aggregation, str]:
-        """COUNT_IF(load > 3) as COUNT(*) FILTER (WHERE load > 3), and the like."""
-        given = node.expressions
-        if len(given) != filtered.arity or any(argument.key in INSIDE for argument in given):
+        """Return COUNT_IF(load > 3) as COUNT(*) FILTER (WHERE load > 3), and the like."""
+        nodes = node.expressions
+        if len(nodes) != filtered.arity or any(argument.key in INSIDE for argument in nodes):
             words = ["condition"] if filtered.column is None else ["column"] * filtered.arity
             raise self.wrong(node, f"{written} takes ({', '.join(words)})")
-        columns = [] if filtered.column is None else [self.column(given[filtered.column])]
-        texts = [self.expression(argument) for argument in given]
-        pairs = zip(given, texts, strict=True)
+        columns = [] if filtered.column is None else [self.column(nodes[filtered.column])]
+        texts = [self.expression(argument) for argument in nodes]
+        pairs = zip(nodes, texts, strict=True)
         plain = [t if isinstance(a, exp.Column | exp.Predicate) else f"({t})" for a, t in pairs]
         condition = normal(filtered.condition.format(*plain), "where")
-        names = [re.sub(r"\W+", "_", text).strip("_") for text in texts]
         part = FUNCTIONS[filtered.name.upper()].make(*columns)
-        return part.where(condition), "_".join([written, *names]).lower()
+        return part.where(condition), result_name(written, texts)
 
     def _ungrouped(self, node: Any) -> Any:
-        """MODE() WITHIN GROUP (ORDER BY x) as MODE(x); any other call as it is."""
+        """Return MODE() WITHIN GROUP (ORDER BY x) as MODE(x), and any other call as it is."""
         if not isinstance(node, exp.WithinGroup):
             return node
         ordered = node.expression.expressions
@@ -149,21 +150,21 @@ class Calls:
         node.this.set("expressions", [ordered[0].this, *node.this.expressions])
         return node.this
 
-    def _counted(self, written: str, function: Function, given: Any) -> tuple[Function, Any]:
-        """COUNT(*) reads no column, COUNT(DISTINCT x) is another aggregation."""
-        if written.upper() == "COUNT" and len(given) == 1:
-            if isinstance(given[0], exp.Star | exp.Literal):
+    def _counted(self, written: str, function: Function, arguments: Any) -> tuple[Function, Any]:
+        """Return the function and its arguments: without any for COUNT(*), others for DISTINCT."""
+        if written.upper() == "COUNT" and len(arguments) == 1:
+            if isinstance(arguments[0], exp.Star | exp.Literal):
                 return Function(function.make, 0, ()), []
-            if isinstance(given[0], exp.Distinct):
-                return FUNCTIONS["COUNTDISTINCT"], given[0].expressions
-        return function, given
+            if isinstance(arguments[0], exp.Distinct):
+                return FUNCTIONS["COUNTDISTINCT"], arguments[0].expressions
+        return function, arguments
 
     def _arguments(
-        self, node: Any, written: str, function: Function, given: Any
+        self, node: Any, written: str, function: Function, arguments: Any
     ) -> tuple[list[str], dict[str, Any]]:
-        """The columns of a call, and its constants by name."""
-        named = [argument for argument in given if isinstance(argument, exp.Kwarg)]
-        plain = [argument for argument in given if not isinstance(argument, exp.Kwarg)]
+        """Return the columns of a call, and its constants by name."""
+        named = [argument for argument in arguments if isinstance(argument, exp.Kwarg)]
+        plain = [argument for argument in arguments if not isinstance(argument, exp.Kwarg)]
         columns, rest = plain[: function.arity], plain[function.arity :]
         for argument in plain:
             if argument.key in INSIDE:
@@ -185,7 +186,7 @@ class Calls:
         return [self.column(column) for column in columns], constants
 
     def constant(self, node: Any) -> Any:
-        """The value of Python that a constant stands for."""
+        """Return the value of Python that a constant stands for."""
         if isinstance(node, exp.Array | exp.Tuple):
             return tuple(self.constant(part) for part in node.expressions)
         if isinstance(node, exp.Paren):
@@ -202,7 +203,9 @@ class Calls:
 
 
 def _instead(name: str) -> str:
-    """What may have been meant by a name that is no aggregation's."""
+    """Return what to write instead of a name that is no aggregation's."""
+    if name in SESSIONS:
+        return "the result has session_start and session_end, and GROUP BY names the window"
     if name in REFUSED:
         return REFUSED[name]
     known = sorted([*FUNCTIONS, *FILTERED])
@@ -219,3 +222,23 @@ def is_call(node: Any) -> bool:
     if isinstance(node, exp.WithinGroup):
         return is_call(node.this)
     return isinstance(node, exp.Anonymous) and node.name.startswith(MARK)
+
+
+def called(call: Any) -> str:
+    """Return the name that a call has in the text."""
+    return str(call.name).removeprefix(MARK)
+
+
+def aliased(item: Any) -> tuple[Any, str]:
+    """Return an item of SELECT without AS, and the name that AS gives it: "" if none."""
+    return (item.this, item.alias) if isinstance(item, exp.Alias) else (item, "")
+
+
+def result_name(function: str, columns: Iterable[str]) -> str:
+    """Return the name of a result without AS: the function's and those of its columns.
+
+    >>> result_name("MAX", ["load * 2"])
+    'max_load_2'
+    """
+    names = [re.sub(r"\W+", "_", text).strip("_") for text in columns]
+    return "_".join([function, *names]).lower()

@@ -1,4 +1,4 @@
-"""From the parts of a text of CQL to its query."""
+"""From a text of CQL to its query, and from one of standard SQL to its statement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, QuerySyntaxError
-from windrow.queries.cql.calls import Calls, is_call
+from windrow.queries.cql.calls import Calls, aliased, called, is_call
 from windrow.queries.cql.errors import AROUND, NO_WINDOW
 from windrow.queries.cql.parser import MARK, Parsed, parsed
 from windrow.queries.cql.standard import select_of
@@ -28,7 +28,7 @@ _BESIDE = ("slide", "offset", "closed", "gaps", "exclude", "timezone")
 
 
 def compiled(text: str) -> Query | Select:
-    """The query of a text of CQL, or the statement of a text of standard SQL."""
+    """Return the query of a text of CQL, or the statement of a text of standard SQL."""
     parts = parsed(text)
     if parts.standard:
         return select_of(parts)
@@ -57,7 +57,7 @@ class _Compiler(Calls):
         self.order: tuple[str, ...] = self.said.get("order", ())
 
     def query(self) -> Query:
-        """The query, its parts checked one after the other."""
+        """Return the query; its parts are checked one after the other."""
         self.window = self._window()
         self.partition = self._partition()
         results = self._results()
@@ -87,17 +87,17 @@ class _Compiler(Calls):
 
     def _window(self) -> Window:
         (name, size), takes = self._size()
-        beside = {each: self.said[each] for each in _BESIDE if each in self.said}
-        if beside.get("exclude") == "no others":
-            del beside["exclude"]
-        for each in beside:
-            if each not in takes:
-                place = self.parts.window[each].place
-                raise self.wrong(place, f"{each.upper()} means nothing in such a window")
+        # EXCLUDE NO OTHERS, whose value is None, may stand in any window
+        said = {clause: self.said.get(clause) for clause in _BESIDE}
+        beside = {clause: value for clause, value in said.items() if value is not None}
+        for clause in beside:
+            if clause not in takes:
+                place = self.parts.window[clause].place
+                raise self.wrong(place, f"{clause.upper()} means nothing in such a window")
         return window_of("CQL", **{name: size}, **beside)
 
     def _size(self) -> tuple[tuple[str, Any], Sequence[str]]:
-        """The size as an argument of `window_of`, and the clauses that may stand beside it."""
+        """Return the size as an argument of `window_of`, and the clauses that go with it."""
         said = self.said
         if "session" in said:
             return ("gap", said["session"]), ("timezone",)
@@ -117,39 +117,40 @@ class _Compiler(Calls):
         return ("range", next(word for word in (UNBOUNDED, NOW) if word in said)), _BESIDE
 
     def _session(self) -> Any:
-        """The call in GROUP BY that asks for sessions, as Spark and Flink write it, if one does."""
+        """Return the call in GROUP BY that makes sessions, as Spark and Flink write it, or None."""
         group = self.select.args.get("group")
-        calls = [] if group is None else group.expressions
-        found = [call for call in calls if is_call(call)]
-        if found and self.parts.window:
+        grouped = [] if group is None else group.expressions
+        call = next((node for node in grouped if is_call(node)), None)
+        if call is not None and self.parts.window:
             hint = "leave the bracket out, or write [SESSION 30 MINUTES] and GROUP BY without it"
-            raise self.wrong(found[0], "a second window is not supported", hint)
-        return found[0] if found else None
+            raise self.wrong(call, "a second window is not supported", hint)
+        return call
 
     def _session_said(self, call: Any) -> dict[str, Any]:
-        """What a call of SESSION_WINDOW says: the order column and the gap."""
+        """Return what a call of SESSION_WINDOW says: the order column and the gap."""
         if len(call.expressions) != 2 or not isinstance(call.expressions[0], exp.Column):
             hint = "write SESSION_WINDOW(ts, '30 minutes')"
-            name = call.name.removeprefix(MARK)
-            raise self.wrong(call, f"{name} takes (column, gap)", hint)
-        column, gap = call.expressions
-        said: Any
-        if isinstance(gap, exp.Literal):
-            said = self.constant(gap)
-            if gap.is_string and not is_duration(said):
-                raise self.wrong(gap, f"{said!r} is not a duration", "write '30 minutes'")
+            raise self.wrong(call, f"{called(call)} takes (column, gap)", hint)
+        column, node = call.expressions
+        gap: Any
+        if isinstance(node, exp.Literal):
+            gap = self.constant(node)
+            if node.is_string and not is_duration(gap):
+                raise self.wrong(node, f"{gap!r} is not a duration", "write '30 minutes'")
         else:
-            said = interval_text(gap) if gap.key == "interval" else self.expression(gap)
-        return {"order": (self.own(column).name,), "gap": said}
+            gap = interval_text(node) if node.key == "interval" else self.expression(node)
+        return {"order": (self.own(column).name,), "gap": gap}
 
     def _partition(self) -> tuple[str, ...]:
-        """The columns of PARTITION BY; GROUP BY says the same where a window is a range."""
+        """Return the columns of PARTITION BY, or of GROUP BY where a window is a range."""
         keys: tuple[str, ...] = self.said.get("partition", ())
         group = self.select.args.get("group")
         if group is None:
             return keys
         grouped = []
-        for node in (each for each in group.expressions if each is not self.session):
+        for node in group.expressions:
+            if node is self.session:
+                continue
             if not isinstance(node, exp.Column):
                 raise self.wrong(node, "GROUP BY takes columns", "compute the column first")
             grouped.append(self.own(node).name)
@@ -170,7 +171,7 @@ class _Compiler(Calls):
     def _results(self) -> dict[str, Aggregation]:
         results: dict[str, Aggregation] = {}
         for item in self.select.expressions:
-            node, alias = (item.this, item.alias) if isinstance(item, exp.Alias) else (item, "")
+            node, alias = aliased(item)
             if node.key in AROUND:
                 word, hint = AROUND[node.key]
                 raise self.wrong(self.word(word.split()[0]), f"{word} is not supported", hint)
@@ -182,9 +183,7 @@ class _Compiler(Calls):
                 continue
             part, name = self.aggregation(node)
             name = alias or name
-            if name in results:
-                problem = f"the name {name!r} is given to 2 results"
-                raise self.wrong(item, problem, "name it with AS")
+            self.check_new(name, results, item)
             if name in self.partition:
                 raise self.wrong(item, f"the result {name!r} has the name of a partition column")
             results[name] = part
@@ -205,7 +204,7 @@ class _Compiler(Calls):
         raise self.wrong(item, f"{name} is neither an aggregation nor a partition column", hint)
 
     def _policy(self, results: dict[str, Aggregation]) -> TextPolicy:
-        """The policy of UNTIL, a condition over results."""
+        """Return the policy of UNTIL, a condition over results."""
         clause = exp.Where(this=tree(self.parts.condition, self.parts.text))
         self._name_results(clause, results, "UNTIL")
         check_policy(clause.this, self.parts.text, results)

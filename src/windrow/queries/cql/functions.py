@@ -1,4 +1,4 @@
-"""The names of aggregations in CQL: those of their classes, and those that SQL is used to."""
+"""The aggregations by their names in SQL: those of their classes, and those of other engines."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class Function:
 
 
 def _of(name: str, **changes: Any) -> Function:
+    """Return the function that makes an aggregation, as its signature says but for `changes`."""
     make = getattr(aggregations, name)
     words = inspect.signature(make).parameters.values()
     named = [word for word in words if word.kind is word.KEYWORD_ONLY]
@@ -37,21 +38,20 @@ def _of(name: str, **changes: Any) -> Function:
 
 
 def _functions() -> dict[str, Function]:
-    """Every aggregation by its class's name, then by those that SQL is used to."""
-    by_class = {}
-    by_sql_name = {}
+    """Return every aggregation by its class's name, and by the names that other engines use."""
+    by_class, by_sql_name = {}, {}
     for name in aggregations.NAMES:
         cls = getattr(aggregations, name)
         if cls in (aggregations.Aggregation, aggregations.Together, aggregations.aggregation):
             continue
         by_class[name.upper()] = _of(name)
-        for known, given in getattr(cls, "sql_names", {}).items():
-            changes: dict[str, Any] = {"fixed": dict(given.fixed), "turned": given.turned}
-            if given.parameters is not None:
+        for sql_name, call in getattr(cls, "sql_names", {}).items():
+            changes: dict[str, Any] = {"fixed": dict(call.fixed), "turned": call.turned}
+            if call.parameters is not None:
                 words = inspect.signature(cls).parameters
-                needed = (n for n in given.parameters if words[n].default in (None, _EMPTY))
-                changes |= {"parameters": given.parameters, "needed": frozenset(needed)}
-            by_sql_name[known] = _of(name, **changes)
+                needed = (n for n in call.parameters if words[n].default in (None, _EMPTY))
+                changes |= {"parameters": call.parameters, "needed": frozenset(needed)}
+            by_sql_name[sql_name] = _of(name, **changes)
     return by_class | by_sql_name
 
 

@@ -15,8 +15,9 @@ from sqlglot import exp
 
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
-from windrow.queries.cql.calls import Calls, is_call
-from windrow.queries.cql.parser import MARK, Parsed
+from windrow.queries.cql.calls import Calls, called, is_call
+from windrow.queries.cql.frames import check_unbounded, excluded, opposite
+from windrow.queries.cql.parser import Parsed
 from windrow.queries.expressions import as_column, interval_text
 from windrow.queries.select import Columns
 from windrow.queries.syntax import identifier
@@ -57,9 +58,11 @@ class Frame:
 
 @dataclass(frozen=True)
 class Use:
-    """An aggregation over a window."""
+    """An aggregation over a window of rows in an order."""
 
-    rows: tuple[int, tuple[str, ...], tuple[str, ...]]  # level, partition, order
+    level: int  # how many stages must come before, as in `Ordered`
+    partition: tuple[str, ...]
+    order: tuple[str, ...]
     window: Window
     part: Aggregation
 
@@ -76,14 +79,14 @@ class Overs(Calls):
         self.check_clauses()
         self.columns = columns
         named = self.select.args.get("windows") or ()
-        self._windows = {each.this.name.lower(): each for each in named}
+        self._windows = {window.this.name.lower(): window for window in named}
         self.keys: dict[tuple[int, str], str] = {}  # of a level and an expression, its column
         self.uses: dict[Use, str] = {}  # of an aggregation over a window, its column
 
     # -- columns ----------------------------------------------------------------------------
 
     def own(self, node: Any) -> Any:
-        """The node, its columns by the exact names that the frame has for them."""
+        """Return the node, its columns by the exact names that the frame has for them."""
         for column in super().own(node).find_all(exp.Column):
             name = column.name
             if self.columns is None or name.startswith(OWN):
@@ -94,6 +97,7 @@ class Overs(Calls):
         return node
 
     def _exact(self, column: Any) -> str:
+        """Return the name of a column as the frame writes it."""
         assert self.columns is not None
         name, names = str(column.name), list(self.columns.names)
         if name in names:
@@ -110,36 +114,34 @@ class Overs(Calls):
         )
 
     def family(self, text: str) -> str:
-        """The family of types of an expression; without a frame any could be a number."""
+        """Return the family of an expression's types; without a frame any could be a number."""
         return "number" if self.columns is None else self.columns.family(text)
 
     def check_over(self, node: Any) -> None:
         """Refuse an aggregation without OVER."""
         for below in node.walk():
             if is_call(below):
-                name = below.name.removeprefix(MARK)
+                name = called(below)
                 hint = f"write {name}(…) OVER (PARTITION BY … ORDER BY …)"
                 raise self.wrong(below, f"{name} has no OVER", hint)
 
     def computed(self, text: str, level: int = 0) -> str:
-        """The column that holds the values of an expression."""
+        """Return the name of the column that holds the values of an expression."""
         return self.keys.setdefault((level, text), f"{OWN}key_{len(self.keys)}")
 
     # -- over which rows --------------------------------------------------------------------
 
     def rows_and_frame(self, node: Any) -> tuple[Ordered, Frame]:
-        """What OVER says, that of a named window included."""
+        """Return what OVER says of the rows and of the frame, named windows included."""
         partition, order, spec = self._clauses(node, ())
-        keys = tuple(sorted({self._key(each) for each in partition}))
+        keys = tuple(sorted({self._key(column) for column in partition}))
         rows = self._sorted(keys, order)
         if spec is None:
-            frame = Frame("range", UNBOUNDED, 0 if order else UNBOUNDED)
-        else:
-            frame = self._frame(spec)
-        return rows, frame
+            return rows, Frame("range", UNBOUNDED, 0 if order else UNBOUNDED)
+        return rows, self._frame(spec)
 
     def _clauses(self, node: Any, seen: tuple[str, ...]) -> tuple[list[Any], list[Any], Any]:
-        """PARTITION BY, ORDER BY and the frame, those of a named window included."""
+        """Return PARTITION BY, ORDER BY and the frame, those of a named window included."""
         order = node.args.get("order")
         own = (
             list(node.args.get("partition_by") or ()),
@@ -151,7 +153,7 @@ class Overs(Calls):
             return own
         name = alias.name.lower()
         if name not in self._windows or name in seen:
-            known = [each for each in self._windows if each not in seen]
+            known = [window for window in self._windows if window not in seen]
             hint = f"write WINDOW {alias.name} AS (PARTITION BY … ORDER BY …)"
             raise self.wrong(
                 alias,
@@ -165,7 +167,7 @@ class Overs(Calls):
         return base[0], own[1] or base[1], own[2] or base[2]
 
     def _key(self, node: Any) -> str:
-        """The column of PARTITION BY or ORDER BY; an expression is computed as one."""
+        """Return the column of PARTITION BY or ORDER BY; an expression is computed as one."""
         self.check_over(node)
         node = node.copy()
         if isinstance(node, exp.Column):
@@ -184,7 +186,7 @@ class Overs(Calls):
             return self._turned(partition, order, not down)
 
     def _turned(self, partition: tuple[str, ...], order: Sequence[Any], down: bool) -> Ordered:
-        """The rows in an order that goes up as a whole, or the other way round if `down`."""
+        """Return the rows in an order that goes up as a whole, or down as a whole if `down`."""
         keys: list[str] = []
         for node in order:
             # as it is in an order that goes up as a whole
@@ -196,7 +198,7 @@ class Overs(Calls):
         return Ordered(partition, tuple(dict.fromkeys(keys)), down, along, usual)
 
     def _up(self, node: Any, name: str, descends: bool, nulls_first: bool) -> list[str]:
-        """The columns that go up, nulls first, as this one goes."""
+        """Return the columns that go up, nulls first, where this one goes as it is written."""
         text = as_column(name)
         keys = [] if nulls_first else [self.computed(f"{text} IS NULL")]
         if not descends:
@@ -210,23 +212,18 @@ class Overs(Calls):
         return [*keys, self.computed(f"NOT {text} > {_INFINITY}"), self.computed(f"-{text}")]
 
     def _frame(self, spec: Any) -> Frame:
-        """The frame of ROWS, RANGE or GROUPS."""
-        given = spec.args
-        start = self._end(given.get("start"), given.get("start_side"))
-        end = 0 if given.get("end") is None else self._end(given["end"], given.get("end_side"))
-        sides = [given.get(name) for name in ("start_side", "end_side")]
-        if start == UNBOUNDED and sides[0] == "FOLLOWING":
-            raise InvalidArgument("a frame cannot begin with UNBOUNDED FOLLOWING")
-        if end == UNBOUNDED and sides[1] == "PRECEDING":
-            raise InvalidArgument("a frame cannot end with UNBOUNDED PRECEDING")
-        exclude = given.get("exclude")
-        left_out = None if exclude is None else " ".join(exclude.name.lower().split())
-        if left_out == "no others":
-            left_out = None
-        return Frame(str(given["kind"]).lower(), start, end, left_out)
+        """Return the frame of ROWS, RANGE or GROUPS."""
+        clauses = spec.args
+        sides = [clauses.get(name) for name in ("start_side", "end_side")]
+        start = self._end(clauses.get("start"), sides[0])
+        end = 0 if clauses.get("end") is None else self._end(clauses["end"], sides[1])
+        check_unbounded((start, end), sides)
+        exclude = clauses.get("exclude")
+        left_out = None if exclude is None else excluded(exclude.name)
+        return Frame(str(clauses["kind"]).lower(), start, end, left_out)
 
     def _end(self, value: Any, side: Any) -> Any:
-        """An end of a frame relative to the current row: negative before it."""
+        """Return an end of a frame relative to the current row: negative before it."""
         if value == "CURRENT ROW":
             return 0
         if value == "UNBOUNDED":
@@ -240,10 +237,10 @@ class Overs(Calls):
         if is_number(size) and size < 0:
             other = "FOLLOWING" if side == "PRECEDING" else "PRECEDING"
             raise self.wrong(value, "a size is not negative", f"write {-size} {other}")
-        return _opposite(size) if side == "PRECEDING" else size
+        return opposite(size) if side == "PRECEDING" else size
 
     def _window(self, rows: Ordered, frame: Frame) -> tuple[tuple[str, ...], Window]:
-        """The order that a window has, and the window itself."""
+        """Return the order that a window has, and the window itself."""
         kind, ends, order = frame.kind, (frame.start, frame.end), rows.order
         sized = kind == "range" and any(end not in (UNBOUNDED, 0) for end in ends)
         if not order and kind != "rows":
@@ -267,14 +264,14 @@ class Overs(Calls):
         if kind == "range" and ends == (UNBOUNDED, UNBOUNDED) and frame.exclude is None:
             kind = "rows"
         if rows.down:
-            ends = (_opposite(ends[1]), _opposite(ends[0]))
+            ends = (opposite(ends[1]), opposite(ends[0]))
         size: dict[str, Any] = {kind: ends}
         return order, window_of("SQL", **size, exclude=frame.exclude)
 
     def use(
         self, rows: Ordered, frame: Frame, part: Aggregation, condition: str | None = None
     ) -> str:
-        """The column that holds the results of an aggregation over a frame."""
+        """Return the name of the column that holds the results of an aggregation over a frame."""
         order, window = self._window(rows, frame)
         if rows.down:
             turned = part.turned()
@@ -286,18 +283,5 @@ class Overs(Calls):
             part = turned
         if condition is not None:
             part = part.where(condition)
-        used = Use((rows.level, rows.partition, order), window, part)
+        used = Use(rows.level, rows.partition, order, window, part)
         return self.uses.setdefault(used, f"{OWN}{len(self.uses)}")
-
-
-def _opposite(end: Any) -> Any:
-    """An end on the other side of the current row.
-
-    >>> _opposite(3), _opposite("-1 hour"), _opposite("unbounded")
-    (-3, '1 hour', 'unbounded')
-    """
-    if not isinstance(end, str):
-        return -end
-    if end == UNBOUNDED:
-        return end
-    return end[1:] if end.startswith("-") else f"-{end}"

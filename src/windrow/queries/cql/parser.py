@@ -50,7 +50,7 @@ class Parsed:
 
 
 def parsed(text: str) -> Parsed:
-    """A text of CQL in its parts; mistakes of grammar are errors that show the place."""
+    """Return a text taken apart; mistakes of grammar are errors that show the place."""
     words = tokens(text) if isinstance(text, str) else []
     if not words:
         raise InvalidArgument(f"sql: {text!r} must be a query, as in SELECT … FROM …")
@@ -92,30 +92,31 @@ def _check_closed(words: Words, text: str) -> None:
 
 
 def _depths(words: Words) -> list[int]:
-    """How many parentheses and brackets are open behind each word."""
+    """Return how many parentheses and brackets are open behind each word."""
     kinds = (word.token_type for word in words)
     return list(accumulate((kind in _OPENING) - (kind in _CLOSING) for kind in kinds))
 
 
 def _closing(words: Words, opening: int) -> int:
-    """The index of what closes the parenthesis or bracket at `opening`."""
+    """Return the index of what closes the parenthesis or bracket at `opening`."""
     return opening + _depths(words[opening:]).index(0)
 
 
 def _clause(words: Words, kinds: tuple[TokenType, ...]) -> int:
-    """The index of the first token of one of these kinds outside of parentheses, or the length."""
-    places = enumerate(zip(words, _depths(words), strict=True))
-    found = (i for i, (word, depth) in places if not depth and word.token_type in kinds)
-    return next(found, len(words))
+    """Return the index of the first token of these kinds outside of parentheses, or the length."""
+    for i, (word, depth) in enumerate(zip(words, _depths(words), strict=True)):
+        if not depth and word.token_type in kinds:
+            return i
+    return len(words)
 
 
 # -- ISTREAM, RSTREAM ------------------------------------------------------------------------
 
 
 def _without_streams(words: Words, text: str) -> tuple[Words, str]:
-    """The words without stream operators, and which of them was there."""
-    found: dict[str, Any] = {}
-    gone: set[int] = set()
+    """Return the words without stream operators, and the operator in small letters."""
+    operators: dict[str, Any] = {}
+    removed: set[int] = set()
     listed = range(_clause(words, (TokenType.FROM,)))
     for i, word in enumerate(words[:-1]):
         name = word.text.upper()
@@ -134,14 +135,14 @@ def _without_streams(words: Words, text: str) -> tuple[Words, str]:
             raise wrong(text, word, f"{name} stands around results, or around the query", hint)
         else:
             _check_one_name(words, i + 1, end, text)
-        found[name] = word
-        gone |= {i, i + 1, end}
-    if len(found) > 1:
-        raise wrong(text, list(found.values())[1], "a query is one of ISTREAM and RSTREAM")
-    left = [word for i, word in enumerate(words) if i not in gone]
-    if not left:
+        operators[name] = word
+        removed |= {i, i + 1, end}
+    if len(operators) > 1:
+        raise wrong(text, list(operators.values())[1], "a query is one of ISTREAM and RSTREAM")
+    rest = [word for i, word in enumerate(words) if i not in removed]
+    if not rest:
         raise wrong(text, words[0], "a query begins with SELECT")
-    return left, next(iter(found), "RSTREAM").lower()
+    return rest, next(iter(operators), "RSTREAM").lower()
 
 
 def _check_one_name(words: Words, start: int, end: int, text: str) -> None:
@@ -157,23 +158,23 @@ def _check_one_name(words: Words, start: int, end: int, text: str) -> None:
 
 
 def _without_bracket(words: Words, text: str) -> tuple[Words, Words | None]:
-    """The words without the window, and the window's, its brackets included."""
+    """Return the words without the window, and those of the window, with its brackets."""
     start, stop = _clause(words, (TokenType.FROM,)), _clause(words, _AFTER_FROM)
-    found: tuple[int, int] | None = None
+    bracket: tuple[int, int] | None = None
     for i, word in enumerate(words):
-        if word.token_type != TokenType.L_BRACKET or (found and i < found[1]):
+        if word.token_type != TokenType.L_BRACKET or (bracket and i < bracket[1]):
             continue
         if i < start and words[i - 1].token_type == TokenType.COMMA:
             continue  # a list of constants
         if not start + 1 < i < stop:
             hint = "the window goes after the name of the stream: FROM calls [RANGE 1 HOUR]"
             raise wrong(text, word, "a bracket is not expected here", hint)
-        if found:
+        if bracket:
             raise wrong(text, word, "a second window is not supported", ONE_STREAM)
-        found = i, _closing(words, i) + 1
-    if found is None:
+        bracket = i, _closing(words, i) + 1
+    if bracket is None:
         return words, None
-    begin, end = found
+    begin, end = bracket
     return words[:begin] + words[end:], words[begin:end]
 
 
@@ -181,7 +182,7 @@ def _without_bracket(words: Words, text: str) -> tuple[Words, Words | None]:
 
 
 def _marked(words: Words) -> Words:
-    """The words with a mark on the names of aggregations, so that each call stays as written.
+    """Return the words with a mark on the names of aggregations, so that calls stay as written.
 
     sqlglot would make one node of ARGMAX(len, who) and of ARG_MAX(who, len), which differ.
     """
@@ -210,15 +211,25 @@ _BEHIND = ("OVER", "FILTER", "IGNORE", "RESPECT", "WITHIN", "GROUP")
 
 
 def _marked_over(words: Words) -> Words:
-    """The words with a mark on the names of aggregations and of all that OVER stands behind."""
+    """Return the words with a mark on the names of aggregations and of calls before OVER."""
     marked = []
     for i, word in enumerate(words):
         named = NAME.fullmatch(word.text) is not None and word.text.upper() not in _BEHIND
         called = named and _opens(words, i + 1)
-        end = _closing(words, i + 1) + 1 if called else len(words)
-        windowed = end < len(words) and words[end].text.upper() in _BEHIND
+        windowed = called and _goes_on(words, _closing(words, i + 1) + 1)
         marked.append(_mark(word) if called and (windowed or _is_call(words, i)) else word)
     return marked
+
+
+def _goes_on(words: Words, i: int) -> bool:
+    """Whether the i-th word goes on with the call before it.
+
+    IGNORE NULLS does where something follows it; in LAG(LENGTH(s) IGNORE NULLS) it is LAG's.
+    """
+    texts = [word.text.upper() for word in words[i : i + 3]]
+    if texts[:1] in (["IGNORE"], ["RESPECT"]):
+        texts = texts[2:]
+    return texts[:1] != [] and texts[0] in _BEHIND
 
 
 # SQL's own function of this name joins two strings.

@@ -16,7 +16,9 @@ _SOURCE = "stream"
 
 
 def to_sql(query: Query) -> str:
-    """The query as a text of CQL, which `sql` reads back; `Unsupported` if CQL has no words.
+    """Return the query as a text of CQL, which `sql` reads back.
+
+    `Unsupported` is raised for what CQL cannot say.
 
     >>> from windrow import Max, sliding
     >>> print(to_sql(sliding(rows=3, where="load > 0", peak=Max("load"))))

@@ -6,7 +6,6 @@ around it then read: ``MAX(x) OVER w - MIN(x) OVER w`` is ``__windrow_0 - __wind
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +13,11 @@ from sqlglot import exp
 
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
-from windrow.queries.cql.calls import is_call
+from windrow.queries.cql.calls import aliased, called, is_call, result_name
+from windrow.queries.cql.functions import FILTERED
 from windrow.queries.cql.functions import FUNCTIONS as AGGREGATIONS
 from windrow.queries.cql.over import Overs
-from windrow.queries.cql.parser import MARK, Parsed, parsed
+from windrow.queries.cql.parser import Parsed, parsed
 from windrow.queries.cql.window_functions import FUNCTIONS, Over, WindowFunction
 from windrow.queries.query import Query
 from windrow.queries.select import Columns, Select, SortKey, Stage, Steps
@@ -30,12 +30,12 @@ _WHOLE = window_of("SQL", rows=(UNBOUNDED, UNBOUNDED))
 
 
 def select_of(parts: Parsed) -> Select:
-    """The statement of a text, which is checked as far as it can be without a frame."""
+    """Return the statement of a text, checked as far as it can be without a frame."""
     return Select(parts.text, _steps(parts, None)[1])
 
 
 def steps_of(text: str, columns: Columns | None) -> Steps:
-    """What a text of standard SQL does to a frame of these columns; None: of any it names."""
+    """Return what a text does to a frame of these columns; None for any columns that it names."""
     return _steps(parsed(text), columns)[0]
 
 
@@ -58,7 +58,7 @@ class _Compiler(Overs):
         self._aliases: dict[str, Any] = {}
 
     def steps(self) -> Steps:
-        """The steps, one clause after the other."""
+        """Return the steps, one clause after the other."""
         where, qualify, order = (self.select.args.get(n) for n in ("where", "qualify", "order"))
         where_text = None if where is None else self._condition(where)
         results = self._results()
@@ -87,20 +87,17 @@ class _Compiler(Overs):
         return self.expression(where.this)
 
     def _results(self) -> dict[str, str]:
-        """The columns that come out, by their names."""
+        """Return the columns that come out, by their names."""
         results: dict[str, str] = {}
         for item in self.select.expressions:
-            node, alias = (item.this, item.alias) if isinstance(item, exp.Alias) else (item, "")
+            node, alias = aliased(item)
             if node.is_star:
                 self._check_star(node)
-                found = {n: n for n in (["*"] if self.columns is None else self.columns.names)}
+                texts = {n: n for n in (["*"] if self.columns is None else self.columns.names)}
             else:
-                found = {alias or self._name_of(node): self._result(node)}
-            for name, text in found.items():
-                if name in results:
-                    raise self.wrong(
-                        item, f"the name {name!r} is given to 2 results", "name it with AS"
-                    )
+                texts = {alias or self._name_of(node): self._result(node)}
+            for name, text in texts.items():
+                self.check_new(name, results, item)
                 results[name] = text
             if alias:
                 self._aliases[alias.lower()] = self._expanded(node)
@@ -113,25 +110,24 @@ class _Compiler(Overs):
         super().own(node)
 
     def _name_of(self, node: Any) -> str:
-        """The name of a result that has no other: a column's, or that of a call and its columns."""
+        """Return the name of a result without AS: a column's, or that of a call and its columns."""
         if isinstance(node, exp.Column):
             return str(self.own(node.copy()).name)
         if node.key != "window":
             raise self.wrong(node, "a result that is computed needs a name", "write … AS name")
-        call = next((each for each in node.this.walk() if each.key == "anonymous"), node.this)
-        given = [a.sql() for a in call.args.get("expressions") or () if a.find(exp.Column)]
-        names = [re.sub(r"\W+", "_", text).strip("_") for text in given]
-        return "_".join([call.name.removeprefix(MARK), *names]).lower()
+        call = next((part for part in node.this.walk() if part.key == "anonymous"), node.this)
+        arguments = call.args.get("expressions") or ()
+        return result_name(called(call), [a.sql() for a in arguments if a.find(exp.Column)])
 
     def _sort_key(self, node: Any, results: dict[str, str]) -> SortKey:
-        """A key of the results' order: a result by its name or number, or an expression."""
+        """Return a key of ORDER BY: a result by its name or number, or an expression."""
         key = node.this
         named = {name.lower(): text for name, text in results.items()}
         if isinstance(key, exp.Literal) and not key.is_string:
-            wanted = self.constant(key)
-            if not isinstance(wanted, int) or not 0 < wanted <= len(results):
-                raise self.wrong(key, f"there are {len(results)} columns, and no {wanted}th")
-            text = list(results.values())[wanted - 1]
+            number = self.constant(key)
+            if not isinstance(number, int) or not 0 < number <= len(results):
+                raise self.wrong(key, f"there are {len(results)} columns, and no {number}th")
+            text = list(results.values())[number - 1]
         elif isinstance(key, exp.Column) and not key.table and key.name.lower() in named:
             text = named[key.name.lower()]
         else:
@@ -139,7 +135,7 @@ class _Compiler(Overs):
         return SortKey(text, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
     def _number(self, clause: Any) -> int | None:
-        """The number of LIMIT or OFFSET."""
+        """Return the number of LIMIT or OFFSET."""
         if clause is None:
             return None
         value = self.constant(clause.expression) if clause.args.get("expression") else None
@@ -150,25 +146,25 @@ class _Compiler(Overs):
     # -- expressions ------------------------------------------------------------------------
 
     def _result(self, node: Any) -> str:
-        """The text of an expression over columns, aliases and windows."""
+        """Return the text of an expression over columns, aliases and windows."""
         whole = exp.Paren(this=self._expanded(node))
         for over in list(whole.find_all(exp.Window)):
-            inner = next((each for each in over.find_all(exp.Window) if each is not over), None)
+            inner = next((node for node in over.find_all(exp.Window) if node is not over), None)
             if inner is not None:
                 hint = "give the inner result a name in a statement of its own, and read that"
                 raise self.wrong(inner, "a window over another's result is not supported", hint)
             self.at = over
             text = self._over(over)
-            found = tree(tokens(text), text)
-            for part in found.walk():
+            result = tree(tokens(text), text)
+            for part in result.walk():
                 part.meta.clear()  # its places are not those of the statement
-            over.replace(found if isinstance(found, exp.Column) else exp.Paren(this=found))
+            over.replace(result if isinstance(result, exp.Column) else exp.Paren(this=result))
         self.check_over(whole)
         self.at = node
         return self.column(whole.this)
 
     def _expanded(self, node: Any) -> Any:
-        """A copy of the node in which names of results before it are what they stand for.
+        """Return a copy of the node in which names of earlier results are what they stand for.
 
         A column of the frame comes first; where it is not known, every name may be one.
         """
@@ -185,64 +181,72 @@ class _Compiler(Overs):
     # -- windows ----------------------------------------------------------------------------
 
     def _over(self, node: Any) -> str:
-        """The expression over results that a call with OVER stands for."""
+        """Return the expression over results that a call with OVER stands for."""
         rows, frame = self.rows_and_frame(node)
-        call, condition, nulls = node.this, None, None
-        while isinstance(call, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
-            if isinstance(call, exp.Filter):
-                condition = self.expression(call.expression.this)
-            else:
-                nulls = call
-            call = call.this
-        given = list(call.args.get("expressions") or ())
-        for i, argument in enumerate(given):  # LAG(x IGNORE NULLS)
-            if isinstance(argument, exp.IgnoreNulls | exp.RespectNulls):
-                given[i], nulls = argument.this, argument
-        name = call.name.removeprefix(MARK).upper() if is_call(call) else ""
+        call, arguments, condition, ignores_nulls = self._call(node.this)
+        name = called(call).upper() if is_call(call) else ""
         function = FUNCTIONS.get(name)
         at_end = function is not None and function.values and function.most == 1
-        if at_end and len(given) == 2 and self.constant(given.pop()):  # FIRST_VALUE(x, true)
-            nulls = exp.IgnoreNulls(this=call)
-        if function is not None and function.least <= len(given) <= function.most:
+        if at_end and len(arguments) == 2:  # FIRST_VALUE(x, true)
+            ignores_nulls = bool(self.constant(arguments.pop())) or ignores_nulls
+        if function is not None and function.least <= len(arguments) <= function.most:
             if condition is not None:
                 hint = f"write {name}(CASE WHEN … THEN x END)"
                 raise self.wrong(call, f"FILTER goes with aggregations, and {name} is none", hint)
-            ignores = isinstance(nulls, exp.IgnoreNulls)
-            if ignores and not function.values:
+            if ignores_nulls and not function.values:
                 raise self.wrong(call, f"{name} looks at no values", "leave IGNORE NULLS out")
-            over = Over(self, rows, frame, ignores)
-            return function.make(over, *self._given(function, given))
-        if name and name not in AGGREGATIONS:
-            known = did_you_mean(name, sorted({*AGGREGATIONS, *FUNCTIONS}))
+            over = Over(self, rows, frame, bool(ignores_nulls))
+            return function.make(over, *self._arguments_of(function, arguments))
+        if name and name not in AGGREGATIONS and name not in FILTERED:
+            known = did_you_mean(name, sorted({*AGGREGATIONS, *FILTERED, *FUNCTIONS}))
             raise self.wrong(call, f"{name} is no function over windows", known)
-        if nulls is not None:
+        if ignores_nulls is not None:
             hint = "aggregations skip nulls; leave it out"
             raise self.wrong(call, "IGNORE and RESPECT NULLS go with values of single rows", hint)
         if isinstance(call, exp.Anonymous):
-            call.set("expressions", given)
+            call.set("expressions", arguments)
         return self.use(rows, frame, self.aggregation(call)[0], condition)
 
-    def _given(self, function: WindowFunction, nodes: Sequence[Any]) -> list[Any]:
-        """The arguments of a window function."""
+    def _call(self, node: Any) -> tuple[Any, list[Any], str | None, bool | None]:
+        """Return the call before OVER, its arguments, its FILTER, and whether it ignores nulls.
+
+        The last is None where neither IGNORE nor RESPECT NULLS is written.
+        """
+        condition, ignores = None, None
+        while isinstance(node, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+            if isinstance(node, exp.Filter):
+                condition = self.expression(node.expression.this)
+            else:
+                ignores = isinstance(node, exp.IgnoreNulls)
+            node = node.this
+        arguments = list(node.args.get("expressions") or ())
+        for i, argument in enumerate(arguments):  # LAG(x IGNORE NULLS)
+            if isinstance(argument, exp.IgnoreNulls | exp.RespectNulls):
+                arguments[i], ignores = argument.this, isinstance(argument, exp.IgnoreNulls)
+        return node, arguments, condition, ignores
+
+    def _arguments_of(self, function: WindowFunction, nodes: Sequence[Any]) -> list[Any]:
+        """Return the arguments of a window function: a column, constants, and an expression."""
         values = [self.column(nodes[0])] if function.values and nodes else []
         constants = nodes[len(values) : len(values) + 1]
         rest = nodes[len(values) + 1 :]
         return [*values, *map(self.constant, constants), *map(self.expression, rest)]
 
     def _stages(self) -> tuple[Stage, ...]:
-        """The windows that look at the same rows in the same order, one after the other."""
-        found: dict[Any, dict[Window, list[tuple[str, Aggregation]]]] = {}
-        for use, name in sorted(self.uses.items(), key=lambda item: not item[0].rows[2]):
-            rows = use.rows
-            if not rows[2] and use.window == _WHOLE and use.part.commutative:  # in any order
-                rows = next((key for key in found if key[:2] == rows[:2]), rows)
-            found.setdefault(rows, {}).setdefault(use.window, []).append((name, use.part))
+        """Return the stages: each has the windows that look at the same rows in the same order."""
+        windows_of: dict[Any, dict[Window, list[tuple[str, Aggregation]]]] = {}
+        for use, name in sorted(self.uses.items(), key=lambda item: not item[0].order):
+            rows = use.level, use.partition, use.order
+            if not use.order and use.window == _WHOLE and use.part.commutative:  # in any order
+                rows = next((key for key in windows_of if key[:2] == rows[:2]), rows)
+            windows_of.setdefault(rows, {}).setdefault(use.window, []).append((name, use.part))
         stages: list[Stage] = []
-        left = dict(self.keys)
-        for level, partition, order in sorted(found, key=lambda rows: rows[0]):
-            computed = [(name, text) for (at, text), name in left.items() if at == level]
-            left = {key: name for key, name in left.items() if key[0] != level}
-            windows = found[level, partition, order].items()
+        started = set()  # the first stage of a level computes the columns for all of the level
+        for level, partition, order in sorted(windows_of, key=lambda rows: rows[0]):
+            columns = [] if level in started else list(self.keys.items())
+            computed = [(name, text) for (at, text), name in columns if at == level]
+            started.add(level)
+            windows = windows_of[level, partition, order].items()
             queries = [Query(w, tuple(parts), partition, order) for w, parts in windows]
             stages.append(Stage(tuple(computed), tuple(queries)))
         return tuple(stages)

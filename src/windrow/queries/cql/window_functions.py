@@ -37,15 +37,15 @@ class Over:
     ignores_nulls: bool
 
     def result(self, part: Aggregation, kind: str, start: Any, end: Any) -> str:
-        """The column of an aggregation over a frame of this kind, "rows", "range" or "groups"."""
+        """Return the column of an aggregation over a frame of "rows", "range" or "groups"."""
         return self.statement.use(self.rows, Frame(kind, start, end), part)
 
     def framed(self, part: Aggregation) -> str:
-        """The column of an aggregation over the frame that the call has."""
+        """Return the column of an aggregation over the frame that the call has."""
         return self.statement.use(self.rows, self.frame, part)
 
     def later(self, text: str) -> tuple[str, Over]:
-        """An expression over results as a column, and the same window over rows that have it."""
+        """Return an expression over results as a column, and the window over rows that have it."""
         rows = replace(self.rows, level=self.rows.level + 1)
         return self.statement.computed(text, rows.level), replace(self, rows=rows)
 
@@ -63,7 +63,7 @@ def _row_number(over: Over) -> str:
 
 
 def _before(over: Over) -> str:
-    """The rows of the groups of equal order that come before."""
+    """Return the rows of the groups of equal order that come before."""
     over.check_ordered()
     return over.result(Count(), "groups", UNBOUNDED, -1)
 
@@ -109,7 +109,7 @@ def _ntile(over: Over, k: Any) -> str:
 def _shifted(
     name: str, sign: int, over: Over, text: str, rows: Any = 1, default: str | None = None
 ) -> str:
-    """The value so many rows before or behind; `default` where there is no such row."""
+    """Return the value so many rows before or behind; `default` where there is no such row."""
     _check_whole(name, rows, least=1 if over.ignores_nulls else -(2**62))
     if over.ignores_nulls:
         ends = (UNBOUNDED, -1) if sign < 0 else (1, UNBOUNDED)
@@ -124,7 +124,7 @@ def _shifted(
 
 
 def _end_value(end: type[Aggregation], over: Over, text: str) -> str:
-    """The value of the first or the last row of the frame."""
+    """Return the value of the first or the last row of the frame."""
     value = over.framed(end(text))
     if over.ignores_nulls:
         return value

@@ -1,0 +1,43 @@
+"""Frames, as brackets and OVER both write them: BETWEEN end AND end EXCLUDE rows.
+
+An end is a size relative to the current row, negative before it: 3 PRECEDING is -3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from windrow.errors import InvalidArgument
+from windrow.windows.sizes import UNBOUNDED
+
+
+def opposite(end: Any) -> Any:
+    """Return an end on the other side of the current row.
+
+    >>> opposite(3), opposite("-1 hour"), opposite("unbounded")
+    (-3, '1 hour', 'unbounded')
+    """
+    if not isinstance(end, str):
+        return -end
+    if end == UNBOUNDED:
+        return end
+    return end[1:] if end.startswith("-") else f"-{end}"
+
+
+def check_unbounded(ends: Sequence[Any], sides: Sequence[Any]) -> None:
+    """Refuse a frame that begins behind all rows, or ends before them."""
+    if (ends[0], sides[0]) == (UNBOUNDED, "FOLLOWING"):
+        raise InvalidArgument("a frame cannot begin with UNBOUNDED FOLLOWING")
+    if (ends[1], sides[1]) == (UNBOUNDED, "PRECEDING"):
+        raise InvalidArgument("a frame cannot end with UNBOUNDED PRECEDING")
+
+
+def excluded(words: str) -> str | None:
+    """Return the rows that the words behind EXCLUDE leave out, as `sliding` names them.
+
+    >>> excluded("Current  Row"), excluded("NO OTHERS")
+    ('current row', None)
+    """
+    rows = " ".join(words.lower().split())
+    return None if rows == "no others" else rows

@@ -1,0 +1,134 @@
+"""Columns of types that Arrow, NumPy or pandas have in several forms: the same results in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from windrow import (
+    Collect,
+    CollectDistinct,
+    CountDistinct,
+    First,
+    Max,
+    Min,
+    Mode,
+    Sum,
+    TopK,
+    rolling,
+    sliding,
+)
+from windrow.errors import InvalidValue
+
+TEXTS = ["b", None, "a", "b", "", "longer than a view holds in place", "a"]
+DECIMALS = [None if t is None else Decimal(len(t)) / 2 for t in TEXTS]
+NUMBERS = [None if t is None else float(len(t)) for t in TEXTS]
+
+
+def run_ends(values: pa.Array) -> pa.Array:
+    return pc.run_end_encode(values)
+
+
+FORMS: dict[str, tuple[pa.Array, Callable[[pa.Array], pa.Array]]] = {
+    "views of strings": (pa.array(TEXTS), lambda a: a.cast(pa.string_view())),
+    "views of bytes": (pa.array(TEXTS).cast(pa.binary()), lambda a: a.cast(pa.binary_view())),
+    "run ends": (pa.array(NUMBERS), run_ends),
+    "run ends of strings": (pa.array(TEXTS), run_ends),
+    "half floats": (pa.array(NUMBERS), lambda a: a.cast(pa.float16())),
+}
+if hasattr(pa, "decimal32"):
+    FORMS["short decimals"] = (
+        pa.array(DECIMALS, pa.decimal128(5, 1)),
+        lambda a: pa.array(a.to_pylist(), pa.decimal32(5, 1)),
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_column_in_another_form(form: str) -> None:
+    plain, change = FORMS[form]
+    whole = pa.table({"t": range(len(plain)), "v": plain})
+    other = whole.set_column(1, "v", change(plain))
+    values = sliding(
+        order_by="t", rows=3, a=Max("v"), b=Min("v"), c=First("v"), d=Collect("v"),
+        e=CollectDistinct("v"), f=CountDistinct("v"), g=Mode("v"), h=TopK("v", k=2),
+    )  # fmt: skip
+    keys = sliding(partition_by="v", order_by="t", rows=2, a=Collect("t"))
+    orders = [
+        sliding(order_by="v", a=Collect("t"), **window)
+        for window in ({"rows": 3}, {"groups": (-1, 0)}, {"range": "unbounded"})
+    ]
+    for query in (values, keys, *orders):
+        names = list(query.parts)
+        assert query(other).select(names).to_pylist() == query(whole).select(names).to_pylist()
+
+
+@pytest.mark.parametrize(
+    "keys", [[2**64 - 1, None, 2**64 - 3], [2**63 + 1, 2**63 - 3, None], [2**64 - 1, 0, None]]
+)
+def test_keys_past_int64(keys: list[int | None]) -> None:
+    table = pa.table({"k": pa.array([*keys, *keys[::-1]], pa.uint64()), "v": range(6)})
+    made = sliding(partition_by="k", rows=2, w=Collect("v"))(table)["w"].to_pylist()
+    assert made == [[0], [1], [2], [2, 3], [1, 4], [0, 5]]
+
+
+@pytest.mark.parametrize("window", [{"rows": 3}, {"groups": (-1, 0)}, {"range": "unbounded"}])
+def test_lists_are_no_order(window: dict[str, Any]) -> None:
+    table = pa.table({"at": [[1], [2]], "v": [1, 2]})
+    with pytest.raises(InvalidValue, match=r"order_by='at' is of type list<.*cannot be ordered by"):
+        sliding(order_by="at", s=Sum("v"), **window)(table)
+
+
+def test_intervals_of_pandas_are_no_order() -> None:
+    frame = pd.DataFrame({"at": pd.interval_range(0, 2), "v": [1, 2]})
+    with pytest.raises(InvalidValue, match=r"order_by='at' is of type .*interval"):
+        sliding(order_by="at", rows=2, s=Sum("v"))(frame)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i2", "u4", "M8[ns]", "M8[s]", "m8[us]"])
+def test_bytes_the_other_way_round(dtype: str) -> None:
+    values = np.random.default_rng(3).integers(0, 100, 200).astype(dtype)
+    swapped = values.astype(values.dtype.newbyteorder(">"))
+    calls: list[dict[str, Any]] = [
+        {"rows": 7}, {"rows": 7, "algorithm": "daba"}, {"rows": (-2, 2)}, {"rows": "unbounded"},
+    ]  # fmt: skip
+    aggregations = [Max(), Min(), First(), Mode(), CountDistinct()]
+    if values.dtype.kind != "M":
+        aggregations.append(Sum())
+    for aggregation in aggregations:
+        for call in calls:
+            made, wanted = (
+                rolling(swapped, aggregation, **call),
+                rolling(values, aggregation, **call),
+            )
+            np.testing.assert_array_equal(made, wanted)
+    at = np.sort(swapped)
+    size = {"M": "3 s", "m": "3 s"}.get(values.dtype.kind, 3)
+    made = rolling(np.arange(200), Sum(), range=size, at=at)
+    wanted = rolling(np.arange(200), Sum(), range=size, at=np.sort(values))
+    np.testing.assert_array_equal(made, wanted)
+    query = sliding(partition_by="k", order_by="v", rows=5, a=Max("v"), b=CountDistinct("v"))
+    frames = [pd.DataFrame({"v": each, "k": each}) for each in (swapped, values)]
+    made, wanted = (query(frame)[["a", "b"]] for frame in frames)
+    pd.testing.assert_frame_equal(made, wanted)
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        (np.array([1, 2], np.longdouble), "the type float128"),
+        (np.array([1, 2], np.complex128), "the type complex128"),
+        (pd.array([2**70, 1], dtype=object), "values of no one type"),
+    ],
+)
+def test_columns_that_arrow_has_no_type_for(values: Any, problem: str) -> None:
+    frame = pd.DataFrame({"t": [0, 1], "v": values})
+    with pytest.raises(InvalidValue, match=f"the column 'v' has {problem}"):
+        sliding(order_by="t", rows=2, s=Max("v"))(frame)
+    assert "v" in sliding(order_by="t", rows=2, s=Sum("t"))(frame)
