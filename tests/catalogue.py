@@ -1,4 +1,4 @@
-"""Every aggregation and algorithm of the package, found by looking: a new one is tested unasked."""
+"""Every aggregation of the package, found by looking: a new one is tested unasked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from windrow import (
     aggregation,
 )
 from windrow.aggregations.base import Aggregation
-from windrow.algorithms import ALGORITHMS, algorithm_class
 from windrow.algorithms.base import NOTHING
 from windrow.kernels.results import are_lists
 
@@ -53,13 +52,6 @@ AGGREGATIONS: list[Aggregation] = [
         identity=(1, 0),
         exact=True,
     ),
-]
-
-PAIRS = [
-    (algorithm, aggregation)
-    for algorithm in ALGORITHMS
-    for aggregation in AGGREGATIONS
-    if algorithm_class(algorithm).supports(aggregation)
 ]
 
 _integers = st.integers(-(10**6), 10**6)
@@ -194,7 +186,6 @@ __all__ = [
     "AGGREGATIONS",
     "CLASSES",
     "NOTHING",
-    "PAIRS",
     "arrays_for",
     "closeness",
     "identified",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ from tests.examples import PROFILE, share
 
 # Generated modules go where a second run of the tests finds them, and not to the user's own cache.
 os.environ.setdefault("WINDROW_CACHE_DIR", str(Path(tempfile.gettempdir()) / "windrow-tests"))
+
+# So does Python's bytecode: tests start many processes, which would compile every source again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A test's Spark runs for seconds: too short for the second of Java's compilers to pay.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

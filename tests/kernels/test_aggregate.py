@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.catalogue import CLASSES, arrays_for, closeness, identified, plain, rows_of, same
 from tests.examples import examples
+from tests.tables.oracle import of_windows
 from windrow import (
     ArgMax,
     ArgMin,
@@ -41,7 +42,6 @@ from windrow import (
     Sum,
     Variance,
     aggregation,
-    aggregator,
 )
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.momentsketch import Moments
@@ -84,12 +84,7 @@ NUMBERS = [
 
 def expected(agg: Aggregation, arrays: list[Any], nulls: Any, lo: Any, hi: Any) -> list[Any]:
     """Each window recalculated by itself."""
-    rows, made = rows_of(agg, arrays, nulls), []
-    for first, past in zip(lo.tolist(), hi.tolist(), strict=True):
-        swag = aggregator(agg, "recalculate")
-        swag.extend(rows[first:past])
-        made.append(swag.query())
-    return made
+    return of_windows(agg, rows_of(agg, arrays, nulls), (lo, hi))
 
 
 def listed(answers: ResultArray) -> list[Any]:

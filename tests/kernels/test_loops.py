@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.catalogue import CLASSES, arrays_for, rows_of
+from tests.tables.oracle import of_windows
 from windrow import (
     HyperLogLog,
     Max,
@@ -17,7 +18,6 @@ from windrow import (
     StdDev,
     Sum,
     aggregation,
-    aggregator,
     rolling,
 )
 from windrow.aggregations.base import Aggregation
@@ -52,12 +52,7 @@ def interpreted(
     agg: Aggregation, arrays: list[Any], lo: Any, hi: Any, nulls: Any = None
 ) -> list[Any]:
     """The results of recalculation, window by window."""
-    rows, answers = rows_of(agg, arrays, nulls), []
-    for first, past in zip(lo, hi, strict=True):
-        swag = aggregator(agg, "recalculate")
-        swag.extend(rows[first:past])
-        answers.append(swag.query())
-    return answers
+    return of_windows(agg, rows_of(agg, arrays, nulls), (np.asarray(lo), np.asarray(hi)))
 
 
 def row_bounds(n: int, w: int) -> tuple[list[int], list[int]]:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.tables.oracle import of_windows
 from windrow import (
     ArgMax,
     ArgMin,
@@ -32,7 +33,6 @@ from windrow import (
     StdDev,
     Sum,
     aggregation,
-    aggregator,
 )
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.kinds import OrderedPairs
@@ -80,15 +80,6 @@ def some_queries(draw: Any, n: int = N) -> list[Bounds]:
         hi = np.arange(1, n + 1)
         queries.append((np.maximum(0, hi - draw(st.integers(1, n))), hi))
     return queries
-
-
-def recalculated(agg: Aggregation, values: list[Any], lo: Any, hi: Any) -> list[Any]:
-    answers = []
-    for first, past in zip(lo.tolist(), hi.tolist(), strict=True):
-        swag = aggregator(agg, "recalculate")
-        swag.extend(values[first:past])
-        answers.append(swag.query())
-    return answers
 
 
 def agree(got: ResultArray, expected: list[Any], exact: bool) -> None:
@@ -155,7 +146,7 @@ def test_each_query_is_as_alone(
         got = aggregate_shared(agg, [values], queries, nulls=[nulls])
         assert len(got) == len(queries)
         for answers, (lo, hi) in zip(got, queries, strict=True):
-            agree(answers, recalculated(plain(agg), objects, lo, hi), agg.exact)
+            agree(answers, of_windows(plain(agg), objects, (lo, hi)), agg.exact)
 
     check()
 
@@ -179,7 +170,7 @@ def test_sketches(agg: Aggregation, queries: list[Bounds], with_nulls: bool, at_
         patch.setattr(window_loop, "_BYTES", at_once)
         got = aggregate_shared(agg, [WHOLE], queries, nulls=[nulls])
     for answers, (lo, hi) in zip(got, queries, strict=True):
-        expected = recalculated(agg, values, lo, hi)
+        expected = of_windows(agg, values, (lo, hi))
         missing = np.zeros(lo.size, bool) if answers.missing is None else answers.missing
         for have, gone, want in zip(answers.values, missing, expected, strict=True):
             assert gone == (want is None)
@@ -202,7 +193,7 @@ def test_strings_in_the_interpreter(agg: Aggregation, queries: list[Bounds]) -> 
     got = aggregate_shared(agg, [values], queries)
     for answers, (lo, hi) in zip(got, queries, strict=True):
         objects = pairs if isinstance(agg, ArgMax) else values.tolist()
-        agree(answers, recalculated(agg, objects, lo, hi), exact=True)
+        agree(answers, of_windows(agg, objects, (lo, hi)), exact=True)
 
 
 @given(queries=some_queries())

@@ -36,6 +36,19 @@ def value_of(part: Aggregation, rows: list[Row]) -> Any:
     return part.lower(part.fold([part.identity, *(part.lift(row) for row in rows)]))
 
 
+def of_windows(agg: Aggregation, rows: list[Any], *parts: tuple[Any, Any]) -> list[Any]:
+    """The result of each window, whose rows are folded anew; of a window with a gap, two parts.
+
+    A part has two arrays: where it begins in the rows, and where it ends.
+    """
+    states = [agg.lift(row) for row in rows]
+    bounds = [list(zip(*(edge.tolist() for edge in part), strict=True)) for part in parts]
+    return [
+        agg.lower(agg.fold([state for lo, hi in window for state in states[lo:hi]]))
+        for window in zip(*bounds, strict=True)
+    ]
+
+
 def per_row(query: Query, rows: list[Row]) -> list[dict[str, Any] | None]:
     """For each row its results; None where no window closes at it."""
     out: list[dict[str, Any] | None] = [None] * len(rows)
