@@ -169,9 +169,9 @@ def _shifted(
         apart = ResultArray(nothing, np.ones(1, np.bool_))
     else:
         apart = _results(aggregation, inputs, windows.chosen(alone), threads, route)
-    values = _moved(shifted.values, apart.values, alone, by, count, own)
+    values = moved(shifted.values, apart.values, alone, by, count, own)
     if shifted.missing is not None:
-        return ResultArray(values, _moved(shifted.missing, apart.mask, alone, by, count, own))
+        return ResultArray(values, moved(shifted.missing, apart.mask, alone, by, count, own))
     if apart.missing is None:
         return ResultArray(values)
     missing = np.zeros(count, np.bool_)
@@ -179,7 +179,7 @@ def _shifted(
     return ResultArray(values, missing, alone if apart.missing.all() else None)
 
 
-def _moved(
+def moved(
     values: NDArray[Any],
     others: NDArray[Any],
     alone: NDArray[np.int64],

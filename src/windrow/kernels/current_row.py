@@ -9,7 +9,7 @@ exactly, so the row's is subtracted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,23 +19,15 @@ from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import Column
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.gapped import LOOKED, Gapped, few_filled, looped
-from windrow.kernels.named import Common, Find, Join
+from windrow.kernels.named import Common, Find
 from windrow.kernels.special.bounded import bounded_extremes_without, bounded_sums_without
-from windrow.kernels.special.joined import (
-    divide_by_others,
-    join_extremes,
-    join_sums,
-    mend_places,
-)
+from windrow.kernels.special.joined import divide_by_others, join_extremes, join_sums
 from windrow.kernels.special.minmax import Order
 from windrow.kernels.window_loop import run_loop
 from windrow.windows.arrays import empty, in_threads, stretches
 from windrow.windows.gaps import Around
 from windrow.windows.lengths import add_lengths
 from windrow.windows.positions import Piece, Windows
-
-# A part of fewer rows than so many, on average, has its extreme gone through row by row.
-_SHORT_EXTREMES = 2
 
 
 class WithoutRow(Gapped):
@@ -53,7 +45,7 @@ class WithoutRow(Gapped):
         super().__init__(
             aggregation, column, around, threads, common, others, windows=around.windows
         )
-        self.around = around
+        self.around, self.left_out = around, around.first
 
     def with_gaps(self) -> Windows:
         """The windows as if nothing were left out of them."""
@@ -96,23 +88,18 @@ class WithoutRow(Gapped):
 
     def sums(self, find: Find, values: NDArray[Any], mean: bool) -> NDArray[Any]:
         """The sums of windows, or the means; `find` finds sums of parts, of these values."""
-        if values.dtype == np.float64:
-            results = self._without_row(bounded_sums_without, values, mean, anywhere=False)
-            if results is not None:
-                return results
-            sums = self.by_parts(find, join_sums)
-        else:  # exact, so the row is subtracted
-            sums = find(self.about(self.around.windows))
-            sums -= values[self.around.first :][: sums.size]
-        if not mean:
-            return sums
-        means = sums.astype(np.float64, copy=False)
+        if values.dtype != np.float64:
+            return super().sums(find, values, mean)
+        results = self._without_row(bounded_sums_without, values, mean, anywhere=False)
+        if results is not None:
+            return results
+        sums = self.by_parts(find, join_sums)
         lo, hi = self.around.windows.bounds()
         in_threads(
-            lambda p: divide_by_others(means[slice(*p)], lo[slice(*p)], hi[slice(*p)]),
-            stretches(means.size, self.threads),
+            lambda p: divide_by_others(sums[slice(*p)], lo[slice(*p)], hi[slice(*p)]),
+            stretches(sums.size, self.threads) if mean else [],
         )
-        return means
+        return sums
 
     def extremes(self, find: Find, bits: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
         """The extremes of windows, the same bits whichever way finds them."""
@@ -147,41 +134,12 @@ class WithoutRow(Gapped):
 
         As that of rows of equal order behind the current one.
         """
-        before, behind = self.around.beside
-        if min(before, behind) >= rows * len(self.windows):
+        if not self.one_sided(rows):
             return None
         older, newer = self.parts
+        before, behind = self.around.beside
         return (older, newer) if behind <= before else (newer, older)
 
-    def places(
-        self,
-        find: Find,
-        join: Join,
-        bits: NDArray[np.int64],
-        nulls: NDArray[np.uint8],
-        order: Order,
-    ) -> NDArray[np.int64]:
-        """Where the extremes of windows are, in the same way."""
-        if self._sides(_SHORT_EXTREMES) is not None:
-            return self.by_parts(find, join)
-        made = self._mended(find, partial(mend_places, bits, nulls), bits.size, order)
-        return self.by_parts(find, join) if made is None else made
-
-    def _mended(
-        self, find: Find, mend: Callable[..., int], rows: int, order: Order
-    ) -> NDArray[np.int64] | None:
-        """What `find` finds for whole windows, mended where it is of the current row.
-
-        None if that would be too much to do.
-        """
-        around, looked = self.around, []
-        made = find(self.about(around.windows))
-        lo, hi = around.windows.bounds()
-        most = LOOKED * (rows + made.size)
-
-        def run(piece: Piece) -> None:
-            here, first = slice(piece.begin, piece.stop), around.first + piece.begin
-            looked.append(mend(lo[here], hi[here], first, order, most, made[here]))
-
-        in_threads(run, around.windows.pieces(self.threads, anywhere=True))
-        return made if max(looked) <= most else None
+    def one_sided(self, rows: int) -> bool:
+        """Whether windows have fewer rows, on average, before their own or behind it."""
+        return min(self.around.beside) < rows * len(self.windows)

@@ -24,13 +24,19 @@ def positions_of_ends(
     return placed(ends(windows, nulls, last))
 
 
-def ends(windows: Windows, nulls: NDArray[Any] | None, last: bool) -> NDArray[np.int64]:
-    """The same positions, −1 for none."""
+def ends(
+    windows: Windows, nulls: NDArray[Any] | None, last: bool, left_out: int = -1
+) -> NDArray[np.int64]:
+    """The same positions, −1 for none.
+
+    A row `left_out` that is not negative is not in the first window, nor the next in the next.
+    """
     positions = np.empty(len(windows), np.int64)
     marks = np.zeros(windows.n, np.uint8) if nulls is None else nulls.astype(np.uint8)
-    cursors = np.array([-1, 0])
+    find, cursors = bounded_last if last else bounded_first, np.array([-1, 0, -1, 0])
     for here, lo, hi in windows.in_slices(Piece(0, len(windows))):
-        (bounded_last if last else bounded_first)(marks, lo, hi, cursors, positions[here])
+        row = left_out if left_out < 0 else left_out + here.start
+        find(marks, lo, hi, row, cursors, positions[here])
     return positions
 
 

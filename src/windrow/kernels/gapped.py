@@ -20,24 +20,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
-from windrow.kernels.aggregate import FEW, rows_apart
+from windrow.kernels.aggregate import FEW, moved, rows_apart
 from windrow.kernels.columns import NO_NULLS, Column
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import loop_of
-from windrow.kernels.named import SIZES, Common, Find, Join, Question
-from windrow.kernels.special.joined import divide_by_lengths, join_extremes, join_sums
+from windrow.kernels.named import SIZES, Common, Find, Join, Mend, Question
+from windrow.kernels.special.joined import (
+    divide_by_lengths,
+    join_extremes,
+    join_sums,
+    own_places,
+)
 from windrow.kernels.special.minmax import Order
 from windrow.kernels.special.rows_around import extremes_around_rows, sums_around_rows
 from windrow.kernels.states import States, states_over, with_states_as_results
 from windrow.kernels.window_loop import result_arrays
 from windrow.windows.arrays import Positions, empty, in_threads, stretches, widened
 from windrow.windows.lengths import add_lengths, count_filled
-from windrow.windows.positions import EVERY, Chosen, Windows
+from windrow.windows.positions import EVERY, Chosen, Piece, Windows
 
 # Windows of maxima that overlap cover the parts of others, if they are so many or fewer.
 _COVERING = 6
 # So many rows are looked at for each row, to see what a window has without the current one.
 LOOKED = 8
+# With fewer rows on average, before the current one or behind it, it is often the extreme.
+SHORT_EXTREMES = 2
 
 
 class Gapped(Question):
@@ -63,6 +70,7 @@ class Gapped(Question):
             self.whole = Windows(
                 older.starts, rows, older.first, ahead=newer.ahead, past=older.past
             )
+            self.left_out = older.first
 
     @cached_property
     def alone(self) -> Positions | None:
@@ -143,12 +151,32 @@ class Gapped(Question):
 
     def sums(self, find: Find, values: NDArray[Any], mean: bool) -> NDArray[Any]:
         """The sums of windows, or the means; `find` finds sums of parts, of these values."""
-        if values.dtype == np.float64 and self.whole is not None:
+        if values.dtype != np.float64 and self.left_out is not None:
+            sums = self.of_whole(find)  # exact, so the row is subtracted
+            sums -= values[self.left_out :][: sums.size]
+            return sums
+        if self.whole is not None:
             results = self._sums_around(self.whole, values, mean)
             if results is not None:
                 return results
         sums = self.joined(find, join_sums)
         return self.per_row(sums, own=True) if mean else sums
+
+    def of_whole(self, find: Find) -> NDArray[Any]:
+        """What `find` finds for the windows as if nothing were left out of them.
+
+        Those of so many rows are the last rows of others, as in `aggregate`.
+        """
+        windows, count = self.with_gaps(), len(self.windows)
+        if windows.rows is None:
+            return find(self.about(windows))
+        alone = self._apart(windows.ahead)
+        if alone is None or not count:
+            return find(self.about(windows.chosen()))
+        begin = windows.first + windows.ahead
+        found = find(self.about(Windows(windows.starts, windows.rows, begin)))
+        others = find(self.about(windows.chosen(alone)))
+        return moved(found, others, alone, 0, count, own=True)
 
     def _sums_around(
         self, whole: Windows, values: NDArray[np.float64], mean: bool
@@ -189,6 +217,33 @@ class Gapped(Question):
 
         in_threads(fill, stretches(count, self.threads))
         return out[first:]
+
+    def places(self, find: Find, join: Join, mend: Mend) -> NDArray[np.int64]:
+        """Where the extremes of windows are: of whole ones, mended where it is the current row.
+
+        Unless that would be too much to do.
+        """
+        first, looked = self.left_out, [0]
+        if first is None or self.one_sided(SHORT_EXTREMES):
+            return self.joined(find, join)
+        windows, places = self.with_gaps(), self.of_whole(find)
+        most = LOOKED * 2 * places.size
+
+        def run(piece: Piece) -> None:
+            numbers = piece.begin + own_places(
+                places[piece.begin : piece.stop], first + piece.begin
+            )
+            mended = np.empty(numbers.size, np.int64)
+            bounds = windows.chosen(numbers).bounds()
+            looked.append(mend(*bounds, first + numbers, most, mended))
+            places[numbers] = mended
+
+        in_threads(run, windows.pieces(self.threads, anywhere=True))
+        return places if max(looked) <= most else self.joined(find, join)
+
+    def one_sided(self, rows: int) -> bool:
+        """Whether windows have fewer rows, on average, before their own or behind it."""
+        return min(self.rows) < rows
 
     def _covering(self) -> tuple[list[int], int]:
         """Windows of so many rows that cover both parts: of the rows that are so many ahead.

@@ -21,7 +21,7 @@ from windrow.kernels.results import ResultArray, finished, restored
 from windrow.kernels.special import bounded, integer_sums, joined, places, segmented
 from windrow.kernels.special.minmax import Order
 from windrow.kernels.special.scans import BLOCK
-from windrow.windows.arrays import empty, in_threads, ordinary, roomy
+from windrow.windows.arrays import Positions, empty, in_threads, ordinary, roomy
 from windrow.windows.positions import LONGEST, Piece, Windows
 
 # What kernels find on their way, which several of them may want.
@@ -33,6 +33,9 @@ HIGHEST, LOWEST = "the maximum", "the minimum"
 # Find would return for whole windows, from its arrays for their older and their newer parts.
 Find = Callable[["Question"], NDArray[Any]]
 Join = Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Any]
+# Mend(lo, hi, rows, most, out) writes what Find would return for these windows without these rows,
+# and returns how many rows it looked at; once they are more than `most`, the rest is not done.
+Mend = Callable[[Positions, Positions, Positions, int, NDArray[Any]], int]
 
 
 class Common(NamedTuple):
@@ -92,6 +95,8 @@ class Question:
     """
 
     parts: Sequence[Windows] = ()  # of windows with gaps, see `gaps`
+    # the row that alone is left out of the first window, as the next one is of the next
+    left_out: int | None = None
 
     def __init__(
         self,
@@ -164,14 +169,11 @@ class Question:
         """What `find` finds for the windows; where they have parts, what `join` makes of theirs."""
         return find(self)
 
-    def places(
-        self,
-        find: Find,
-        join: Join,
-        bits: NDArray[np.int64],
-        nulls: NDArray[np.uint8],
-        order: Order,
-    ) -> NDArray[np.int64]:
+    def with_gaps(self) -> Windows:
+        """The windows as if nothing were left out of them."""
+        return self.windows
+
+    def places(self, find: Find, join: Join, mend: Mend) -> NDArray[np.int64]:
         """What `find` finds for the windows; where they have parts, for all of a window's."""
         return self.joined(find, join)
 
@@ -300,7 +302,8 @@ def _places(question: Question, flip: int) -> ResultArray:
     def join(a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]) -> None:
         joined.join_places(question.data, a, b, flip < 0, out)
 
-    positions = question.places(find, join, data, nulls, order)
+    mend = functools.partial(joined.mend_places, data, nulls, order)
+    positions = question.places(find, join, mend)
     if question.nulls is None:
         return question.answers(positions, None)
     valid = (positions >= 0).view(np.uint8)
@@ -423,12 +426,14 @@ def _end(question: Question, last: bool) -> ResultArray:
     """First and Last of anything, by position."""
     values = question.column.restore(question.data)
 
-    positions = placed(
-        question.joined(
+    if question.left_out is not None:
+        found = ends(question.with_gaps(), question.nulls, last, question.left_out)
+    else:
+        found = question.joined(
             lambda part: ends(part.windows, question.nulls, last),
             lambda a, b, out: joined.join_ends(a, b, last, out),
         )
-    )
+    positions = placed(found)
     if not question.windows.n:
         return ResultArray(np.zeros(len(question.windows), values.dtype), positions.missing)
     results = values[positions.values]

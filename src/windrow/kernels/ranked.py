@@ -9,7 +9,6 @@ import numpy as np
 
 from windrow.aggregations.quantiles import CONTINUOUS
 from windrow.kernels.columns import NO_NULLS
-from windrow.kernels.gapped import Gapped
 from windrow.kernels.named import Kernel, Question
 from windrow.kernels.results import ResultArray, finished, lists
 from windrow.kernels.special import ranked, stretches
@@ -51,7 +50,7 @@ def _quantiles(question: Question) -> ResultArray:
     how, n = aggregation.how, len(question.windows)
     out = [np.empty(n, np.int64) for _ in aggregation.shares]
     valid = np.empty(n, np.uint8)
-    windows = question.with_gaps() if isinstance(question, Gapped) else question.windows
+    windows = question.with_gaps()
 
     def kernel(given: Any, here: slice) -> None:
         parts = [part.bounds_of(here.start, here.stop) for part in question.parts]

@@ -94,7 +94,7 @@ def _compiled_older(time: Any, oldest: Any, from_start: Any) -> Any:
 
 
 @inner
-def _differ(times: Array) -> bool:
+def differ(times: Array) -> bool:
     """Return whether no time is the one before."""
     later = times[1:]
     alike = 0
@@ -113,7 +113,7 @@ def fill_ends(
         i = begin
         while i < stop:
             j = min(i + _FAR, stop)
-            if past <= i and j < end and _differ(at[i : j + 1]):
+            if past <= i and j < end and differ(at[i : j + 1]):
                 ends = hi[i:j]
                 for k in range(ends.size):
                     ends[k] = i + 1 + k

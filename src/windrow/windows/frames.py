@@ -315,7 +315,7 @@ class RangeFrame(Frame, Closed):
         keeps, threads = (self.includes_start, not self.includes_end), rows.threads
         if None not in (start, end) and not (from_calendar or to_calendar):
             ends = (start, keeps[0]), (end, keeps[1])
-            sides = self.exclude == EXCLUDE[0]
+            sides = self.exclude in EXCLUDE[:2]  # a group may be the row alone
             return measured_bounds(rows.at, rows.starts, *ends, sides=sides, threads=threads)
         if start is None:
             lo = np.repeat(rows.keys[:-1], np.diff(rows.keys))

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from windrow.compiled import compiled
 from windrow.windows.arrays import Positions, empty, ordinary, widened
+from windrow.windows.bounds import differ
 from windrow.windows.measured import Measures, sides_measured
 from windrow.windows.positions import Windows
 from windrow.windows.sorted_rows import Bounds, SortedRows
 
 Array = np.ndarray[Any, Any]
+
+_TILE = 1 << 12  # rows that are compared before it is asked whether some are alike
 
 
 def parts_without(
@@ -167,23 +170,32 @@ def peers(at: NDArray[Any], starts: Positions) -> tuple[Positions, Positions] | 
     (array([0, 1, 1, 3]), array([1, 3, 3, 4]))
     """
     at, starts = ordinary(at), ordinary(starts)
-    first, past = np.empty(at.size, np.int64), np.empty(at.size, np.int64)
-    return (first, past) if _fill_peers(at, starts, first, past) else None
+    if not _have_ties(at, starts):
+        return None
+    first, past = empty(at.size, np.int64), empty(at.size, np.int64)
+    _fill_peers(at, starts, first, past)
+    return first, past
 
 
 @compiled
-def _fill_peers(at: Array, starts: Array, first: Array, past: Array) -> bool:
+def _have_ties(at: Array, starts: Array) -> bool:
     """Whether two rows of a segment have the same order."""
-    several = False
+    for s in range(starts.size - 1):
+        for i in range(starts[s], starts[s + 1], _TILE):
+            if not differ(at[i : min(i + _TILE + 1, starts[s + 1])]):
+                return True
+    return False
+
+
+@compiled
+def _fill_peers(at: Array, starts: Array, first: Array, past: Array) -> None:
     for s in range(starts.size - 1):
         begin = starts[s]
         while begin < starts[s + 1]:
             end = begin + 1
             while end < starts[s + 1] and at[end] == at[begin]:
                 end += 1
-            several |= end - begin > 1
             for i in range(begin, end):
                 first[i] = begin
                 past[i] = end
             begin = end
-    return several

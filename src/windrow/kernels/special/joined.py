@@ -66,26 +66,35 @@ def _first_highest(bits: Array, nulls: Array, begin: int, end: int, order: Order
 
 
 @compiled
-def mend_places(
-    bits: Array,
-    nulls: Array,
-    lo: Array,
-    hi: Array,
-    first: int,
-    order: Order,
-    most: int,
-    out: Array,
-) -> int:
-    """Replace places that are windows' own rows by those of the extremes without these rows.
+def own_places(places: Array, first: int) -> Array:
+    """Which places are windows' own rows, by their numbers; row first + i is window i's."""
+    numbers = np.empty(places.size, np.int64)
+    count = 0
+    for k in range(0, places.size, _STEP):
+        part = places[k : k + _STEP]
+        alike = 0
+        for i in range(part.size):
+            alike += part[i] == first + k + i
+        if alike:
+            for i in range(part.size):
+                if part[i] == first + k + i:
+                    numbers[count] = k + i
+                    count += 1
+    return numbers[:count]
 
-    Row first + i is window i's. Returns how many rows were looked at; it was not done with if these
-    are more than `most`.
+
+@compiled
+def mend_places(
+    bits: Array, nulls: Array, order: Order, lo: Array, hi: Array, rows: Array, most: int,
+    out: Array,
+) -> int:  # fmt: skip
+    """out[i] is the place of the extreme of window i without row rows[i], one of its rows.
+
+    Returns how many rows were looked at; it was not done with if these are more than `most`.
     """
     looked = 0
     for i in range(out.size):
-        row = first + i
-        if out[i] != row:
-            continue
+        row = rows[i]
         older = _first_highest(bits, nulls, lo[i], row, order)
         newer = _first_highest(bits, nulls, row + 1, hi[i], order)
         early = newer < 0 or (

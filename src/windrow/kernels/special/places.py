@@ -152,28 +152,42 @@ def segment_places(
 
 
 @compiled
-def bounded_first(nulls: Array, lo: Array, hi: Array, cursors: Array, out: Array) -> None:
+def bounded_first(nulls: Array, lo: Array, hi: Array, row: int, cursors: Array, out: Array) -> None:
     """out[i] is the first position of the window that is not null; −1 if there is none.
 
-    `cursors` are (−1, 0) for the first windows, and left for those that follow.
+    Where `row` is not negative, row + i is left out of window i. `cursors` are (−1, 0, −1, 0) for
+    the first windows, and left for those that follow.
     """
-    place = cursors[0]
+    place, behind = cursors[0], cursors[1]
     for i in range(lo.size):
         place = max(place, lo[i])
         while place < hi[i] and nulls[place] != 0:
             place += 1
-        out[i] = place if place < hi[i] else -1
-    cursors[0] = place
+        first = place
+        if row >= 0 and place == row + i:
+            behind = max(behind, place + 1)
+            while behind < hi[i] and nulls[behind] != 0:
+                behind += 1
+            first = behind
+        out[i] = first if first < hi[i] else -1
+    cursors[0], cursors[1] = place, behind
 
 
 @compiled
-def bounded_last(nulls: Array, lo: Array, hi: Array, cursors: Array, out: Array) -> None:
+def bounded_last(nulls: Array, lo: Array, hi: Array, row: int, cursors: Array, out: Array) -> None:
     """The same for the last position that is not null."""
-    place, end = cursors[0], cursors[1]
+    place, end, before, past = cursors[0], cursors[1], cursors[2], cursors[3]
     for i in range(lo.size):
         end = max(end, lo[i])
         while end < hi[i]:
             place = end if nulls[end] == 0 else place
             end += 1
-        out[i] = place if place >= lo[i] else -1
-    cursors[0], cursors[1] = place, end
+        last = place
+        if row >= 0 and place == row + i:
+            past = max(past, lo[i])
+            while past < place:
+                before = past if nulls[past] == 0 else before
+                past += 1
+            last = before
+        out[i] = last if last >= lo[i] else -1
+    cursors[0], cursors[1], cursors[2], cursors[3] = place, end, before, past
