@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +12,44 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.queries.query import Query
-from windrow.tables.columns import decoded
+from windrow.tables.columns import as_arrow, decoded
 from windrow.tables.keys import alike
 
 Columns = dict[str, pa.Array]
 
 
-def columns_of(table: pa.Table) -> Callable[[str], Any]:
+class FrameColumns:
+    """The columns of a frame that queries read: a table of Arrow, made when one is asked for."""
+
+    def __init__(self, columns: dict[str, Any], num_rows: int) -> None:
+        self._columns, self.num_rows = columns, num_rows
+
+    def column(self, text: str) -> Any:
+        """A column by its name, or an expression's values."""
+        column = self._columns.get(text)
+        return columns_of(self.table)(text) if column is None else column
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The columns as Arrow has them; one without a name, if there are none."""
+        arrays = [as_arrow(column) for column in self._columns.values()]
+        if not arrays:
+            return pa.table({"": pa.nulls(self.num_rows)})
+        return pa.Table.from_arrays(arrays, list(self._columns))
+
+
+Table: TypeAlias = "pa.Table | FrameColumns"
+
+
+def arrow_table(table: Table) -> pa.Table:
+    """The same columns as a table of Arrow."""
+    return table.table if isinstance(table, FrameColumns) else table
+
+
+def columns_of(table: Table) -> Callable[[str], Any]:
     """A column of a table by its name, or an expression's values."""
+    if isinstance(table, FrameColumns):
+        return table.column
     place = table.schema.get_field_index
 
     def column(text: str) -> Any:
@@ -32,9 +63,9 @@ def columns_of(table: pa.Table) -> Callable[[str], Any]:
     return column
 
 
-def satisfies(condition: str, table: pa.Table) -> NDArray[np.bool_]:
+def satisfies(condition: str, table: Table) -> NDArray[np.bool_]:
     """Which rows satisfy a condition; null does not."""
-    truth = decoded(columns_of(table)(condition))
+    truth = as_arrow(decoded(columns_of(table)(condition)))
     return np.asarray(pc.fill_null(truth, False).to_numpy(zero_copy_only=False))
 
 

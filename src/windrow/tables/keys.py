@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from windrow.tables.columns import decoded, nulls_of, numbers, whole
+from windrow.tables.columns import as_arrow, decoded, nulls_of, numbers, whole
 
 # Keys from so few numbers that a counter each costs less than the rows are their own codes.
 _SPARE = 1 << 16
@@ -89,7 +89,7 @@ def _code(column: Any) -> tuple[NDArray[np.int64], int]:
                 if nulls is not None:
                     code[nulls] = most - least + 1
                 return code, most - least + 2
-    array = decoded(array)
+    array = decoded(as_arrow(array))
     if pt.is_float16(array.type):  # which Arrow does not add
         array = array.cast(pa.float32())
     if pt.is_floating(array.type):

@@ -17,7 +17,8 @@ import pyarrow.types as pt
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.queries.frames import unknown_frame
 from windrow.tables.bind import Bound
-from windrow.tables.columns import from_numbers, null_places, nulls_of, numbers
+from windrow.tables.columns import NumberColumn, as_arrow, null_places, nulls_of, numbers
+from windrow.tables.filters import FrameColumns
 from windrow.tables.run import TableEngine, TableResult
 
 
@@ -60,17 +61,15 @@ def _order_of(frame: pd.DataFrame) -> str | None:
     return times[0] if len(times) == 1 else None
 
 
-def _table_of(frame: pd.DataFrame, names: list[str]) -> pa.Table:
-    if not names:
-        return pa.table({"": pa.nulls(len(frame))})
-    levels = _levels(frame)
+def _table_of(frame: pd.DataFrame, names: list[str]) -> FrameColumns:
+    levels, index = _levels(frame), frame.index
     few = len(frame.columns) <= _FEW_COLUMNS
-    columns: Any = dict(frame.items()) if few else frame  # asked for together, they are faster
-    arrays = [
-        _level_values(frame.index, levels[name]) if name in levels else _arrow(columns[name], name)
+    series: Any = dict(frame.items()) if few else frame  # asked for together, they are faster
+    columns = {
+        name: _level_values(index, levels[name]) if name in levels else _column(series[name], name)
         for name in names
-    ]
-    return pa.Table.from_arrays(arrays, names)
+    }
+    return FrameColumns(columns, len(index))
 
 
 def _joined(bound: Bound, result: TableResult, frame: pd.DataFrame) -> pd.DataFrame:
@@ -145,13 +144,13 @@ def _level(index: Any, i: int) -> Any:
     return index.levels[i] if isinstance(index, pd.MultiIndex) else index
 
 
-def _level_values(index: Any, i: int) -> pa.Array:
+def _level_values(index: Any, i: int) -> Any:
     """The value of each row in a level of the index."""
-    values = _arrow(_level(index, i), index.names[i])
+    values = _column(_level(index, i), index.names[i])
     if not isinstance(index, pd.MultiIndex):
         return values
     codes = index.codes[i]
-    return values.take(pa.array(codes, mask=codes < 0))
+    return as_arrow(values).take(pa.array(codes, mask=codes < 0))
 
 
 def _is_time(values: Any) -> bool:
@@ -205,18 +204,17 @@ def _as_arrow(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in _PLAIN and dtype.itemsize <= 8
 
 
-def _arrow(series: Any, name: Any) -> pa.Array:
-    """A column or an index as Arrow has it: its own memory, if all are numbers or times."""
+def _column(series: Any, name: Any) -> Any:
+    """A column or an index: its own memory, if all are numbers or times, or as Arrow has it."""
     dtype = series.dtype
     if _as_arrow(dtype):
         values = series.values
         if not dtype.isnative:
             series = values = values.astype(dtype.newbyteorder("="))
         if values.flags.c_contiguous:
-            if dtype.kind in "Mm":
-                values = values.view(np.int64)
-            if not _has_nulls(values, dtype.kind):
-                return from_numbers(values, None, _type_of(dtype))
+            column = NumberColumn(values, _type_of(dtype))
+            if not _has_nulls(column.values, dtype.kind):
+                return column
     try:
         array = pa.array(series, from_pandas=True)
     except _NO_ARROW as error:
@@ -230,7 +228,7 @@ def _has_nulls(values: np.ndarray[Any, Any], kind: str) -> bool:
     if kind in "iu" or not values.size:
         return False
     least = np.minimum.reduce(values)
-    return bool(np.isnan(least) if kind == "f" else least == _NAT)
+    return bool(least != least if kind == "f" else least == _NAT)
 
 
 def _new_columns(arrays: dict[str, pa.Array], index: Any) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from windrow.kernels.routes import trace
 from windrow.kernels.sort import gather
 from windrow.queries.plan import ResultPlan
 from windrow.tables.columns import (
+    as_arrow,
     decoded,
     from_numbers,
     nulls_of,
@@ -67,16 +68,20 @@ class SortedColumns:
     ) -> None:
         self._column, self.sorted_rows = column, sorted_rows
         self._identity = identity  # the columns that tell a user which row it is
-        self._arrays: dict[str, pa.Array] = {}
+        self._columns: dict[str, Any] = {}
         self._values: dict[tuple[str, str], Values | None] = {}
         self._nulls: dict[str, NDArray[np.bool_] | None] = {}
 
-    def array(self, text: str) -> pa.Array:
+    def column(self, text: str) -> Any:
         """A column of the table, or an expression's values, in the table's order."""
-        array = self._arrays.get(text)
-        if array is None:
-            array = self._arrays[text] = decoded(self._column(text))
-        return array
+        column = self._columns.get(text)
+        if column is None:
+            column = self._columns[text] = decoded(self._column(text))
+        return column
+
+    def array(self, text: str) -> pa.Array:
+        """The same as an array of Arrow."""
+        return as_arrow(self.column(text))
 
     def described(self, position: int, *texts: str) -> dict[str, Any]:
         """The row at a sorted position by what tells which it is, and by these columns."""
@@ -87,7 +92,7 @@ class SortedColumns:
     def nulls(self, text: str) -> NDArray[np.bool_] | None:
         """Which values are null, in sorted order; None if none is."""
         if text not in self._nulls:
-            mask = nulls_of(self.array(text))
+            mask = nulls_of(self.column(text))
             self._nulls[text] = None if mask is None else self.sorted_rows.sorted(mask)
         return self._nulls[text]
 
@@ -101,7 +106,7 @@ class SortedColumns:
             return as_numbers  # they are the same for whoever takes them as they are
         key = text, takes
         if key not in self._values:
-            values = numbered(self.array(text), takes)
+            values = numbered(self.column(text), takes)
             if values is not None:
                 key = key if takes in _TYPED or values.back is not None else (text, "number")
                 values = Values(self.sorted_rows.sorted(values.data), self.nulls(text), values.back)
@@ -112,7 +117,7 @@ class SortedColumns:
 _TYPED = ("instant", "boolean")  # what takes these wants numbers of a type of its own
 
 
-def numbered(array: pa.Array, takes: str) -> Values | None:
+def numbered(array: Any, takes: str) -> Values | None:
     """An array as numbers, or as what stands for its values, as `takes` says that it may.
 
     What has an order goes by its rank, what is only picked by its position; else None.
@@ -231,21 +236,18 @@ class WindowResults:
 
         They may be written where the positions were, `instead` of these.
         """
-        array = self.array(text)
-        if (
-            0 < self.sorted_rows.size <= 2 * at.size and numbers(array) is not None
-        ):  # worth sorting all
-            values = self.values(text)
-            assert values is not None
+        values = self.values(text) if 0 < self.sorted_rows.size <= 2 * at.size else None
+        if values is not None:  # worth sorting all
             if values.nulls is not None:
                 null = gather(values.nulls, at, threads=self.sorted_rows.threads)
                 gone = null if gone is None else gone | null
             data = gather(values.data, at, threads=self.sorted_rows.threads, instead=instead)
-            return from_numbers(data, gone, array.type)
-        return array.take(pa.array(self.sorted_rows.rows(at), mask=gone))
+            return from_numbers(data, gone, self.columns.column(text).type)
+        return self.array(text).take(pa.array(self.sorted_rows.rows(at), mask=gone))
 
     def _type(self, aggregation: Aggregation) -> pa.DataType:
-        return self.array(aggregation.columns[0]).type
+        kind: pa.DataType = self.columns.column(aggregation.columns[0]).type
+        return kind
 
     def _call_on(self, plan: ResultPlan, values: Sequence[Values]) -> ResultArray:
         call: Any = aggregate_parts if self.parts else self._call

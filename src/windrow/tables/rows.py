@@ -24,7 +24,7 @@ from windrow.kernels.interpreted import satisfying
 from windrow.kernels.policies import compiled_starts, policy_plan, way_of
 from windrow.kernels.routes import trace
 from windrow.queries.query import Query
-from windrow.tables.columns import decoded, nulls_of
+from windrow.tables.columns import as_arrow, decoded, nulls_of
 from windrow.tables.results import numbered
 from windrow.tables.sort import TableRows
 from windrow.tables.types import kind_of
@@ -86,7 +86,7 @@ class RowValues:
 
     def _array(self, text: str) -> pa.Array:
         if text not in self._arrays:
-            self._arrays[text] = decoded(self._column(text))
+            self._arrays[text] = as_arrow(decoded(self._column(text)))
         return self._arrays[text]
 
     def _numbers(self, text: str, takes: str = "number") -> Column:

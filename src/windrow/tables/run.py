@@ -29,7 +29,7 @@ from windrow.queries.select import Select
 from windrow.queries.shared import Shared
 from windrow.tables.bind import Bound, SchemaColumns, bind_once, warn_of_interpreted
 from windrow.tables.columns import from_numbers
-from windrow.tables.filters import columns_of, satisfies, wanted
+from windrow.tables.filters import Table, arrow_table, columns_of, satisfies, wanted
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
 from windrow.tables.row_sizes import sized_rows
 from windrow.tables.rows import RowValues
@@ -54,14 +54,14 @@ class TableEngine:
     """Queries over the frames of one library, which says how they become tables, and back.
 
     `schema_of(frame)` gives the schema, or an error for what is no frame; `table_of(frame, names)`
-    those columns as a table of Arrow; `joined(bound, result, frame)` the rows of the frame that
+    those columns as a table; `joined(bound, result, frame)` the rows of the frame that
     are in the result, with the new columns. `selected(frame, rows, columns)` gives these rows, all
     for None, with these columns by their names: columns of the frame, or new ones of Arrow.
     `order_of(frame)` names what the frame's own rows are ordered by, if it says so.
     """
 
     schema_of: Callable[[Any], pa.Schema]
-    table_of: Callable[[Any, list[str]], pa.Table]
+    table_of: Callable[[Any, list[str]], Table]
     joined: Callable[[Bound, TableResult, Any], Any]
     selected: Callable[[Any, NDArray[Any] | None, dict[str, Any]], Any]
     order_of: Callable[[Any], str | None] | None = None
@@ -100,13 +100,13 @@ class TableEngine:
 
         schema = self.schema_of(frame)
         steps = select.steps(SchemaColumns(schema))
-        table = self.table_of(frame, steps.reads(schema.names))
+        table = arrow_table(self.table_of(frame, steps.reads(schema.names)))
         return self.selected(frame, *run_steps(steps, table, schema.names))
 
     def read(self, queries: Sequence[Query], frame: Any) -> tuple[list[Bound], pa.Table]:
         """The queries as they fit the frame, and the columns that they need."""
         bounds = self._bound(queries, frame)
-        return bounds, self.table_of(frame, needed(bounds))
+        return bounds, arrow_table(self.table_of(frame, needed(bounds)))
 
     def columns_of_frame(self, frame: Any) -> SchemaColumns:
         """The columns of a frame, as statements of SQL ask about them."""
@@ -127,9 +127,7 @@ def told_apart(bounds: Sequence[Bound]) -> bool:
     return len(bounds) > 1 and any(b.filters or not b.query.window.per_row for b in bounds)
 
 
-def run_queries(
-    bounds: list[Bound], table: pa.Table, threads: int | None = None
-) -> list[TableResult]:
+def run_queries(bounds: list[Bound], table: Table, threads: int | None = None) -> list[TableResult]:
     """The results of several queries; those over the same rows in the same order sort them once."""
     threads = threads or cores()
     if len(bounds) == 1:
@@ -162,14 +160,14 @@ def _sorting(bound: Bound) -> tuple[Any, ...]:
     return query.where, query.window.row_size, query.partition_by, query.order_by, along
 
 
-def _results(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableResult]:
+def _results(bounds: list[Bound], table: Table, threads: int) -> list[TableResult]:
     """The results of queries over the same sorted rows."""
     query, kept = bounds[0].query, None
     if query.where is not None:
         kept = np.flatnonzero(satisfies(query.where, table))
-        table = table.take(pa.array(kept))
+        table = arrow_table(table).take(pa.array(kept))
     if query.window.row_size is not None:
-        table, sized = sized_rows(bounds[0], table)
+        table, sized = sized_rows(bounds[0], arrow_table(table))
         if sized is not None:
             kept = sized if kept is None else kept[sized]
     column = columns_of(table)
@@ -245,12 +243,11 @@ def _rows_of(bound: Bound, rows: TableRows) -> TableRows:
     return replace(rows, starts=rows.keys, at=None, axis=None)
 
 
-def _windows(
-    bound: Bound, rows: TableRows, column: Callable[[str], Any], table: pa.Table
-) -> Bounds:
+def _windows(bound: Bound, rows: TableRows, column: Callable[[str], Any], table: Table) -> Bounds:
     window, rows = bound.query.window, _rows_of(bound, rows)
     if window.asks_values:
-        rows = replace(rows, values=RowValues(bound.query, rows, column, table.column_names))
+        names = arrow_table(table).column_names
+        rows = replace(rows, values=RowValues(bound.query, rows, column, names))
     return window.bounds(rows)
 
 
@@ -329,14 +326,14 @@ def with_columns(table: pa.Table, schema: pa.Schema, values: Mapping[str, Any]) 
 
 
 def _arranged(
-    bound: Bound, table: pa.Table, rows: TableRows, windows: Bounds, new: dict[str, pa.Array]
+    bound: Bound, table: Table, rows: TableRows, windows: Bounds, new: dict[str, pa.Array]
 ) -> tuple[NDArray[Any], dict[str, pa.Array]]:
     """The rows of the result, in the table's order (windows with their own: in that of keys)."""
     beside = rows.rows(windows.places(rows))
     chosen = np.arange(beside.size)
     if bound.filters:
-        keys = windows.keys(rows)
-        passed, _ = wanted(bound.query, lambda: table.take(pa.array(beside)), keys, new)
+        keys, taken = windows.keys(rows), pa.array(beside)
+        passed, _ = wanted(bound.query, lambda: arrow_table(table).take(taken), keys, new)
         chosen = np.flatnonzero(passed)
     if bound.own_rows:
         chosen = chosen[np.argsort(_first_seen(rows)[windows.keys(rows)[chosen]], kind="stable")]

@@ -15,6 +15,7 @@ from windrow.errors import InvalidValue
 from windrow.kernels.sort import Order, order_rows
 from windrow.tables.bind import Bound
 from windrow.tables.columns import (
+    as_arrow,
     decoded,
     from_numbers,
     null_places,
@@ -115,7 +116,7 @@ def _order_values(
         array = _measurable(array, bound)
     values = numbers(array)
     if values is None or (values.dtype == np.uint64 and values.max(initial=0) >= 2**63):
-        values = ranks(array)[0]
+        values = ranks(as_arrow(array))[0]
     nulls = nulls_of(array)
     values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
     places = None
@@ -131,6 +132,7 @@ def _order_values(
 
 def _measurable(array: pa.Array, bound: Bound) -> pa.Array:
     """An order column of the type that windows are measured along."""
+    array = as_arrow(array)
     try:
         return array.cast(bound.at_type)
     except pa.ArrowInvalid:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
@@ -23,6 +24,25 @@ SHORT_DECIMAL = 18
 COMPILED = {"float64": pa.float64(), "int64": pa.int64(), "boolean": pa.bool_()}
 UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # of times, in nanoseconds
 _DAY = 86400 * 10**9
+# Types of values that lie in memory as numbers of a fixed width, and are computed with as they are:
+# their ids in Arrow, and the types that NumPy has for those numbers.
+NUMBERS = {
+    kind.id: np.dtype(stored)
+    for stored, kinds in {
+        "i1": [pa.int8()],
+        "i2": [pa.int16()],
+        "i4": [pa.int32(), pa.date32(), pa.time32("s")],
+        "i8": [pa.int64(), pa.date64(), pa.time64("us"), pa.timestamp("us"), pa.duration("us")],
+        "u1": [pa.uint8()],
+        "u2": [pa.uint16()],
+        "u4": [pa.uint32()],
+        "u8": [pa.uint64()],
+        "f2": [pa.float16()],
+        "f4": [pa.float32()],
+        "f8": [pa.float64()],
+    }.items()
+    for kind in kinds
+}
 
 
 def plain(type_: pa.DataType) -> pa.DataType:
@@ -33,6 +53,8 @@ def plain(type_: pa.DataType) -> pa.DataType:
     >>> str(plain(pa.dictionary(pa.int8(), pa.date32()))), str(plain(pa.string_view()))
     ('date32[day]', 'string')
     """
+    if type_.id in NUMBERS:  # which is known at once
+        return type_
     if pt.is_dictionary(type_) or pt.is_run_end_encoded(type_):
         return plain(type_.value_type)
     if pt.is_string_view(type_):

@@ -60,10 +60,10 @@ def empty(n: int, dtype: Any) -> NDArray[Any]:
     (262144, False)
     """
     size = n * np.dtype(dtype).itemsize
-    allocate = getattr(sys.modules.get("pyarrow"), "allocate_buffer", None)
-    if allocate is None or size < _LARGE:
+    if size < _LARGE:
         return np.empty(n, dtype)
-    return np.frombuffer(allocate(size), dtype)
+    allocate = getattr(sys.modules.get("pyarrow"), "allocate_buffer", None)
+    return np.empty(n, dtype) if allocate is None else np.frombuffer(allocate(size), dtype)
 
 
 def roomy(n: int, dtype: Any) -> NDArray[Any]:

@@ -80,13 +80,9 @@ class Windows:
         if (self.rows is None) == (self.lo is None) or (self.lo is None) != (self.hi is None):
             raise InvalidArgument("Windows: give rows=, or lo= and hi=")
         self.starts = _as_positions(self.starts)
+        self.n = int(self.starts[-1])  # how many rows there are
         if self.lo is not None and self.hi is not None:
             self.lo, self.hi = _as_positions(self.lo), _as_positions(self.hi)
-
-    @property
-    def n(self) -> int:
-        """How many rows there are."""
-        return int(self.starts[-1])
 
     def __len__(self) -> int:
         if self.lo is not None:
@@ -228,8 +224,10 @@ class Windows:
         A part begins with a segment, or else, within a long segment, `anywhere` or at a window
         at which Two-Stacks flips. O(log n) for a part, and O(flips) in a long segment.
         """
-        count = len(self)
-        parts = 1 if threads == 1 else min(threads, self._work(count) // (2 * arrays.PIECE))
+        count, least = len(self), 2 * arrays.PIECE
+        parts = 1
+        if threads > 1 and count + self.n >= 2 * least:  # no window ends behind the last row
+            parts = min(threads, self._work(count) // least)
         if parts < 2:
             return [Piece(0, count)]
         begins = [Piece(0, 0)]
