@@ -14,12 +14,13 @@ from windrow.windows.kinds import window_of
 
 
 class Columns:
-    """Columns a to d of numbers, s of text, ts of times."""
+    """Columns a to d of numbers, s of text, ts of times, l of lists."""
 
-    names = ("a", "b", "c", "d", "s", "ts")
+    names = ("a", "b", "c", "d", "s", "ts", "l")
 
     def family(self, text: str) -> str:
-        return {"s": "text", "ts": "time"}.get(text, "number")
+        known = {"s": "text", "(s || s)": "text", "ts": "time", "l": "list"}
+        return known.get(text, "number")
 
 
 def steps(text: str) -> Steps:
@@ -104,10 +105,21 @@ def test_an_order_that_goes_down_is_the_other_way_round() -> None:
     assert Count().turned() == Count()
 
 
-def test_columns_that_go_different_ways_are_turned_if_they_are_numbers() -> None:
-    (stage,) = steps("SELECT ROW_NUMBER() OVER (ORDER BY a DESC, ts) AS r FROM t").stages
-    assert stage.queries[0].order_by[-1] == "ts"
-    assert "-a" in dict(stage.computed).values()
+@pytest.mark.parametrize(
+    ("order", "last", "turned"),
+    [
+        ("a DESC, s", "s", "-a"),
+        ("s DESC, ts", None, "CAST('1970-01-01' AS DATE) - ts"),
+        ("s, ABS(a) DESC", None, "-(ABS(a))"),
+    ],
+)
+def test_columns_that_go_different_ways_are_turned(
+    order: str, last: str | None, turned: str
+) -> None:
+    (stage,) = steps(f"SELECT ROW_NUMBER() OVER (ORDER BY {order}) AS r FROM t").stages
+    computed = {text: name for name, text in stage.computed}
+    assert stage.queries[0].order_by[-1] == (last or computed[turned])
+    assert turned in computed
 
 
 def test_window_functions_are_expressions_over_counts() -> None:
@@ -129,8 +141,8 @@ def test_a_statement_is_a_value() -> None:
 REFUSED = {
     "SELECT MAX(a) OVER (ORDER BY b) + MIN(c) AS x FROM t": ("MIN has no OVER", "MIN(c"),
     "SELECT MAX(MIN(a) OVER ()) OVER () AS x FROM t": ("over another's result", "MIN(a"),
-    "SELECT MAXX(a) OVER () AS x FROM t": ("did you mean 'MAX'", "MAXX(a"),
-    "SELECT ROWNUMBER() OVER () AS x FROM t": ("did you mean 'ROW_NUMBER'", "ROWNUMBER"),
+    "SELECT MAXX(a) OVER () AS x FROM t": ("did you mean MAX?", "MAXX(a"),
+    "SELECT ROWNUMBER() OVER () AS x FROM t": ("did you mean ROW_NUMBER?", "ROWNUMBER"),
     "SELECT MAX(e) OVER () FROM t": ("the frame has no column 'e'", "e"),
     "SELECT MAX(a) OVER (ORDER BY e) FROM t": ("the frame has no column 'e'", "e"),
     "SELECT MAX(a) OVER v FROM t WINDOW w AS ()": ("no window 'v'", "v"),
@@ -154,7 +166,9 @@ REFUSED = {
         "depends on the order",
         "STRING",
     ),
-    "SELECT RANK() OVER (ORDER BY s DESC, ts) AS r FROM t": ("goes the other way", "s"),
+    "SELECT RANK() OVER (ORDER BY s DESC, s || s) AS r FROM t": ("goes another way", "s"),
+    "SELECT MAD(a) OVER () AS r FROM t": ("hint: write QUANTILE(x, (0.25, 0.75))", "MAD(a"),
+    "SELECT MAX(a + INTERVAL '1 mont') OVER () AS r FROM t": ("INTERVAL", "a +"),
     "SELECT SUM(a) OVER (ORDER BY b, c RANGE 1 PRECEDING) AS r FROM t": ("one column", "SUM(a"),
     "SELECT SUM(a) OVER (ORDER BY b ROWS -1 PRECEDING) AS r FROM t": ("write 1 FOLLOWING", "1"),
     "SELECT SUM(a) OVER (ORDER BY b ROWS 1 PRECEDING EXCLUDE TIES) AS r FROM t": (
@@ -162,7 +176,7 @@ REFUSED = {
         "SUM",
     ),
     "SELECT SUM(a) OVER (PARTITION BY b GROUPS 1 PRECEDING) AS r FROM t": ("needs ORDER BY", "SUM"),
-    "SELECT NTH_VALUE(ts, 2) OVER (ORDER BY a) AS r FROM t": ("IGNORE NULLS OVER", "NTH_VALUE(ts"),
+    "SELECT NTH_VALUE(l, 2) OVER (ORDER BY a) AS r FROM t": ("IGNORE NULLS OVER", "NTH_VALUE(l"),
     "SELECT NTILE(0) OVER (ORDER BY a) AS r FROM t": ("of 1 or more", "NTILE"),
     "SELECT COUNT(*) OVER () AS n FROM t ORDER BY 3": ("there are 1 columns", "3"),
     "SELECT COUNT(*) OVER () AS n FROM t LIMIT a": ("", "a"),

@@ -93,6 +93,36 @@ def test_calls_over_windows_are_duckdb_s(call: str, duck: duckdb.DuckDBPyConnect
         check(f"SELECT u, {call} OVER (ORDER BY {order}) AS r FROM data", False, data, duck)
 
 
+# `f` has both zeros, and `d` is of times; `u` comes first and tells the rows apart.
+STATEMENTS = [
+    "SELECT u, sum(i) over (order by u rows between 2 preceding and 1 following) AS s FROM data",
+    "SELECT u, Sum(i) Over (Order By i Range Between 1 Preceding And 2 Following) AS s FROM data",
+    "SELECT u, count(*) over (order by t groups between 1 preceding and current row) n FROM data",
+    "SELECT u, ROW_NUMBER() OVER (PARTITION BY h ORDER BY s DESC, d, u) AS n FROM data",
+    "SELECT u, RANK() OVER (ORDER BY d DESC NULLS LAST, s, i DESC) AS n FROM data",
+    "SELECT u, RANK() OVER (ORDER BY s, ABS(i) DESC, d - TIMESTAMP '1970-01-01' DESC) n FROM data",
+    "SELECT u, DENSE_RANK() OVER (ORDER BY CAST(d AS DATE) DESC, s) AS n FROM data",
+    "SELECT u, NTH_VALUE(d, 2) OVER (PARTITION BY g ORDER BY u) AS second FROM data",
+    "SELECT u, NTH_VALUE(CAST(i AS DECIMAL(9, 2)), 2) OVER (PARTITION BY g ORDER BY u) n FROM data",
+    "SELECT u, COUNT_IF(i > 0) FILTER (WHERE b OR x > 1) OVER (ORDER BY u) AS n FROM data",
+    "SELECT data.u, ROW_NUMBER() OVER (ORDER BY f, u DESC) AS n FROM data ORDER BY f, data.u DESC",
+]
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_statements_have_the_answers_of_duckdb(text: str, duck: duckdb.DuckDBPyConnection) -> None:
+    data = table(7, rows=60)
+    zeros = pa.array([[0.0, -0.0, 1.5, None][n % 4] for n in range(60)])
+    data = data.append_column("f", zeros)
+    duck.register("data", data)
+    check(text, " ORDER BY f, data.u" in text, data, duck)
+
+
+def test_all_columns_of_the_frame_may_be_told_by_its_name() -> None:
+    made = sql("SELECT p.*, COUNT(*) OVER () AS n FROM plugs AS p", plugs=PLUGS)
+    assert made.column_names == [*PLUGS.column_names, "n"]
+
+
 # -- statements as people write them -----------------------------------------------------------
 
 PLUGS = pa.table(

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from windrow.tables.columns import decoded, nulls_of, numbers, whole
+from windrow.tables.columns import decoded, nulls_of, numbers, whole, with_one_zero
 
 # Keys from so few numbers that a counter each costs less than the rows are their own codes.
 _SPARE = 1 << 16
@@ -89,12 +89,7 @@ def _code(column: Any) -> tuple[NDArray[np.int64], int]:
                 if nulls is not None:
                     code[nulls] = most - least + 1
                 return code, most - least + 2
-    array = decoded(array)
-    if pt.is_float16(array.type):  # which Arrow does not add
-        array = array.cast(pa.float32())
-    if pt.is_floating(array.type):
-        array = pc.add(array, pa.scalar(0.0, array.type))  # −0.0 is the key that 0.0 is
-    encoded = array.dictionary_encode()
+    encoded = with_one_zero(decoded(array)).dictionary_encode()
     return _indices(encoded), len(encoded.dictionary) + 1
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from sqlglot import exp
 
 from windrow.aggregations.base import Aggregation
-from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
-from windrow.queries.cql.calls import aliased, called, is_call, result_name
+from windrow.errors import InvalidArgument, QuerySyntaxError
+from windrow.queries.cql.calls import Calls, aliased, called, instead, is_call, result_name
 from windrow.queries.cql.functions import FILTERED
 from windrow.queries.cql.functions import FUNCTIONS as AGGREGATIONS
 from windrow.queries.cql.over import Overs
@@ -107,7 +107,7 @@ class _Compiler(Overs):
         star = node.this if isinstance(node, exp.Column) else node
         if any(star.args.get(name) for name in ("except_", "replace", "rename", "except")):
             raise self.wrong(node, "* stands alone", "list the columns that are wanted")
-        super().own(node)
+        Calls.own(self, node)  # * is no column of the frame
 
     def _name_of(self, node: Any) -> str:
         """Return the name of a result without AS: a column's, or that of a call and its columns."""
@@ -198,8 +198,7 @@ class _Compiler(Overs):
             over = Over(self, rows, frame, bool(ignores_nulls))
             return function.make(over, *self._arguments_of(function, arguments))
         if name and name not in AGGREGATIONS and name not in FILTERED:
-            known = did_you_mean(name, sorted({*AGGREGATIONS, *FILTERED, *FUNCTIONS}))
-            raise self.wrong(call, f"{name} is no function over windows", known)
+            raise self.wrong(call, f"{name} is no function over windows", instead(name, *FUNCTIONS))
         if ignores_nulls is not None:
             hint = "aggregations skip nulls; leave it out"
             raise self.wrong(call, "IGNORE and RESPECT NULLS go with values of single rows", hint)
