@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ class Columns:
 def steps(text: str) -> Steps:
     asked = sql(text)
     assert isinstance(asked, Select)
-    return asked.steps(Columns())
+    return replace(asked, inside=0).steps(Columns())  # of the innermost statement
 
 
 def only(over: str, call: str = "MAX(a)") -> Query:
@@ -122,6 +123,24 @@ def test_columns_that_go_different_ways_are_turned(
     assert turned in computed
 
 
+def test_statements_in_from_and_with_come_first() -> None:
+    asked = sql(
+        """
+        WITH one AS (SELECT a, COUNT(*) AS n FROM t WHERE b > 1 GROUP BY a)
+        SELECT a FROM (SELECT a, RANK() OVER (ORDER BY n) AS r FROM one) AS two WHERE r = 1
+        """
+    )
+    assert asked.source == "t"
+    inner = asked.inner
+    assert inner is not None
+    assert inner.inner is not None
+    assert inner.inner.inner is None
+    assert [each.steps().where for each in (inner.inner, inner, asked)] == ["b > 1", None, "r = 1"]
+    assert inner.inner.steps().distinct == ("a",)
+    assert eval(repr(asked)) == asked
+    assert asked.explain().count("over these results") == 2
+
+
 def test_window_functions_are_expressions_over_counts() -> None:
     made = steps("SELECT RANK() OVER (ORDER BY a) AS r, LAG(a, 2, 0) OVER (ORDER BY a) AS l FROM t")
     parts = [part for stage in made.stages for q in stage.queries for part in q.parts.values()]
@@ -147,10 +166,32 @@ REFUSED = {
     "SELECT MAX(a) OVER (ORDER BY e) FROM t": ("the frame has no column 'e'", "e"),
     "SELECT MAX(a) OVER v FROM t WINDOW w AS ()": ("no window 'v'", "v"),
     "SELECT a FROM t WHERE MAX(a) OVER () > 3": ("QUALIFY chooses", "MAX(a"),
-    "SELECT a, COUNT(*) OVER () FROM t GROUP BY a": ("GROUP BY is not supported", "GROUP BY"),
-    "SELECT DISTINCT a, COUNT(*) OVER () FROM t": ("DISTINCT is not supported", "DISTINCT"),
+    "SELECT a, COUNT(*) OVER () FROM t GROUP BY a": ("FROM (SELECT … GROUP BY …)", "COUNT"),
+    "SELECT DISTINCT a, COUNT(*) OVER () AS n FROM t ORDER BY b": ("by its results", "b"),
+    "SELECT DISTINCT ON (a) a, COUNT(*) OVER () AS n FROM t": ("hint: QUALIFY", "DISTINCT ON"),
+    "SELECT ISTREAM(MAX(a) OVER ()) AS m FROM t": ("ISTREAM goes with", "SELECT"),
+    "SELECT e FROM (SELECT a, COUNT(*) OVER () AS n FROM t)": ("has no column 'e'", "e"),
+    "SELECT n FROM (SELECT e, COUNT(*) OVER () AS n FROM t)": ("has no column 'e'", "e"),
+    "SELECT x.n FROM (SELECT COUNT(*) OVER () AS n FROM t) AS y": ("x is not the stream", "x.n"),
+    "SELECT n, SUM(n) OVER () AS s FROM (SELECT a, b, SUM(c) AS n FROM t GROUP BY a)": (
+        "b is neither in GROUP BY nor aggregated",
+        "b",
+    ),
+    "SELECT n, RANK() OVER (ORDER BY n) AS r FROM (SELECT SUM(c) AS n FROM t)": (
+        "SUM has no OVER",
+        "SUM(c",
+    ),
+    "SELECT a, SUM(a) OVER () AS s FROM (SELECT a FROM t UNION SELECT a FROM t)": (
+        "UNION is not supported",
+        "a FROM t UNION",
+    ),
+    "SELECT a FROM (SELECT a, COUNT(*) OVER () AS n FROM t HAVING n > 1)": ("QUALIFY", "HAVING"),
+    "SELECT a, MAX(b) AS n FROM t GROUP BY a QUALIFY RANK() OVER (ORDER BY a) = 1": (
+        "HAVING chooses",
+        "QUALIFY",
+    ),
     "SELECT a, COUNT(*) OVER () FROM t JOIN u ON a = b": ("JOIN is not supported", "JOIN"),
-    "SELECT COUNT(*) OVER () FROM (SELECT 1)": ("FROM takes the name", "1"),
+    "SELECT COUNT(*) OVER () FROM (SELECT 1)": ("FROM is missing", ")"),
     "SELECT RANK() OVER () AS r FROM t": ("needs an order", "RANK"),
     "SELECT SUM(DISTINCT a) OVER () AS r FROM t": ("DISTINCT is not supported in SUM", "a"),
     "SELECT LAG(a, b) OVER (ORDER BY a) AS r FROM t": ("a constant is expected", "b"),

@@ -61,13 +61,22 @@ def alike(a: pa.Array, b: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(equal | same.to_numpy(zero_copy_only=False))
 
 
+def oldest(columns: Sequence[Any], n: int) -> NDArray[np.bool_]:
+    """Which of n rows is the first with the same values in these columns."""
+    return _first(codes(columns)[0], n)
+
+
 def newest(columns: Sequence[Any], n: int) -> NDArray[np.bool_]:
     """Which of n rows is the last with the same values in these columns."""
     key = codes(columns)[0]
-    key = np.zeros(n, np.int64) if key is None else key
-    last = np.zeros(n, np.bool_)
-    last[n - 1 - np.unique(key[::-1], return_index=True)[1]] = True
-    return last
+    return _first(None if key is None else key[::-1], n)[::-1]
+
+
+def _first(key: NDArray[np.int64] | None, n: int) -> NDArray[np.bool_]:
+    """Which of n rows is the first of its key."""
+    first = np.zeros(n, np.bool_)
+    first[np.unique(np.zeros(n, np.int64) if key is None else key, return_index=True)[1]] = True
+    return first
 
 
 def _code(column: Any) -> tuple[NDArray[np.int64], int]:

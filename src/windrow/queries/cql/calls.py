@@ -26,10 +26,10 @@ class Calls:
 
     understood: tuple[str, ...] = ()  # the clauses that there may be, by their names in the tree
 
-    def __init__(self, parts: Parsed) -> None:
+    def __init__(self, parts: Parsed, select: Any) -> None:
         self.parts = parts
         self.wrong = functools.partial(wrong, parts.text)
-        self.select = parts.tree
+        self.select = select
         self.names = self._source()
 
     # -- what is left out of SQL ------------------------------------------------------------

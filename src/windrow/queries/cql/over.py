@@ -19,13 +19,12 @@ from windrow.queries.cql.calls import Calls, called, is_call, narrowed
 from windrow.queries.cql.frames import check_unbounded, excluded, opposite
 from windrow.queries.cql.parser import Parsed
 from windrow.queries.expressions import as_column, interval_text
-from windrow.queries.select import Columns
+from windrow.queries.select import OWN, Columns
 from windrow.queries.syntax import identifier
 from windrow.windows.base import Window
 from windrow.windows.kinds import window_of
 from windrow.windows.sizes import UNBOUNDED, is_number
 
-OWN = "__windrow_"  # how the columns begin that a statement adds for itself
 # What goes up where values of a family go down; NaN is larger than any number.
 _TURNED = {
     "number": ("NOT {} > CAST('Infinity' AS DOUBLE)", "-{}"),
@@ -78,10 +77,11 @@ class Overs(Calls):
 
     understood = (
         *("expressions", "from_", "where", "windows", "qualify", "order", "limit", "offset"),
+        *("distinct", "group", "having"),
     )
 
-    def __init__(self, parts: Parsed, columns: Columns | None) -> None:
-        super().__init__(parts)
+    def __init__(self, parts: Parsed, select: Any, columns: Columns | None) -> None:
+        super().__init__(parts, select)
         self.check_clauses()
         self.columns = columns
         named = self.select.args.get("windows") or ()
