@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,18 +15,19 @@ from windrow.windows.kinds import window_of
 
 
 class Columns:
-    """Columns a to d of numbers, s of text, ts of times."""
+    """Columns a to d of numbers, s of text, ts of times, l of lists."""
 
-    names = ("a", "b", "c", "d", "s", "ts")
+    names = ("a", "b", "c", "d", "s", "ts", "l")
 
     def family(self, text: str) -> str:
-        return {"s": "text", "ts": "time"}.get(text, "number")
+        known = {"s": "text", "(s || s)": "text", "ts": "time", "l": "list"}
+        return known.get(text, "number")
 
 
 def steps(text: str) -> Steps:
     asked = sql(text)
     assert isinstance(asked, Select)
-    return asked.steps(Columns())
+    return replace(asked, inside=0).steps(Columns())  # of the innermost statement
 
 
 def only(over: str, call: str = "MAX(a)") -> Query:
@@ -104,10 +106,39 @@ def test_an_order_that_goes_down_is_the_other_way_round() -> None:
     assert Count().turned() == Count()
 
 
-def test_columns_that_go_different_ways_are_turned_if_they_are_numbers() -> None:
-    (stage,) = steps("SELECT ROW_NUMBER() OVER (ORDER BY a DESC, ts) AS r FROM t").stages
-    assert stage.queries[0].order_by[-1] == "ts"
-    assert "-a" in dict(stage.computed).values()
+@pytest.mark.parametrize(
+    ("order", "last", "turned"),
+    [
+        ("a DESC, s", "s", "-a"),
+        ("s DESC, ts", None, "CAST('1970-01-01' AS DATE) - ts"),
+        ("s, ABS(a) DESC", None, "-(ABS(a))"),
+    ],
+)
+def test_columns_that_go_different_ways_are_turned(
+    order: str, last: str | None, turned: str
+) -> None:
+    (stage,) = steps(f"SELECT ROW_NUMBER() OVER (ORDER BY {order}) AS r FROM t").stages
+    computed = {text: name for name, text in stage.computed}
+    assert stage.queries[0].order_by[-1] == (last or computed[turned])
+    assert turned in computed
+
+
+def test_statements_in_from_and_with_come_first() -> None:
+    asked = sql(
+        """
+        WITH one AS (SELECT a, COUNT(*) AS n FROM t WHERE b > 1 GROUP BY a)
+        SELECT a FROM (SELECT a, RANK() OVER (ORDER BY n) AS r FROM one) AS two WHERE r = 1
+        """
+    )
+    assert asked.source == "t"
+    inner = asked.inner
+    assert inner is not None
+    assert inner.inner is not None
+    assert inner.inner.inner is None
+    assert [each.steps().where for each in (inner.inner, inner, asked)] == ["b > 1", None, "r = 1"]
+    assert inner.inner.steps().distinct == ("a",)
+    assert eval(repr(asked)) == asked
+    assert asked.explain().count("over these results") == 2
 
 
 def test_window_functions_are_expressions_over_counts() -> None:
@@ -129,16 +160,38 @@ def test_a_statement_is_a_value() -> None:
 REFUSED = {
     "SELECT MAX(a) OVER (ORDER BY b) + MIN(c) AS x FROM t": ("MIN has no OVER", "MIN(c"),
     "SELECT MAX(MIN(a) OVER ()) OVER () AS x FROM t": ("over another's result", "MIN(a"),
-    "SELECT MAXX(a) OVER () AS x FROM t": ("did you mean 'MAX'", "MAXX(a"),
-    "SELECT ROWNUMBER() OVER () AS x FROM t": ("did you mean 'ROW_NUMBER'", "ROWNUMBER"),
+    "SELECT MAXX(a) OVER () AS x FROM t": ("did you mean MAX?", "MAXX(a"),
+    "SELECT ROWNUMBER() OVER () AS x FROM t": ("did you mean ROW_NUMBER?", "ROWNUMBER"),
     "SELECT MAX(e) OVER () FROM t": ("the frame has no column 'e'", "e"),
     "SELECT MAX(a) OVER (ORDER BY e) FROM t": ("the frame has no column 'e'", "e"),
     "SELECT MAX(a) OVER v FROM t WINDOW w AS ()": ("no window 'v'", "v"),
     "SELECT a FROM t WHERE MAX(a) OVER () > 3": ("QUALIFY chooses", "MAX(a"),
-    "SELECT a, COUNT(*) OVER () FROM t GROUP BY a": ("GROUP BY is not supported", "GROUP BY"),
-    "SELECT DISTINCT a, COUNT(*) OVER () FROM t": ("DISTINCT is not supported", "DISTINCT"),
+    "SELECT a, COUNT(*) OVER () FROM t GROUP BY a": ("FROM (SELECT … GROUP BY …)", "COUNT"),
+    "SELECT DISTINCT a, COUNT(*) OVER () AS n FROM t ORDER BY b": ("by its results", "b"),
+    "SELECT DISTINCT ON (a) a, COUNT(*) OVER () AS n FROM t": ("hint: QUALIFY", "DISTINCT ON"),
+    "SELECT ISTREAM(MAX(a) OVER ()) AS m FROM t": ("ISTREAM goes with", "SELECT"),
+    "SELECT e FROM (SELECT a, COUNT(*) OVER () AS n FROM t)": ("has no column 'e'", "e"),
+    "SELECT n FROM (SELECT e, COUNT(*) OVER () AS n FROM t)": ("has no column 'e'", "e"),
+    "SELECT x.n FROM (SELECT COUNT(*) OVER () AS n FROM t) AS y": ("x is not the stream", "x.n"),
+    "SELECT n, SUM(n) OVER () AS s FROM (SELECT a, b, SUM(c) AS n FROM t GROUP BY a)": (
+        "b is neither in GROUP BY nor aggregated",
+        "b",
+    ),
+    "SELECT n, RANK() OVER (ORDER BY n) AS r FROM (SELECT SUM(c) AS n FROM t)": (
+        "SUM has no OVER",
+        "SUM(c",
+    ),
+    "SELECT a, SUM(a) OVER () AS s FROM (SELECT a FROM t UNION SELECT a FROM t)": (
+        "UNION is not supported",
+        "a FROM t UNION",
+    ),
+    "SELECT a FROM (SELECT a, COUNT(*) OVER () AS n FROM t HAVING n > 1)": ("QUALIFY", "HAVING"),
+    "SELECT a, MAX(b) AS n FROM t GROUP BY a QUALIFY RANK() OVER (ORDER BY a) = 1": (
+        "HAVING chooses",
+        "QUALIFY",
+    ),
     "SELECT a, COUNT(*) OVER () FROM t JOIN u ON a = b": ("JOIN is not supported", "JOIN"),
-    "SELECT COUNT(*) OVER () FROM (SELECT 1)": ("FROM takes the name", "1"),
+    "SELECT COUNT(*) OVER () FROM (SELECT 1)": ("FROM is missing", ")"),
     "SELECT RANK() OVER () AS r FROM t": ("needs an order", "RANK"),
     "SELECT SUM(DISTINCT a) OVER () AS r FROM t": ("DISTINCT is not supported in SUM", "a"),
     "SELECT LAG(a, b) OVER (ORDER BY a) AS r FROM t": ("a constant is expected", "b"),
@@ -154,7 +207,9 @@ REFUSED = {
         "depends on the order",
         "STRING",
     ),
-    "SELECT RANK() OVER (ORDER BY s DESC, ts) AS r FROM t": ("goes the other way", "s"),
+    "SELECT RANK() OVER (ORDER BY s DESC, s || s) AS r FROM t": ("goes another way", "s"),
+    "SELECT MAD(a) OVER () AS r FROM t": ("hint: write QUANTILE(x, (0.25, 0.75))", "MAD(a"),
+    "SELECT MAX(a + INTERVAL '1 mont') OVER () AS r FROM t": ("INTERVAL", "a +"),
     "SELECT SUM(a) OVER (ORDER BY b, c RANGE 1 PRECEDING) AS r FROM t": ("one column", "SUM(a"),
     "SELECT SUM(a) OVER (ORDER BY b ROWS -1 PRECEDING) AS r FROM t": ("write 1 FOLLOWING", "1"),
     "SELECT SUM(a) OVER (ORDER BY b ROWS 1 PRECEDING EXCLUDE TIES) AS r FROM t": (
@@ -162,7 +217,7 @@ REFUSED = {
         "SUM",
     ),
     "SELECT SUM(a) OVER (PARTITION BY b GROUPS 1 PRECEDING) AS r FROM t": ("needs ORDER BY", "SUM"),
-    "SELECT NTH_VALUE(ts, 2) OVER (ORDER BY a) AS r FROM t": ("IGNORE NULLS OVER", "NTH_VALUE(ts"),
+    "SELECT NTH_VALUE(l, 2) OVER (ORDER BY a) AS r FROM t": ("IGNORE NULLS OVER", "NTH_VALUE(l"),
     "SELECT NTILE(0) OVER (ORDER BY a) AS r FROM t": ("of 1 or more", "NTILE"),
     "SELECT COUNT(*) OVER () AS n FROM t ORDER BY 3": ("there are 1 columns", "3"),
     "SELECT COUNT(*) OVER () AS n FROM t LIMIT a": ("", "a"),

@@ -41,6 +41,13 @@ STATEMENTS = [
            COUNT(x) FILTER (WHERE i > 0) OVER (PARTITION BY h ORDER BY s DESC NULLS FIRST) AS c
     FROM data
     """,
+    """
+    WITH begun AS (SELECT *, CASE WHEN t - LAG(t) OVER w <= 2 THEN 0 ELSE 1 END AS begins FROM data
+                   WINDOW w AS (PARTITION BY g ORDER BY t, s DESC, d, u)),
+         numbered AS (SELECT *, SUM(begins) OVER (PARTITION BY g ORDER BY t, u) AS n FROM begun)
+    SELECT DISTINCT MAX(u) AS u, n, g, COUNT(*) AS rows, AVG(i) AS mean, SUM(n) + 1 AS more
+    FROM numbered GROUP BY g, n HAVING COUNT(*) > 1
+    """,
 ]
 
 
@@ -48,7 +55,7 @@ def rows_of(frame: DataFrame) -> list[tuple[object, ...]]:
     return sorted((tuple(row) for row in frame.collect()), key=lambda row: row[0])
 
 
-@pytest.mark.parametrize("text", STATEMENTS, ids=["shared", "ranks", "several"])
+@pytest.mark.parametrize("text", STATEMENTS, ids=["shared", "ranks", "several", "nested"])
 def test_statements_have_the_answers_of_spark(spark: SparkSession, text: str) -> None:
     frame = frame_of(spark, table(5, rows=300))
     frame.createOrReplaceTempView("data")

@@ -93,6 +93,66 @@ def test_calls_over_windows_are_duckdb_s(call: str, duck: duckdb.DuckDBPyConnect
         check(f"SELECT u, {call} OVER (ORDER BY {order}) AS r FROM data", False, data, duck)
 
 
+# `f` has both zeros, and `d` is of times; `u` comes first and tells the rows apart.
+STATEMENTS = [
+    "SELECT u, sum(i) over (order by u rows between 2 preceding and 1 following) AS s FROM data",
+    "SELECT u, Sum(i) Over (Order By i Range Between 1 Preceding And 2 Following) AS s FROM data",
+    "SELECT u, count(*) over (order by t groups between 1 preceding and current row) n FROM data",
+    "SELECT u, ROW_NUMBER() OVER (PARTITION BY h ORDER BY s DESC, d, u) AS n FROM data",
+    "SELECT u, RANK() OVER (ORDER BY d DESC NULLS LAST, s, i DESC) AS n FROM data",
+    "SELECT u, RANK() OVER (ORDER BY s, ABS(i) DESC, d - TIMESTAMP '1970-01-01' DESC) n FROM data",
+    "SELECT u, DENSE_RANK() OVER (ORDER BY CAST(d AS DATE) DESC, s) AS n FROM data",
+    "SELECT u, NTH_VALUE(d, 2) OVER (PARTITION BY g ORDER BY u) AS second FROM data",
+    "SELECT u, NTH_VALUE(CAST(i AS DECIMAL(9, 2)), 2) OVER (PARTITION BY g ORDER BY u) n FROM data",
+    "SELECT u, COUNT_IF(i > 0) FILTER (WHERE b OR x > 1) OVER (ORDER BY u) AS n FROM data",
+    """
+    SELECT * FROM (SELECT u, x, ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC, u) AS n FROM data)
+    WHERE n <= 2
+    """,
+    """
+    WITH steps AS (SELECT *, CASE WHEN t - LAG(t) OVER (PARTITION BY g ORDER BY t, u) <= 2 THEN 0
+                   ELSE 1 END AS begins FROM data),
+         sessions AS (SELECT *, SUM(begins) OVER w AS session FROM steps
+                      WINDOW w AS (PARTITION BY g ORDER BY t, u))
+    SELECT MIN(s.u) AS least, g, s.session, COUNT(*) AS n, MAX(x) - MIN(x) AS spread
+    FROM sessions AS s GROUP BY g, s.session HAVING n > 1
+    """,
+    """
+    SELECT day, total, AVG(total) OVER (ORDER BY day ROWS 6 PRECEDING) AS mean
+    FROM (SELECT t / 5 AS day, SUM(i) + 1 AS total FROM data WHERE t > 0 GROUP BY 1)
+    """,
+    """
+    WITH each AS (SELECT h, g, COUNT(*) FILTER (WHERE x > 0) AS n, MAX(u) u FROM data GROUP BY ALL)
+    SELECT u, h, g, n, n / SUM(n) OVER (PARTITION BY h) AS share FROM each ORDER BY u DESC LIMIT 4
+    """,
+    "SELECT DISTINCT h, COUNT(*) OVER (PARTITION BY h) AS n FROM data ORDER BY n DESC, h",
+    "SELECT DISTINCT f, MAX(h) OVER () AS n FROM data WHERE f IS NOT NULL",
+    "SELECT data.u, ROW_NUMBER() OVER (ORDER BY f, u DESC) AS n FROM data ORDER BY f, data.u DESC",
+]
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_statements_have_the_answers_of_duckdb(text: str, duck: duckdb.DuckDBPyConnection) -> None:
+    data = table(7, rows=60)
+    zeros = pa.array([[0.0, -0.0, 1.5, None][n % 4] for n in range(60)])
+    data = data.append_column("f", zeros)
+    duck.register("data", data)
+    if "ORDER BY" in text.rpartition(")")[2]:
+        check(text, True, data, duck)
+        return
+    expected = {row[0]: row for row in duck.execute(text).fetchall()}
+    rows = (tuple(row.values()) for row in sql(text, data=data).to_pylist())
+    found = {row[0]: row for row in rows}
+    assert found.keys() == expected.keys()
+    for first, row in found.items():
+        assert all(map(same, row, expected[first])), (row, expected[first])
+
+
+def test_all_columns_of_the_frame_may_be_told_by_its_name() -> None:
+    made = sql("SELECT p.*, COUNT(*) OVER () AS n FROM plugs AS p", plugs=PLUGS)
+    assert made.column_names == [*PLUGS.column_names, "n"]
+
+
 # -- statements as people write them -----------------------------------------------------------
 
 PLUGS = pa.table(

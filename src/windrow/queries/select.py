@@ -1,22 +1,25 @@
 """A statement of standard SQL, as `sql` returns it for a text with OVER, and its steps.
 
-    WHERE → columns → windows in one order → … → QUALIFY → ORDER BY, LIMIT → the columns of SELECT
+    WHERE → columns → windows in one order → … → QUALIFY, DISTINCT → ORDER BY, LIMIT → columns
             └──────────── a stage ────────────┘
 
 All windows of the same PARTITION BY and ORDER BY are one stage, whatever their frames are: one sort
-of a table, one shuffle of a DataFrame. Stages follow one another.
+of a table, one shuffle of a DataFrame. Stages follow one another. A statement in FROM runs first,
+and gives the frame that the one around it reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Protocol
 
 from windrow.queries.expressions import columns_of
 from windrow.queries.frames import engine_of
 from windrow.queries.query import Query
+
+OWN = "__windrow_"  # how the columns begin that a statement adds for itself
 
 
 class Columns(Protocol):
@@ -57,6 +60,8 @@ class Steps:
     """What a statement does to a frame, in this order.
 
     `results` has the name of each column that comes out, and the column or expression that it is.
+    Of rows that have the same values of all `distinct` expressions only the first comes out, unless
+    there are none: those of GROUP BY, or the results of SELECT DISTINCT.
     """
 
     where: str | None
@@ -66,6 +71,7 @@ class Steps:
     offset: int
     limit: int | None
     results: tuple[tuple[str, str], ...]
+    distinct: tuple[str, ...] = ()
 
     def reads(self, names: Sequence[str]) -> list[str]:
         """Return those of a frame's columns that are computed with; others are only passed on."""
@@ -86,6 +92,7 @@ class Steps:
                 yield from (text for part in query.parts.values() for text in part.columns)
                 yield from (*query.partition_by, *query.order_by)
         yield from (key.text for key in self.order)
+        yield from self.distinct
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,21 +109,31 @@ class Select:
 
     text: str
     source: str
+    inside: int = 0  # how many statements stand inside this one
+
+    @property
+    def inner(self) -> Select | None:
+        """The statement whose results this one reads, None if it reads the frame itself."""
+        return replace(self, inside=self.inside - 1) if self.inside else None
 
     def __call__(self, frame: Any) -> Any:
         """Return the results over `frame`, as a frame of the same kind."""
+        frame = frame if self.inner is None else self.inner(frame)
         return engine_of(frame).run_select(self, frame)
 
     def steps(self, columns: Columns | None = None) -> Steps:
         """Return what will be done to a frame of these columns; without them, of any it names."""
         from windrow.queries.cql.standard import steps_of
 
-        return steps_of(self.text, columns)
+        return steps_of(self.text, self.inside, columns)
 
     def explain(self, frame: Any = None) -> str:
         """Return what will run: the stages, and the plan of each of their queries."""
-        steps = self.steps(None if frame is None else engine_of(frame).columns_of_frame(frame))
-        lines = [] if steps.where is None else [f"WHERE {steps.where}"]
+        inner = None if self.inner is None else self.inner.explain(frame)
+        known = frame is not None and inner is None
+        steps = self.steps(engine_of(frame).columns_of_frame(frame) if known else None)
+        lines = [] if inner is None else [inner, "", "over these results:"]
+        lines += [] if steps.where is None else [f"WHERE {steps.where}"]
         for i, stage in enumerate(steps.stages, 1):
             frames = len(stage.queries)
             lines.append(
@@ -127,6 +144,7 @@ class Select:
             lines += [f"\n{query.explain()}\n" for query in stage.queries]
         lines += [f"{name} = {text}" for name, text in steps.results if name != text]
         lines += [] if steps.qualify is None else [f"QUALIFY {steps.qualify}"]
+        lines += [f"DISTINCT {', '.join(steps.distinct)}"] if steps.distinct else []
         return "\n".join(lines)
 
     def __repr__(self) -> str:

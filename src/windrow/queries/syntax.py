@@ -137,11 +137,12 @@ def identifier(name: str) -> str:
 def place(node: Any) -> tuple[int, int]:
     """Return where a node stands in its text: the start of its first word, the end of its last.
 
-    Only names, functions and literals know their places; (0, 0) if there is none of them.
+    Only names, functions and literals know their places. If there is none of them it is the place
+    of what the node is a part of; (0, 0) if that has none, either.
     """
     places = [part.meta for part in node.walk() if "start" in part.meta]
     if not places:
-        return 0, 0
+        return (0, 0) if node.parent is None else place(node.parent)
     return min(meta["start"] for meta in places), max(meta["end"] for meta in places) + 1
 
 

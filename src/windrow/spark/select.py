@@ -6,6 +6,7 @@ over rows that are shuffled and sorted once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from pyspark.sql.types import AtomicType
 
 from windrow.errors import Unsupported
 from windrow.queries.query import Query
-from windrow.queries.select import Select, SortKey, Stage, Steps
+from windrow.queries.select import OWN, Select, SortKey, Stage, Steps
 from windrow.queries.shared import Shared
 from windrow.spark.columns import column
 from windrow.spark.dataframe import run
@@ -28,7 +29,7 @@ def run_select(select: Select, frame: Any) -> Any:
         names = frame.columns
         steps = select.steps(columns_of_frame(frame))
         if frame.isStreaming:
-            _check_stream(steps)
+            _check_stream(select, steps)
         if steps.where is not None:
             frame = frame.filter(spark_column(steps.where, frame))
     for stage in steps.stages:
@@ -36,18 +37,24 @@ def run_select(select: Select, frame: Any) -> Any:
     with analysed(frame):
         if steps.qualify is not None:
             frame = frame.filter(spark_column(steps.qualify, frame))
+        if steps.distinct:
+            values = _values(steps.distinct, frame, names)
+            distinct = {f"{OWN}distinct_{i}": value for i, value in enumerate(values)}
+            frame = frame.withColumns(distinct).dropDuplicates(list(distinct))
         if steps.order:
             frame = frame.orderBy(*[_sort_column(key, frame) for key in steps.order])
         if steps.offset:
             frame = frame.offset(steps.offset)
         if steps.limit is not None:
             frame = frame.limit(steps.limit)
-        return frame.select(
-            *[
-                (column(text) if text in names else spark_column(text, frame)).alias(name)
-                for name, text in steps.results
-            ]
-        )
+        results, texts = zip(*steps.results, strict=True)
+        values = _values(texts, frame, names)
+        return frame.select(*[v.alias(name) for name, v in zip(results, values, strict=True)])
+
+
+def _values(texts: Sequence[str], frame: Any, names: Sequence[str]) -> list[Any]:
+    """Return columns and expressions; `names` are the columns that the statement reads."""
+    return [column(text) if text in names else spark_column(text, frame) for text in texts]
 
 
 def columns_of_frame(frame: Any) -> SchemaColumns:
@@ -87,14 +94,16 @@ def _sort_column(key: SortKey, frame: Any) -> Any:
     return values.asc_nulls_first() if key.nulls_first else values.asc_nulls_last()
 
 
-def _check_stream(steps: Steps) -> None:
-    """Refuse what needs the last row, which a stream has not."""
+def _check_stream(select: Select, steps: Steps) -> None:
+    """Refuse what needs the last row, which a stream has not, and what needs several passes."""
+    if steps.distinct:
+        raise Unsupported("a stream has no last row: GROUP BY and SELECT DISTINCT need one")
     if steps.order or steps.limit is not None or steps.offset:
         raise Unsupported("a stream has no last row: ORDER BY and LIMIT of the results need one")
-    if len(steps.stages) > 1:
+    if len(steps.stages) > 1 or (select.inside and steps.stages):
         raise Unsupported(
-            "over a stream all windows of a statement need the same PARTITION BY and ORDER BY, and "
-            "no DENSE_RANK: run one statement for each"
+            "over a stream all windows of a statement need the same PARTITION BY and ORDER BY, no "
+            "DENSE_RANK, and no other statement in FROM: run one statement for each"
         )
     if any(not query.order_by for stage in steps.stages for query in stage.queries):
         raise Unsupported("a stream has no last row: write OVER (… ORDER BY …) along its times")

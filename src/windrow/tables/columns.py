@@ -100,12 +100,19 @@ def numbers(array: Any) -> NDArray[Any] | None:
     return None
 
 
+def with_one_zero(array: pa.Array) -> pa.Array:
+    """An array whose floats have 0.0 for −0.0, which is equal to it."""
+    if pt.is_float16(array.type):  # which Arrow does not add
+        array = array.cast(pa.float32())
+    return pc.add(array, pa.scalar(0.0, array.type)) if pt.is_floating(array.type) else array
+
+
 def ranks(array: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     """Each value as its rank among the distinct ones, and those in order: as good as the values.
 
     O(n) for the ranks, and a sort of the distinct values.
     """
-    encoded = array.dictionary_encode()
+    encoded = with_one_zero(array).dictionary_encode()
     order = pc.array_sort_indices(encoded.dictionary).to_numpy(zero_copy_only=False)
     place = np.empty(order.size, np.int64)
     place[order] = np.arange(order.size)

@@ -11,7 +11,14 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from windrow.tables.columns import as_arrow, decoded, nulls_of, numbers, whole
+from windrow.tables.columns import (
+    as_arrow,
+    decoded,
+    nulls_of,
+    numbers,
+    whole,
+    with_one_zero,
+)
 
 # Keys from so few numbers that a counter each costs less than the rows are their own codes.
 _SPARE = 1 << 16
@@ -61,13 +68,22 @@ def alike(a: pa.Array, b: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(equal | same.to_numpy(zero_copy_only=False))
 
 
+def oldest(columns: Sequence[Any], n: int) -> NDArray[np.bool_]:
+    """Which of n rows is the first with the same values in these columns."""
+    return _first(codes(columns)[0], n)
+
+
 def newest(columns: Sequence[Any], n: int) -> NDArray[np.bool_]:
     """Which of n rows is the last with the same values in these columns."""
     key = codes(columns)[0]
-    key = np.zeros(n, np.int64) if key is None else key
-    last = np.zeros(n, np.bool_)
-    last[n - 1 - np.unique(key[::-1], return_index=True)[1]] = True
-    return last
+    return _first(None if key is None else key[::-1], n)[::-1]
+
+
+def _first(key: NDArray[np.int64] | None, n: int) -> NDArray[np.bool_]:
+    """Which of n rows is the first of its key."""
+    first = np.zeros(n, np.bool_)
+    first[np.unique(np.zeros(n, np.int64) if key is None else key, return_index=True)[1]] = True
+    return first
 
 
 def _code(column: Any) -> tuple[NDArray[np.int64], int]:
@@ -89,12 +105,7 @@ def _code(column: Any) -> tuple[NDArray[np.int64], int]:
                 if nulls is not None:
                     code[nulls] = most - least + 1
                 return code, most - least + 2
-    array = decoded(as_arrow(array))
-    if pt.is_float16(array.type):  # which Arrow does not add
-        array = array.cast(pa.float32())
-    if pt.is_floating(array.type):
-        array = pc.add(array, pa.scalar(0.0, array.type))  # −0.0 is the key that 0.0 is
-    encoded = array.dictionary_encode()
+    encoded = with_one_zero(decoded(as_arrow(array))).dictionary_encode()
     return _indices(encoded), len(encoded.dictionary) + 1
 
 

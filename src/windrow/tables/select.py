@@ -13,6 +13,7 @@ from windrow.queries.select import SortKey, Steps
 from windrow.tables.bind import bind
 from windrow.tables.columns import decoded, nulls_of, ranks
 from windrow.tables.filters import columns_of, satisfies
+from windrow.tables.keys import oldest
 from windrow.tables.run import run_queries
 
 Chosen = NDArray[Any] | None
@@ -36,6 +37,9 @@ def run_steps(steps: Steps, table: pa.Table, names: Sequence[str]) -> tuple[Chos
                 table = table.append_column(name, array)
     if steps.qualify is not None:
         chosen, table = _kept(np.flatnonzero(satisfies(steps.qualify, table)), chosen, table)
+    if steps.distinct:
+        columns = [columns_of(table)(text) for text in steps.distinct]
+        chosen, table = _kept(np.flatnonzero(oldest(columns, table.num_rows)), chosen, table)
     if steps.order:
         chosen, table = _kept(_sorted(steps.order, table), chosen, table)
     if steps.limit is not None or steps.offset:
@@ -43,10 +47,9 @@ def run_steps(steps: Steps, table: pa.Table, names: Sequence[str]) -> tuple[Chos
         first = np.arange(min(steps.offset, table.num_rows), min(stop, table.num_rows))
         chosen, table = _kept(first, chosen, table)
     column = columns_of(table)
-    columns = {
+    return chosen, {
         name: text if text in names else decoded(column(text)) for name, text in steps.results
     }
-    return chosen, columns
 
 
 def _kept(places: NDArray[Any], chosen: Chosen, table: pa.Table) -> tuple[Chosen, pa.Table]:

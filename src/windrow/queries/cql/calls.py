@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import functools
 import re
@@ -25,10 +26,10 @@ class Calls:
 
     understood: tuple[str, ...] = ()  # the clauses that there may be, by their names in the tree
 
-    def __init__(self, parts: Parsed) -> None:
+    def __init__(self, parts: Parsed, select: Any) -> None:
         self.parts = parts
         self.wrong = functools.partial(wrong, parts.text)
-        self.select = parts.tree
+        self.select = select
         self.names = self._source()
 
     # -- what is left out of SQL ------------------------------------------------------------
@@ -105,7 +106,7 @@ class Calls:
         """Return the aggregation that a call means, and the name of its result without AS."""
         if isinstance(node, exp.Filter):
             part, name = self.aggregation(node.this)
-            return part.where(self.expression(node.expression.this)), name
+            return narrowed(part, self.expression(node.expression.this)), name
         if not is_call(node):
             if any(is_call(below) for below in node.walk()):
                 raise self.wrong(node, "a result is one aggregation, alone", OF_RESULTS)
@@ -116,7 +117,7 @@ class Calls:
             return self._filtered(node, written, FILTERED[written.upper()])
         function = FUNCTIONS.get(written.upper())
         if function is None:
-            raise self.wrong(node, f"{written} is no aggregation", _instead(written.upper()))
+            raise self.wrong(node, f"{written} is no aggregation", instead(written.upper()))
         function, arguments = self._counted(written, function, node.expressions)
         columns, constants = self._arguments(node, written, function, arguments)
         ordered = reversed(columns) if function.turned else columns
@@ -202,19 +203,33 @@ class Calls:
         return int(node.this) if node.this.isdecimal() else float(node.this)
 
 
-def _instead(name: str) -> str:
-    """Return what to write instead of a name that is no aggregation's."""
+def instead(name: str, *more: str) -> str:
+    """Return what to write instead of a name that is no aggregation's, nor one of `more`."""
     if name in SESSIONS:
         return "the result has session_start and session_end, and GROUP BY names the window"
     if name in REFUSED:
         return REFUSED[name]
-    known = sorted([*FUNCTIONS, *FILTERED])
+    known = sorted({*FUNCTIONS, *FILTERED, *more})
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     if near:
         return f"did you mean {near[0]}?"
     if name in SCALARS:
         return f"it goes into an aggregation, as in MAX({name}(load)), or to the results"
     return f"known: {', '.join(known)}"
+
+
+def narrowed(part: Aggregation, condition: str) -> Aggregation:
+    """Return the aggregation of those of its rows that satisfy a condition as well.
+
+    >>> from windrow import Count
+    >>> narrowed(Count().where("a > 1"), "b OR c").condition
+    '(a > 1) AND (b OR c)'
+    """
+    if part.condition is not None:
+        condition = f"({part.condition}) AND ({condition})"
+        part = copy.copy(part)
+        part.condition = None
+    return part.where(condition)
 
 
 def is_call(node: Any) -> bool:

@@ -46,7 +46,7 @@ class _Compiler(Calls):
     understood = ("expressions", "from_", "where", "group", "having")
 
     def __init__(self, parts: Parsed) -> None:
-        super().__init__(parts)
+        super().__init__(parts, parts.tree)
         self.session = self._session()  # a call in GROUP BY
         if not parts.window and self.session is None:
             raise self.wrong(self.select.args["from_"].this, "the stream has no window", NO_WINDOW)

@@ -15,18 +15,23 @@ from sqlglot import exp
 
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
-from windrow.queries.cql.calls import Calls, called, is_call
+from windrow.queries.cql.calls import Calls, called, is_call, narrowed
 from windrow.queries.cql.frames import check_unbounded, excluded, opposite
 from windrow.queries.cql.parser import Parsed
 from windrow.queries.expressions import as_column, interval_text
-from windrow.queries.select import Columns
+from windrow.queries.select import OWN, Columns
 from windrow.queries.syntax import identifier
 from windrow.windows.base import Window
 from windrow.windows.kinds import window_of
 from windrow.windows.sizes import UNBOUNDED, is_number
 
-OWN = "__windrow_"  # how the columns begin that a statement adds for itself
-_INFINITY = "CAST('Infinity' AS DOUBLE)"
+# What goes up where values of a family go down; NaN is larger than any number.
+_TURNED = {
+    "number": ("NOT {} > CAST('Infinity' AS DOUBLE)", "-{}"),
+    "boolean": ("NOT {}",),
+    "time": ("CAST('1970-01-01' AS DATE) - {}",),
+    "duration": ("-{}",),
+}
 
 
 @dataclass(frozen=True)
@@ -72,10 +77,11 @@ class Overs(Calls):
 
     understood = (
         *("expressions", "from_", "where", "windows", "qualify", "order", "limit", "offset"),
+        *("distinct", "group", "having"),
     )
 
-    def __init__(self, parts: Parsed, columns: Columns | None) -> None:
-        super().__init__(parts)
+    def __init__(self, parts: Parsed, select: Any, columns: Columns | None) -> None:
+        super().__init__(parts, select)
         self.check_clauses()
         self.columns = columns
         named = self.select.args.get("windows") or ()
@@ -134,7 +140,7 @@ class Overs(Calls):
     def rows_and_frame(self, node: Any) -> tuple[Ordered, Frame]:
         """Return what OVER says of the rows and of the frame, named windows included."""
         partition, order, spec = self._clauses(node, ())
-        keys = tuple(sorted({self._key(column) for column in partition}))
+        keys = tuple(sorted({self._key(column)[0] for column in partition}))
         rows = self._sorted(keys, order)
         if spec is None:
             return rows, Frame("range", UNBOUNDED, 0 if order else UNBOUNDED)
@@ -166,13 +172,15 @@ class Overs(Calls):
                 raise self.wrong(alias, f"{word} stands here and in the window {alias.name!r}")
         return base[0], own[1] or base[1], own[2] or base[2]
 
-    def _key(self, node: Any) -> str:
-        """Return the column of PARTITION BY or ORDER BY; an expression is computed as one."""
+    def _key(self, node: Any) -> tuple[str, str]:
+        """Return the column of PARTITION BY or ORDER BY, and the expression that it is."""
         self.check_over(node)
         node = node.copy()
         if isinstance(node, exp.Column):
-            return str(self.own(node).name)
-        return self.computed(self.expression(node))
+            name = str(self.own(node).name)
+            return name, as_column(name)
+        text = self.expression(node)
+        return self.computed(text), f"({text})"
 
     def _sorted(self, partition: tuple[str, ...], order: Sequence[Any]) -> Ordered:
         if not order:
@@ -192,29 +200,27 @@ class Overs(Calls):
             # as it is in an order that goes up as a whole
             descends = bool(node.args.get("desc")) != down
             nulls_first = bool(node.args.get("nulls_first")) != down
-            keys += self._up(node, self._key(node.this), descends, nulls_first)
+            keys += self._up(node.this, descends, nulls_first)
         usual = bool(order[0].args.get("nulls_first")) != down
-        along = self._key(order[0].this) if len(order) == 1 else None
+        along = self._key(order[0].this)[0] if len(order) == 1 else None
         return Ordered(partition, tuple(dict.fromkeys(keys)), down, along, usual)
 
-    def _up(self, node: Any, name: str, descends: bool, nulls_first: bool) -> list[str]:
+    def _up(self, node: Any, descends: bool, nulls_first: bool) -> list[str]:
         """Return the columns that go up, nulls first, where this one goes as it is written."""
-        text = as_column(name)
+        name, text = self._key(node)
         keys = [] if nulls_first else [self.computed(f"{text} IS NULL")]
         if not descends:
             return [*keys, name]
-        family = self.family(text)
-        if family == "boolean":
-            return [*keys, self.computed(f"NOT {text}")]
-        if family != "number":
-            hint = "order by columns that all go up, or all down, or by numbers"
-            raise self.wrong(node.this, f"{name} goes the other way than the column before", hint)
-        return [*keys, self.computed(f"NOT {text} > {_INFINITY}"), self.computed(f"-{text}")]
+        turned = _TURNED.get(self.family(text))
+        if turned is None:
+            hint = "order by columns that all go up, or all down, or by numbers or times"
+            raise self.wrong(node, f"{node.sql()} goes another way than other columns", hint)
+        return [*keys, *(self.computed(form.format(text)) for form in turned)]
 
     def _frame(self, spec: Any) -> Frame:
         """Return the frame of ROWS, RANGE or GROUPS."""
         clauses = spec.args
-        sides = [clauses.get(name) for name in ("start_side", "end_side")]
+        sides = [str(clauses.get(name)).upper() for name in ("start_side", "end_side")]
         start = self._end(clauses.get("start"), sides[0])
         end = 0 if clauses.get("end") is None else self._end(clauses["end"], sides[1])
         check_unbounded((start, end), sides)
@@ -282,6 +288,6 @@ class Overs(Calls):
                 )
             part = turned
         if condition is not None:
-            part = part.where(condition)
+            part = narrowed(part, condition)
         used = Use(rows.level, rows.partition, order, window, part)
         return self.uses.setdefault(used, f"{OWN}{len(self.uses)}")

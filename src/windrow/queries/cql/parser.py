@@ -202,7 +202,7 @@ def _marked(words: Words) -> Words:
 def _is_standard(words: Words) -> bool:
     """Whether windows stand behind OVER, and not in brackets behind the name of a stream."""
     start, stop = _clause(words, (TokenType.FROM,)), _clause(words, _AFTER_FROM)
-    bracket = any(word.token_type == TokenType.L_BRACKET for word in words[start + 1 : stop])
+    bracket = start + 1 + _clause(words[start + 1 : stop], (TokenType.L_BRACKET,)) < stop
     return not bracket and any(word.token_type == TokenType.OVER for word in words)
 
 

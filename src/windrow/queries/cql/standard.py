@@ -7,15 +7,17 @@ around it then read: ``MAX(x) OVER w - MIN(x) OVER w`` is ``__windrow_0 - __wind
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
 from windrow.aggregations.base import Aggregation
-from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
-from windrow.queries.cql.calls import aliased, called, is_call, result_name
+from windrow.errors import InvalidArgument, QuerySyntaxError
+from windrow.queries.cql.calls import Calls, aliased, called, instead, is_call, result_name
 from windrow.queries.cql.functions import FILTERED
 from windrow.queries.cql.functions import FUNCTIONS as AGGREGATIONS
+from windrow.queries.cql.nested import statements
 from windrow.queries.cql.over import Overs
 from windrow.queries.cql.parser import Parsed, parsed
 from windrow.queries.cql.window_functions import FUNCTIONS, Over, WindowFunction
@@ -29,18 +31,44 @@ from windrow.windows.sizes import UNBOUNDED
 _WHOLE = window_of("SQL", rows=(UNBOUNDED, UNBOUNDED))
 
 
+@dataclass(frozen=True)
+class _Results:
+    """The columns that a statement gives, before their types are known."""
+
+    names: Sequence[str]
+
+    def family(self, text: str) -> str:
+        return "number"  # any could be one
+
+
 def select_of(parts: Parsed) -> Select:
     """Return the statement of a text, checked as far as it can be without a frame."""
-    return Select(parts.text, _steps(parts, None)[1])
+    if parts.emit != "rstream":
+        hint = "write FROM calls [ROWS 100], and no OVER"
+        problem = f"{parts.emit.upper()} goes with a window in brackets"
+        raise wrong(parts.text, parts.words[0], problem, hint)
+    nested = statements(parts)
+    columns: Columns | None = None
+    sources = []
+    for each in nested:
+        steps, source = _steps(parts, each, columns)
+        sources.append(source)
+        names = [name for name, _ in steps.results]
+        columns = None if "*" in names else _Results(names)
+    return Select(parts.text, sources[0], len(nested) - 1)
 
 
-def steps_of(text: str, columns: Columns | None) -> Steps:
-    """Return what a text does to a frame of these columns; None for any columns that it names."""
-    return _steps(parsed(text), columns)[0]
+def steps_of(text: str, inside: int, columns: Columns | None) -> Steps:
+    """Return what a statement with so many `inside` it does to a frame of these columns.
+
+    None for any columns that it names.
+    """
+    parts = parsed(text)
+    return _steps(parts, statements(parts)[inside], columns)[0]
 
 
-def _steps(parts: Parsed, columns: Columns | None) -> tuple[Steps, str]:
-    compiler = _Compiler(parts, columns)
+def _steps(parts: Parsed, select: Any, columns: Columns | None) -> tuple[Steps, str]:
+    compiler = _Compiler(parts, select, columns)
     try:
         return compiler.steps(), compiler.names[0]
     except QuerySyntaxError:
@@ -52,17 +80,23 @@ def _steps(parts: Parsed, columns: Columns | None) -> tuple[Steps, str]:
 class _Compiler(Overs):
     """One statement on its way to its steps."""
 
-    def __init__(self, parts: Parsed, columns: Columns | None) -> None:
-        super().__init__(parts, columns)
+    def __init__(self, parts: Parsed, select: Any, columns: Columns | None) -> None:
+        super().__init__(parts, select, columns)
         self.at: Any = self.select.args["from_"].this  # what errors without a place are about
         self._aliases: dict[str, Any] = {}
+        self.groups = self._groups()
 
     def steps(self) -> Steps:
         """Return the steps, one clause after the other."""
-        where, qualify, order = (self.select.args.get(n) for n in ("where", "qualify", "order"))
+        distinct = self.select.args.get("distinct")
+        if distinct is not None and distinct.args.get("on"):
+            hint = "QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) = 1 keeps one row of each"
+            raise self.wrong(self.word("DISTINCT"), "DISTINCT ON is not supported", hint)
+        clauses = ("where", "having" if self.groups else "qualify", "order")
+        where, chooses, order = (self.select.args.get(name) for name in clauses)
         where_text = None if where is None else self._condition(where)
         results = self._results()
-        chosen = None if qualify is None else self._result(qualify.this)
+        chosen = None if chooses is None else self._result(chooses.this)
         sorting = () if order is None else order.expressions
         keys = [self._sort_key(node, results) for node in sorting]
         limit, offset = (self._number(self.select.args.get(n)) for n in ("limit", "offset"))
@@ -74,7 +108,58 @@ class _Compiler(Overs):
             offset or 0,
             limit,
             tuple(results.items()),
+            tuple(results.values() if distinct is not None else self._group_keys()),
         )
+
+    # -- GROUP BY ---------------------------------------------------------------------------
+
+    def _groups(self) -> list[Any]:
+        """Return what GROUP BY names: columns, expressions, and results by names or numbers."""
+        clause = self.select.args.get("group")
+        if clause is None:
+            self._refuse("having", "QUALIFY chooses among the results of windows")
+            return []
+        self._refuse("qualify", "HAVING chooses among groups")
+        if any(value for name, value in clause.args.items() if name not in ("expressions", "all")):
+            raise self.wrong(clause, "GROUP BY takes columns and expressions")
+        items = [aliased(item) for item in self.select.expressions]
+        if clause.args.get("all"):
+            return [node for node, _ in items if not any(map(is_call, node.walk()))]
+        known = () if self.columns is None else map(str.lower, self.columns.names)
+        named = {alias.lower(): node for node, alias in items if alias}
+        named = {alias: node for alias, node in named.items() if alias not in set(known)}
+        groups = []
+        for node in clause.expressions:
+            if isinstance(node, exp.Literal) and not node.is_string:
+                groups.append(items[self._numbered(node, len(items))][0])
+            else:
+                groups.append(named.get(node.name.lower(), node) if node.key == "column" else node)
+        return groups
+
+    def _refuse(self, clause: str, hint: str) -> None:
+        if self.select.args.get(clause) is not None:
+            raise self.wrong(self.word(clause.upper()), f"{clause.upper()} is not supported", hint)
+
+    def _group_keys(self) -> list[str]:
+        return [self.column(node.copy()) for node in self.groups]
+
+    def _grouped(self, node: Any, keys: Sequence[str]) -> Any:
+        """Return the node with each aggregation over the rows of its group."""
+        if isinstance(node, exp.Window):
+            hint = "write FROM (SELECT … GROUP BY …), and the windows around it"
+            raise self.wrong(node, "GROUP BY and OVER do not go into one SELECT", hint)
+        if is_call(node.this if isinstance(node, exp.Filter) else node):
+            return exp.Window(this=node.copy(), partition_by=[each.copy() for each in self.groups])
+        if not any(map(is_call, node.walk())) and self.column(node.copy()) in keys:
+            return node
+        if isinstance(node, exp.Column) and self.columns is not None:
+            hint = f"group by it, or write ANY_VALUE({node.name})"
+            raise self.wrong(node, f"{node.name} is neither in GROUP BY nor aggregated", hint)
+        for child in list(node.iter_expressions()):
+            grouped = self._grouped(child, keys)
+            if grouped is not child:
+                child.replace(grouped)
+        return node
 
     # -- clauses ----------------------------------------------------------------------------
 
@@ -92,6 +177,8 @@ class _Compiler(Overs):
         for item in self.select.expressions:
             node, alias = aliased(item)
             if node.is_star:
+                if self.groups:
+                    raise self.wrong(node, "* does not go with GROUP BY", "name what is grouped by")
                 self._check_star(node)
                 texts = {n: n for n in (["*"] if self.columns is None else self.columns.names)}
             else:
@@ -107,15 +194,17 @@ class _Compiler(Overs):
         star = node.this if isinstance(node, exp.Column) else node
         if any(star.args.get(name) for name in ("except_", "replace", "rename", "except")):
             raise self.wrong(node, "* stands alone", "list the columns that are wanted")
-        super().own(node)
+        Calls.own(self, node)  # * is no column of the frame
 
     def _name_of(self, node: Any) -> str:
         """Return the name of a result without AS: a column's, or that of a call and its columns."""
         if isinstance(node, exp.Column):
             return str(self.own(node.copy()).name)
-        if node.key != "window":
+        call = node.this if isinstance(node, exp.Window) else node
+        while isinstance(call, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
+            call = call.this
+        if not is_call(call):
             raise self.wrong(node, "a result that is computed needs a name", "write … AS name")
-        call = next((part for part in node.this.walk() if part.key == "anonymous"), node.this)
         arguments = call.args.get("expressions") or ()
         return result_name(called(call), [a.sql() for a in arguments if a.find(exp.Column)])
 
@@ -124,15 +213,21 @@ class _Compiler(Overs):
         key = node.this
         named = {name.lower(): text for name, text in results.items()}
         if isinstance(key, exp.Literal) and not key.is_string:
-            number = self.constant(key)
-            if not isinstance(number, int) or not 0 < number <= len(results):
-                raise self.wrong(key, f"there are {len(results)} columns, and no {number}th")
-            text = list(results.values())[number - 1]
+            text = list(results.values())[self._numbered(key, len(results))]
         elif isinstance(key, exp.Column) and not key.table and key.name.lower() in named:
             text = named[key.name.lower()]
         else:
             text = self._result(key)
+        if self.select.args.get("distinct") and text not in results.values():
+            raise self.wrong(key, "SELECT DISTINCT is put in order by its results alone")
         return SortKey(text, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+    def _numbered(self, node: Any, count: int) -> int:
+        """Return the place of the result that ORDER BY 1 or GROUP BY 1 means."""
+        number = self.constant(node)
+        if not isinstance(number, int) or not 0 < number <= count:
+            raise self.wrong(node, f"there are {count} columns, and no {number}th")
+        return number - 1
 
     def _number(self, clause: Any) -> int | None:
         """Return the number of LIMIT or OFFSET."""
@@ -148,6 +243,8 @@ class _Compiler(Overs):
     def _result(self, node: Any) -> str:
         """Return the text of an expression over columns, aliases and windows."""
         whole = exp.Paren(this=self._expanded(node))
+        if self.groups:
+            whole.set("this", self._grouped(whole.this, self._group_keys()))
         for over in list(whole.find_all(exp.Window)):
             inner = next((node for node in over.find_all(exp.Window) if node is not over), None)
             if inner is not None:
@@ -198,8 +295,7 @@ class _Compiler(Overs):
             over = Over(self, rows, frame, bool(ignores_nulls))
             return function.make(over, *self._arguments_of(function, arguments))
         if name and name not in AGGREGATIONS and name not in FILTERED:
-            known = did_you_mean(name, sorted({*AGGREGATIONS, *FILTERED, *FUNCTIONS}))
-            raise self.wrong(call, f"{name} is no function over windows", known)
+            raise self.wrong(call, f"{name} is no function over windows", instead(name, *FUNCTIONS))
         if ignores_nulls is not None:
             hint = "aggregations skip nulls; leave it out"
             raise self.wrong(call, "IGNORE and RESPECT NULLS go with values of single rows", hint)

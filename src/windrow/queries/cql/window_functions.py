@@ -132,7 +132,14 @@ def _end_value(end: type[Aggregation], over: Over, text: str) -> str:
 
 
 # What stands for a null of each family, so that every row has a value.
-_BLANK = {"number": "0", "null": "0", "text": "''", "boolean": "FALSE"}
+_BLANK = {
+    "number": "0",
+    "null": "0",
+    "text": "''",
+    "boolean": "FALSE",
+    "time": "CAST('1970-01-01' AS DATE)",
+    "duration": "INTERVAL '0' SECOND",
+}
 
 
 def _nth_value(over: Over, text: str, n: Any) -> str:
@@ -142,8 +149,8 @@ def _nth_value(over: Over, text: str, n: Any) -> str:
     blank = _BLANK.get(over.statement.family(text))
     if blank is None:
         raise InvalidArgument(
-            "NTH_VALUE with nulls takes numbers, strings and booleans: write NTH_VALUE(…) IGNORE "
-            "NULLS OVER …"
+            "NTH_VALUE with nulls takes numbers, strings, booleans and times: write NTH_VALUE(…) "
+            "IGNORE NULLS OVER …"
         )
     null = over.framed(Nth(_is_null(text), n=n))
     value = over.framed(Nth(f"COALESCE({as_column(text)}, {blank})", n=n))
