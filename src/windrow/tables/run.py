@@ -28,7 +28,7 @@ from windrow.queries.query import Query
 from windrow.queries.select import Select
 from windrow.queries.shared import Shared
 from windrow.tables.bind import Bound, SchemaColumns, bind_once, warn_of_interpreted
-from windrow.tables.columns import from_numbers
+from windrow.tables.columns import from_numbers, rows_at
 from windrow.tables.filters import columns_of, satisfies, wanted
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
 from windrow.tables.row_sizes import sized_rows
@@ -167,7 +167,7 @@ def _results(bounds: list[Bound], table: pa.Table, threads: int) -> list[TableRe
     query, kept = bounds[0].query, None
     if query.where is not None:
         kept = np.flatnonzero(satisfies(query.where, table))
-        table = table.take(pa.array(kept))
+        table = rows_at(table, kept)
     if query.window.row_size is not None:
         table, sized = sized_rows(bounds[0], table)
         if sized is not None:
@@ -336,7 +336,7 @@ def _arranged(
     chosen = np.arange(beside.size)
     if bound.filters:
         keys = windows.keys(rows)
-        passed, _ = wanted(bound.query, lambda: table.take(pa.array(beside)), keys, new)
+        passed, _ = wanted(bound.query, lambda: rows_at(table, beside), keys, new)
         chosen = np.flatnonzero(passed)
     if bound.own_rows:
         chosen = chosen[np.argsort(_first_seen(rows)[windows.keys(rows)[chosen]], kind="stable")]
