@@ -14,6 +14,7 @@ without importing anything from here.
 from __future__ import annotations
 
 import difflib
+import inspect
 import operator
 from collections.abc import Iterable
 from importlib import import_module
@@ -94,6 +95,21 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
         wanted = f"{least} or more" if most is None else wanted
         raise InvalidArgument(f"{name} must be {wanted}, got {value!r}")
     return number
+
+
+def accepts(function: Any, count: int) -> bool:
+    """Whether a function can be called with so many values, as far as Python can tell.
+
+    >>> accepts(lambda total, old: True, 2), accepts(lambda window: True, 2), accepts(max, 7)
+    (True, False, True)
+    """
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:
+        return False
+    except ValueError:  # a built-in function that does not say
+        return True
+    return True
 
 
 def choice(name: str, value: str, allowed: Iterable[str]) -> str:

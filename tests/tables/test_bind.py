@@ -10,11 +10,14 @@ import pyarrow as pa
 import pytest
 
 from windrow import (
+    EWM,
     ArgMax,
     Concat,
+    Histogram,
     Max,
     Mean,
     MomentSketch,
+    Nth,
     Query,
     Range,
     StdDev,
@@ -217,3 +220,46 @@ def comparisons(n: int) -> int:
 def test_binding_is_linear_in_columns() -> None:
     few, many = comparisons(100), comparisons(800)
     assert few > 100 and many < 9 * few
+
+
+def test_conditions_that_are_not_true_or_false() -> None:
+    match = "a condition is true or false; this one is of type double"
+    refused(InvalidValue, f"where='load': {match}", rows=2, where="load", x=Max("n"))
+    refused(InvalidValue, f"on='load': {match}", on="load", x=Max("n"))
+    refused(InvalidValue, match, rows=2, having="load + x", x=Max("n"))
+    refused(InvalidValue, match, rows=2, x=Max("n").where("load"))
+
+
+def test_arguments_of_the_wrong_kind() -> None:
+    refused(InvalidArgument, "order_by=5 must be the name", rows=2, order_by=5, x=Max("n"))
+    refused(InvalidArgument, "until=.* must be a function of", until=lambda: True, x=Max("n"))
+    refused(InvalidArgument, "on=.* must be a condition", on=lambda a, b: True, x=Max("n"))
+    for named in (5, {5: Max("n")}):
+        with pytest.raises(InvalidArgument, match="takes results by their names"):
+            sliding(named, rows=2)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="edges must be several numbers, got 5"):
+        Histogram("n", edges=5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="separator must be a text, got 5"):
+        Concat("key", separator=5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="state=5 must be a RollingState"):
+        rolling(np.arange(3), Max(), rows=2, state=5)  # type: ignore[call-overload]
+
+
+def test_parameters_take_the_numbers_of_numpy() -> None:
+    assert Nth("n", n=np.int64(-2)) == Nth("n", n=-2)
+    assert EWM("n", halflife=np.float32(2)) == EWM("n", halflife=2.0)
+    with pytest.raises(InvalidArgument, match="Nth: n must be a whole number"):
+        Nth("n", n=2**70)
+
+
+@pytest.mark.parametrize(("function", "takes"), [("lift", 1), ("combine", 2), ("lower", 1)])
+def test_functions_of_another_number_of_values(function: str, takes: int) -> None:
+    functions: dict[str, Any] = {"lift": float, "combine": max, "lower": abs}
+    with pytest.raises(InvalidArgument, match=rf"{function} must take {takes} value\(s\), and"):
+        aggregation("n", **{**functions, function: lambda a, b, c: a})
+
+
+@pytest.mark.parametrize("result", [object(), {"a": object()}])
+def test_results_that_no_column_holds(result: Any) -> None:
+    own = aggregation("key", lift=str, combine=str.__add__, lower=lambda text: result)
+    refused(InvalidValue, "its results are of no one type of a column", rows=2, x=own)

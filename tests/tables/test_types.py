@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -15,8 +16,10 @@ import pytest
 from windrow import (
     Collect,
     CollectDistinct,
+    Count,
     CountDistinct,
     First,
+    LongestRun,
     Max,
     Min,
     Mode,
@@ -48,6 +51,76 @@ if hasattr(pa, "decimal32"):
         pa.array(DECIMALS, pa.decimal128(5, 1)),
         lambda a: pa.array(a.to_pylist(), pa.decimal32(5, 1)),
     )
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("rows", [7, 0])
+def test_some_rows_of_a_column_in_another_form(form: str, rows: int) -> None:
+    plain, change = FORMS[form]
+    whole = pa.table({"t": range(len(plain)), "v": plain})
+    other = whole.set_column(1, "v", change(plain)).slice(0, rows)
+    for query in (
+        sliding(order_by="t", rows=3, slide=2, n=Count()),
+        sliding(order_by="t", rows=3, where="t > 2", n=Count()),
+        sliding(order_by="t", rows=3, having="n > 2", n=Count()),
+        sliding(partition_by="v", order_by="t", range=3, slide=3, n=Count()),
+    ):
+        result = query(other)
+        assert result.schema.field("v").type == other.schema.field("v").type
+        assert result.to_pylist() == query(whole.slice(0, rows)).to_pylist()
+
+
+def test_a_condition_over_a_dictionary_of_times_with_a_zone() -> None:
+    times = pa.array([3, 1, 2], pa.timestamp("us", "Europe/Berlin"))
+    table = pa.table({"on": [True, False, True], "v": times.dictionary_encode()})
+    assert sliding(rows=3, m=Min("v").where('"on"'))(table)["m"].cast("int64").to_pylist() == [
+        3,
+        3,
+        2,
+    ]
+
+
+ARGUMENTS = {
+    "int8": [-100, 100],
+    "uint8": [200, 100],
+    "uint64": [200, 100],
+    "bool": [True, False],
+    "float": [1.5, 1.25],
+    "decimal128(38, 2)": [Decimal("1.00"), Decimal("3.50")],
+}
+
+
+@pytest.mark.parametrize("kind", ARGUMENTS)
+def test_the_span_of_a_run_does_not_wrap_around(kind: str) -> None:
+    start, end = ARGUMENTS[kind]
+    types: dict[str, Any] = {"decimal128(38, 2)": pa.decimal128(38, 2)}
+    at = pa.array([start, end], types.get(kind, kind))
+    found = sliding(rows=2, run=LongestRun("v", "at"))(pa.table({"v": [1.0, 2.0], "at": at}))
+    assert found["run"][1].as_py()["span"] == end - start
+    if kind not in types:
+        runs = rolling(
+            (np.array([1.0, 2.0]), at.to_numpy(zero_copy_only=False)), LongestRun(), rows=2
+        )
+        assert runs["span"][1] == end - start
+
+
+def test_a_span_that_no_int64_holds_is_refused() -> None:
+    at = np.array([-(2**62) - 1, 2**62])
+    with pytest.raises(OverflowError, match="exceeds int64"):
+        rolling((np.array([1.0, 2.0]), at), LongestRun(), rows=2)
+    with pytest.raises(OverflowError, match="exceeds int64"):
+        sliding(rows=2, run=LongestRun("v", "at"))(pa.table({"v": [1.0, 2.0], "at": at}))
+
+
+def test_types_of_polars_that_arrow_has_not() -> None:
+    large = pl.Series("large", [2**100, None], dtype=pl.Int128)
+    frame = pl.DataFrame({"large": large, "o": pl.Series([{1}, {2}], dtype=pl.Object), "v": [1, 2]})
+    for each in (frame, frame.lazy()):
+        beside = sliding(rows=2, m=Max("v"))(each).lazy().collect()
+        assert beside["large"].to_list() == [2**100, None] and beside["m"].to_list() == [1, 2]
+        for column in ("large", "o"):
+            with pytest.raises(InvalidValue, match=f"'{column}' is of type"):
+                sliding(rows=2, first=First(column))(each)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -10,7 +10,7 @@ from typing import Any
 from windrow.aggregations.algebra import Listing, SqlName
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.ordering import is_nan, plain
-from windrow.errors import InvalidValue
+from windrow.errors import InvalidArgument, InvalidValue
 
 
 class Collect(Aggregation):
@@ -62,6 +62,8 @@ class Concat(Collect):
 
     def __init__(self, *columns: str, separator: str = "") -> None:
         super().__init__(*columns)
+        if not isinstance(separator, str):
+            raise InvalidArgument(f"Concat: separator must be a text, got {separator!r}")
         self.separator = separator
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from windrow.aggregations.base import Aggregation, State, is_null
-from windrow.errors import InvalidArgument
+from windrow.errors import InvalidArgument, accepts
 from windrow.identity import digest_of, named
 
 _ABSENT: Any = object()
@@ -37,9 +37,7 @@ class Custom(Aggregation):
             "combine": combine,
             "lower": lower,
         }
-        for what, function in functions.items():
-            if not callable(function):
-                raise InvalidArgument(f"aggregation: {what} must be a function, got {function!r}")
+        _check_functions(functions, {"combine": 2, "lower": 1})
         self.has_identity = identity is not _ABSENT
         self.identity = identity if self.has_identity else None
         self.invertible = inverse is not None
@@ -52,6 +50,8 @@ class Custom(Aggregation):
 
     def _take(self, columns: tuple[str, ...]) -> None:
         self.arity = max(1, len(columns))  # type: ignore[misc]  # as many as the user names
+        if columns:
+            _check_functions({"lift": self._lift}, {"lift": len(columns)})
         super().__init__(*columns)
 
     def __call__(self, *columns: str) -> Custom:
@@ -165,6 +165,20 @@ def aggregation(
     own.commutative, own.selective, own.exact = commutative, selective, exact
     own.name, own.version = name, version
     return own
+
+
+def _check_functions(
+    functions: Mapping[str, Callable[..., Any]], counts: Mapping[str, int]
+) -> None:
+    """Refuse what is no function, or none of so many values."""
+    for what, function in functions.items():
+        if not callable(function):
+            raise InvalidArgument(f"aggregation: {what} must be a function, got {function!r}")
+        count = counts.get(what)
+        if count is not None and not accepts(function, count):
+            raise InvalidArgument(
+                f"aggregation: {what} must take {count} value(s), and {named(function)} does not"
+            )
 
 
 def _positional(function: Callable[..., Any]) -> int:

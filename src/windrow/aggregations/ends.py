@@ -9,6 +9,8 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.kinds import Single
 from windrow.errors import InvalidArgument, whole_number
 
+MOST = 2**62  # values that a result may ask for
+
 
 class First(Single):
     """The oldest value that is not null."""
@@ -57,7 +59,7 @@ class FirstN(Aggregation):
 
     def __init__(self, *columns: str, n: int) -> None:
         super().__init__(*columns)
-        self.n = whole_number(f"{type(self).__name__}: n", n, least=1)
+        self.n = whole_number(f"{type(self).__name__}: n", n, least=1, most=MOST)
 
     @classmethod
     def examples(cls) -> list[Aggregation]:
@@ -109,9 +111,9 @@ class Nth(Aggregation):
 
     def __init__(self, *columns: str, n: int) -> None:
         super().__init__(*columns)
-        if not isinstance(n, int) or isinstance(n, bool) or n == 0:
-            raise InvalidArgument(f"Nth: n must be a whole number other than 0, got {n!r}")
-        self.n = n
+        self.n = whole_number("Nth: n", n, least=-MOST, most=MOST)
+        if self.n == 0:
+            raise InvalidArgument("Nth: n must be a whole number other than 0, got 0")
 
     @classmethod
     def examples(cls) -> list[Aggregation]:

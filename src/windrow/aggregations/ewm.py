@@ -19,11 +19,13 @@ from typing import Any
 from windrow.aggregations.algebra import Algebra
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.kinds import Numeric, Timed
+from windrow.aggregations.ordering import plain
 from windrow.errors import InvalidArgument
 
 
 def checked_halflife(asking: Aggregation, halflife: Any, wanted: str) -> Any:
     """Return a half-life; raise unless it is a number above 0."""
+    halflife = plain(halflife)
     number = isinstance(halflife, int | float) and not isinstance(halflife, bool)
     if not number or not 0 < halflife < math.inf:
         name = type(asking).__name__

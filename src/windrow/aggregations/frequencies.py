@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from windrow.aggregations.algebra import Listing, RowAlgebra
@@ -67,6 +67,8 @@ class Histogram(Numeric):
         high: float | None = None,
     ) -> None:
         super().__init__(*columns)
+        if edges is not None and not isinstance(edges, Iterable):
+            raise InvalidArgument(f"Histogram: edges must be several numbers, got {edges!r}")
         self.edges = None if edges is None else tuple(map(self._edge, edges))
         self.bins = None if bins is None else whole_number("bins", bins, least=1)
         self.low, self.high = (None if end is None else self._edge(end) for end in (low, high))

@@ -175,8 +175,24 @@ def _named(result: Mapping[str, str], parts: list[NDArray[Any]]) -> NDArray[Any]
     }
     for name, kind in result.items():
         if kind == "span":
-            columns[name] = columns["end"] - columns["start"]
+            columns[name] = _span(columns["start"], columns["end"])
     return _table(columns)
+
+
+def _span(start: NDArray[Any], end: NDArray[Any]) -> NDArray[Any]:
+    """How far it is from start to end: int64 of integers, float64 of floats, durations of times.
+
+    >>> _span(np.array([200], np.uint8), np.array([100], np.uint8))
+    array([-100])
+    """
+    if end.dtype.kind == "f":
+        return np.subtract(end, start, dtype=np.float64)
+    if end.dtype.kind not in "biu":
+        return np.asarray(end - start)
+    apart = end.astype(np.int64) - start.astype(np.int64)
+    if ((apart < 0) != (end < start)).any():  # it wrapped around
+        raise OverflowError("a span exceeds int64; convert the times to float64")
+    return apart
 
 
 def _table(columns: Mapping[str, Any]) -> NDArray[Any]:

@@ -162,6 +162,8 @@ def rolling(
 
 def _continued(state: RollingState, stream: RolledStream) -> RolledStream:
     """The stream of `state`, which must have been asked the same things."""
+    if not isinstance(state, RollingState):
+        raise InvalidArgument(f"state={state!r} must be a RollingState()")
     if state._broken:
         raise InvalidArgument("state: an earlier call failed half-way; start again with a new one")
     if state._stream is None:

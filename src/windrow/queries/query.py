@@ -286,7 +286,9 @@ def sliding(
     for name in ("also", "names", "aggregations"):
         del arguments[name]
     arguments |= aggregations
-    _check_named(aggregations)
+    if not (also is None or (isinstance(also, Mapping) and all(isinstance(n, str) for n in also))):
+        raise InvalidArgument(f"sliding({also!r}, …) takes results by their names in a dict")
+    _check_named({**(also or {}), **aggregations})
     for name in ("rows", "range", "delta", "groups"):
         if isinstance(arguments[name], list):
             from windrow.queries.horizons import horizons
@@ -352,7 +354,8 @@ def _check_named(aggregations: Mapping[str, Any]) -> None:
 
 def _names(argument: str, value: Any) -> tuple[str, ...]:
     """Return the names of columns in an argument that takes one name or several."""
-    names = (value,) if isinstance(value, str) else tuple(value or ())
+    several = isinstance(value, Iterable) and not isinstance(value, str)
+    names = () if value is None else tuple(value) if several else (value,)
     if not all(isinstance(name, str) and name for name in names):
         raise InvalidArgument(f"{argument}={value!r} must be the name of a column, or several")
     for name in names:

@@ -24,9 +24,9 @@ from windrow.streams.family import Family
 from windrow.streams.log import Log
 from windrow.streams.step import COUNT, NEVER, NewResults, integers, rows_among, sort_by_key
 from windrow.tables.bind import Bound
-from windrow.tables.columns import from_numbers
+from windrow.tables.columns import from_numbers, null_where
 from windrow.tables.filters import columns_of
-from windrow.tables.results import SortedColumns, WindowResults, null_where
+from windrow.tables.results import SortedColumns, WindowResults
 from windrow.tables.row_sizes import SIZE, sized_rows
 from windrow.tables.sort import TableRows, rows_in_place
 from windrow.tables.states import states_of

@@ -78,7 +78,8 @@ def evaluate(text: str, table: pa.Table) -> pa.ChunkedArray:
     if not columns:
         return pa.chunked_array([_Rows({}, table.num_rows).array(tree)])
     read = table.select(list(dict.fromkeys(columns.values())))
-    batches = read.to_batches() or [pa.RecordBatch.from_pylist([], read.schema)]
+    none = [pa.nulls(0, kind) for kind in read.schema.types]
+    batches = read.to_batches() or [pa.record_batch(none, schema=read.schema)]
     parts = [
         _Rows({name: _plain(batch[own]) for name, own in columns.items()}, batch.num_rows)
         for batch in batches

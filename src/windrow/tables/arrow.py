@@ -13,6 +13,7 @@ import pyarrow as pa
 from windrow.queries.frames import unknown_frame
 from windrow.queries.query import Query
 from windrow.tables.bind import Bound
+from windrow.tables.columns import rows_at
 from windrow.tables.run import TableEngine, TableResult
 from windrow.tables.sources import Source, SourceEngine
 
@@ -24,7 +25,7 @@ def _joined(bound: Bound, result: TableResult, table: pa.Table) -> pa.Table:
         return table
     base = table.select(bound.query.partition_by) if bound.own_rows else table
     if result.rows is not None:
-        base = base.take(pa.array(result.rows))
+        base = rows_at(base, result.rows)
     columns = [*base.columns, *result.columns.values()]
     return pa.Table.from_arrays(columns, names=[*base.column_names, *result.columns])
 
@@ -33,7 +34,7 @@ def _selected(table: pa.Table, rows: Any, columns: dict[str, Any]) -> pa.Table:
     own = list(dict.fromkeys(column for column in columns.values() if isinstance(column, str)))
     base = table.select(own)
     if rows is not None:
-        base = base.take(pa.array(rows))
+        base = rows_at(base, rows)
     return pa.table({n: base.column(c) if isinstance(c, str) else c for n, c in columns.items()})
 
 

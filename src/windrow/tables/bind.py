@@ -193,11 +193,7 @@ def bind(
     read_kinds = {name: kind_of(schema.field(name).type) for name in query.order_by}
     for name, part in query.aggregations:
         if part.condition is not None:
-            found, _ = frame.read(name, part.condition)
-            if not (pt.is_boolean(found) or pt.is_null(found)):
-                raise InvalidValue(
-                    f"{name}={part!r}: a condition is true or false; this one is of type {found}"
-                )
+            _check_condition(f"{name}={part!r}", frame.read(name, part.condition)[0])
         columns = [frame.read(name, text) for text in part.columns]
         cast = [takes_as_double(part, i, plain(kind)) for i, (kind, _) in enumerate(columns)]
         if any(cast):  # decimals, which it does not take
@@ -217,7 +213,8 @@ def bind(
     _check_names(query, schema)
     for argument, text in _conditions(query):
         there = frame if argument != "having" else _Columns(_after(query, schema, types))
-        _, reads = there.read(argument, text)
+        kind, reads = there.read(argument, text)
+        _check_condition(f"{argument}={text!r}", kind)
         needed += [read for read in reads if read in frame.names]
     _check_row_size(query, schema, frame)
     for text in query.window.reads:
@@ -235,6 +232,11 @@ def warn_of_interpreted(bounds: Iterable[Bound]) -> None:
     for bound in bounds:
         for result in bound.interpreted:
             compiled_or_warned(result.aggregation, result.dtypes)
+
+
+def _check_condition(what: str, kind: pa.DataType) -> None:
+    if not (pt.is_boolean(plain(kind)) or pt.is_null(kind)):
+        raise InvalidValue(f"{what}: a condition is true or false; this one is of type {kind}")
 
 
 def _conditions(query: Query) -> Iterator[tuple[str, str]]:

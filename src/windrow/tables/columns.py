@@ -64,6 +64,30 @@ def decoded(column: Any) -> Any:
     return array if kind == array.type else array.cast(kind)
 
 
+def rows_at(table: pa.Table, places: NDArray[Any]) -> pa.Table:
+    """The rows of a table at these places, also of columns that Arrow cannot take them of.
+
+    >>> rows_at(pa.table({"k": pa.array(["a", "b"], pa.string_view())}), np.array([1])).to_pylist()
+    [{'k': 'b'}]
+    """
+    indices = pa.array(places)
+    if not any(_is_view(kind) or pt.is_run_end_encoded(kind) for kind in table.schema.types):
+        return table.take(indices)
+    columns = [_values_at(column, indices) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _values_at(column: pa.ChunkedArray, indices: pa.Array) -> Any:
+    kind = column.type
+    if pt.is_run_end_encoded(kind):
+        return pc.run_end_encode(decoded(column).take(indices), run_end_type=kind.run_end_type)
+    return decoded(column).take(indices).cast(kind) if _is_view(kind) else column.take(indices)
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(pt.is_string_view(kind) or pt.is_binary_view(kind))
+
+
 def nulls_of(array: Any) -> NDArray[np.bool_] | None:
     """True where null; None where nothing is."""
     if array.null_count == 0:
@@ -145,6 +169,13 @@ def null_places(array: pa.Array) -> NDArray[np.int64]:
     return np.asarray(positions[(positions >= 0) & (positions < len(array))])
 
 
+def null_where(array: pa.Array, null: NDArray[np.bool_] | None) -> pa.Array:
+    """An array that is null in some places more."""
+    if null is None or not null.any():
+        return array
+    return pc.if_else(pa.array(null), pa.scalar(None, array.type), array)
+
+
 def with_nulls_at(array: pa.Array, places: NDArray[Any]) -> pa.Array:
     """An array of fixed width, null at a few places more."""
     (valid, data), begin = array.buffers(), array.offset
@@ -220,3 +251,16 @@ def _decimals(
         pa.decimal128(kind.precision, kind.scale), values.size, [None, pa.py_buffer(halves)]
     )
     return full if missing is None else pc.if_else(pa.array(~missing), full, None)
+
+
+def difference(a: pa.Array, b: pa.Array, kind: pa.DataType) -> pa.Array:
+    """a − b as the type `kind` of their differences, in which numbers are subtracted."""
+    first = kind
+    if pt.is_decimal(kind):  # a difference may have a digit more
+        first = pa.decimal256(kind.precision, kind.scale)
+    try:
+        if not pt.is_duration(kind):
+            a, b = a.cast(first), b.cast(first)
+        return pc.subtract_checked(a, b).cast(kind)
+    except pa.ArrowInvalid:
+        raise OverflowError(f"a difference exceeds {kind}; convert the values to float64") from None

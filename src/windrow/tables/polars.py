@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from windrow.errors import Unsupported
+from windrow.errors import InvalidValue, Unsupported
 from windrow.queries.frames import unknown_frame
 from windrow.queries.plan import Plan
 from windrow.queries.query import Query
@@ -38,7 +38,17 @@ def _schema_of(frame: Any) -> pa.Schema:
 
 @lru_cache(maxsize=64)
 def _arrow_schema(names: tuple[str, ...], types: tuple[pl.DataType, ...]) -> pa.Schema:
-    return pl.DataFrame(schema=list(zip(names, types, strict=True))).to_arrow().schema
+    return pa.schema(zip(names, map(_arrow_type, types), strict=True))
+
+
+@lru_cache(maxsize=64)
+def _arrow_type(kind: pl.DataType) -> pa.DataType:
+    """The type that Arrow has for a type of Polars, or one with which nothing is computed."""
+    unknown = pa.opaque(pa.null(), str(kind), "polars")
+    try:
+        return unknown if kind == pl.Object else pl.Series([], dtype=kind).to_arrow().type
+    except pa.ArrowInvalid:  # such as Int128
+        return unknown
 
 
 def _table_of(frame: pl.DataFrame, names: list[str]) -> FrameColumns:
@@ -49,6 +59,10 @@ def _table_of(frame: pl.DataFrame, names: list[str]) -> FrameColumns:
 def _column(series: pl.Series) -> Any:
     """A column: its own memory, if all are numbers or times, or as Arrow has it."""
     kind = _number_type(series.dtype)
+    if isinstance(_arrow_type(series.dtype), pa.OpaqueType):
+        raise InvalidValue(
+            f"the column {series.name!r} is of type {series.dtype}, which Arrow has not: cast it"
+        )
     if kind is None or series.null_count():
         return series.to_arrow()
     return NumberColumn(series.to_numpy(), kind)
@@ -58,7 +72,7 @@ def _column(series: pl.Series) -> Any:
 def _number_type(kind: pl.DataType) -> pa.DataType | None:
     """The type that Arrow has for numbers and times which NumPy has in the same bits, or None."""
     if isinstance(kind, (pl.Datetime, pl.Duration)) or kind in _NUMBERS:
-        return pl.Series([], dtype=kind).to_arrow().type
+        return _arrow_type(kind)
     return None
 
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
@@ -20,6 +19,7 @@ from windrow.aggregations.algebra import output_kinds
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
+from windrow.errors import InvalidValue
 from windrow.kernels.aggregate import aggregate, few_values
 from windrow.kernels.columns import nanoseconds_of
 from windrow.kernels.gaps import aggregate_parts, few_in_parts, few_rows_in_parts, knows_gaps
@@ -32,7 +32,9 @@ from windrow.queries.plan import ResultPlan
 from windrow.tables.columns import (
     as_arrow,
     decoded,
+    difference,
     from_numbers,
+    null_where,
     nulls_of,
     numbers,
     objects,
@@ -397,13 +399,6 @@ def in_layers(
     }
 
 
-def null_where(array: pa.Array, null: NDArray[np.bool_] | None) -> pa.Array:
-    """An array that is null in some places more."""
-    if null is None or not null.any():
-        return array
-    return pc.if_else(pa.array(null), pa.scalar(None, array.type), array)
-
-
 def kinds_of(aggregation: Aggregation) -> tuple[str, ...]:
     """The kinds of the numbers that make up a result."""
     return () if aggregation.result is None else output_kinds(aggregation.result)
@@ -444,7 +439,7 @@ def _structs(
     parts: dict[str, pa.Array] = {}
     for name, part in result.items():
         if part == "span":
-            parts[name] = pc.subtract(parts["end"], parts["start"]).cast(kind.field(name).type)
+            parts[name] = difference(parts["end"], parts["start"], kind.field(name).type)
             continue
         values = np.ascontiguousarray(results.values[name])
         if part == "argument":
@@ -471,7 +466,10 @@ def array_of(results: ResultArray, kind: Any) -> pa.Array:
         listed = [None if v is None else bytes(v) for v in listed]
     if missing is not None:
         listed = [None if gone else v for v, gone in zip(listed, missing.tolist(), strict=True)]
-    return pa.array(listed, kind)
+    try:
+        return pa.array(listed, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InvalidValue(f"its results are of no one type of a column: {error}") from None
 
 
 def _lists(results: ResultArray, kind: Any, back: Back | None = None) -> pa.Array:

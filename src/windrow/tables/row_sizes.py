@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.tables.bind import Bound
-from windrow.tables.columns import decoded, nulls_of, numbers
+from windrow.tables.columns import decoded, nulls_of, numbers, rows_at
 from windrow.tables.filters import columns_of
 from windrow.tables.types import UNITS, is_text
 from windrow.windows.sizes import Axis, signed_interval
@@ -35,7 +35,7 @@ def sized_rows(bound: Bound, table: pa.Table) -> tuple[pa.Table, NDArray[Any] | 
     kept = np.flatnonzero(sizes > 0)  # which NaN is not
     if kept.size == sizes.size:
         return table, None
-    return table.take(pa.array(kept)), kept
+    return rows_at(table, kept), kept
 
 
 def _in_units(array: pa.Array, axis: Axis, name: str) -> NDArray[Any]:

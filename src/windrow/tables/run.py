@@ -28,7 +28,7 @@ from windrow.queries.query import Query
 from windrow.queries.select import Select
 from windrow.queries.shared import Shared
 from windrow.tables.bind import Bound, SchemaColumns, bind_once, warn_of_interpreted
-from windrow.tables.columns import from_numbers
+from windrow.tables.columns import from_numbers, rows_at
 from windrow.tables.filters import Table, arrow_table, columns_of, satisfies, wanted
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
 from windrow.tables.row_sizes import sized_rows
@@ -165,7 +165,7 @@ def _results(bounds: list[Bound], table: Table, threads: int) -> list[TableResul
     query, kept = bounds[0].query, None
     if query.where is not None:
         kept = np.flatnonzero(satisfies(query.where, table))
-        table = arrow_table(table).take(pa.array(kept))
+        table = rows_at(arrow_table(table), kept)
     if query.window.row_size is not None:
         table, sized = sized_rows(bounds[0], arrow_table(table))
         if sized is not None:
@@ -332,8 +332,8 @@ def _arranged(
     beside = rows.rows(windows.places(rows))
     chosen = np.arange(beside.size)
     if bound.filters:
-        keys, taken = windows.keys(rows), pa.array(beside)
-        passed, _ = wanted(bound.query, lambda: arrow_table(table).take(taken), keys, new)
+        keys = windows.keys(rows)
+        passed, _ = wanted(bound.query, lambda: rows_at(arrow_table(table), beside), keys, new)
         chosen = np.flatnonzero(passed)
     if bound.own_rows:
         chosen = chosen[np.argsort(_first_seen(rows)[windows.keys(rows)[chosen]], kind="stable")]

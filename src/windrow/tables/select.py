@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from windrow.queries.select import SortKey, Steps
 from windrow.tables.bind import bind
-from windrow.tables.columns import decoded, nulls_of, ranks
+from windrow.tables.columns import decoded, nulls_of, ranks, rows_at
 from windrow.tables.filters import columns_of, satisfies
 from windrow.tables.keys import oldest
 from windrow.tables.run import run_queries
@@ -54,7 +54,7 @@ def run_steps(steps: Steps, table: pa.Table, names: Sequence[str]) -> tuple[Chos
 
 def _kept(places: NDArray[Any], chosen: Chosen, table: pa.Table) -> tuple[Chosen, pa.Table]:
     """Some rows of the table, and which of the frame's they are."""
-    return (places if chosen is None else chosen[places]), table.take(pa.array(places))
+    return (places if chosen is None else chosen[places]), rows_at(table, places)
 
 
 def _sorted(keys: Sequence[SortKey], table: pa.Table) -> NDArray[np.int64]:

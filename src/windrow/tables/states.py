@@ -32,12 +32,8 @@ from windrow.aggregations.custom import aggregation as aggregation_of
 from windrow.errors import Unsupported
 from windrow.queries.plan import form_of
 from windrow.tables.bind import Bound
-from windrow.tables.results import (
-    SortedColumns,
-    WindowResults,
-    in_layers,
-    null_where,
-)
+from windrow.tables.columns import null_where
+from windrow.tables.results import SortedColumns, WindowResults, in_layers
 from windrow.tables.sort import rows_in_place
 from windrow.tables.state_bytes import Encoded, Foreign, Listed, Sketch
 from windrow.tables.state_numbers import ExactSum, Numbers, Part, Picked

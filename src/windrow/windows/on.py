@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from windrow.errors import InvalidArgument, whole_number
+from windrow.errors import InvalidArgument, accepts, whole_number
 from windrow.identity import named
 from windrow.windows.base import Kept, Window
 from windrow.windows.sketch import Sketch, counted
@@ -36,7 +36,8 @@ class On(Window):
     slices_in_words: ClassVar[str] = "1 a window: a window begins where the one before ends"
 
     def __post_init__(self) -> None:
-        if not (callable(self.on) or (isinstance(self.on, str) and self.on.strip())):
+        text = isinstance(self.on, str) and self.on.strip()
+        if not (text or (callable(self.on) and accepts(self.on, 1))):
             raise InvalidArgument(
                 f"on={self.on!r} must be a condition such as \"kind = 'end'\", the name of a "
                 f"column of booleans, or a function of a row"

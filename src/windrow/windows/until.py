@@ -37,7 +37,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.aggregations.together import Record
 from windrow.algorithms.base import Aggregator
-from windrow.errors import InvalidArgument, InvalidValue, WindrowError, did_you_mean, whole_number
+from windrow.errors import (
+    InvalidArgument,
+    InvalidValue,
+    WindrowError,
+    accepts,
+    did_you_mean,
+    whole_number,
+)
 from windrow.identity import named
 from windrow.stores.encoding import decode, encode
 from windrow.windows.adwin import Adwin
@@ -66,7 +73,7 @@ class Until(Window):
     kept: ClassVar[Kept] = "window"
 
     def __post_init__(self) -> None:
-        if not callable(self.until):
+        if not (callable(self.until) and (accepts(self.until, 2) or accepts(self.until, 1))):
             raise InvalidArgument(
                 f"until={self.until!r} must be a function of (total, old) that is true while the "
                 f"oldest part must go, or of the window that is true while its oldest row must"
