@@ -446,6 +446,13 @@ def test_times_without_a_zone_are_what_a_clock_shows(
     assert (sum(p.late for p in progress), sum(p.ahead for p in progress)) == (0, 1)
 
 
+@pytest.mark.parametrize("name", ["event time", "event.time", "event`time"])
+def test_the_order_column_may_have_any_name(spark: Any, name: str) -> None:
+    frame = spark.readStream.format("rate").load().withColumnRenamed("timestamp", name)
+    query = sliding(order_by=name, range="1 minute", lateness="1 second", n=Count())
+    assert frame.transform(query).schema[name].metadata == {"spark.watermarkDelayMs": 1000}
+
+
 def refused(source: Source, query: Any, match: str) -> None:
     with pytest.raises(AnalysisException, match=match) as caught:
         source.frame().transform(query)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.streams.feeding import Stream, disordered, plan_of, readings
 from tests.streams.kinds import COMMUTATIVE, KINDS, LATENESS, ORDERED, streamed, told
-from windrow import Count, Max, sliding
+from windrow import Count, Max, sliding, streaming
 from windrow.errors import InvalidArgument
 from windrow.streams.plan import Flush
 
@@ -35,6 +35,21 @@ def test_a_stream_that_ends_gives_all_that_the_table_gives(kind: str, seed: int,
         stream.end()
         made = stream.result()
         assert told(made) == told(query(came).select(made.column_names))
+
+
+@pytest.mark.parametrize("kind", ["hopping", "sessions"])
+def test_windows_that_are_told_in_the_order_of_rows_wait_for_the_end(kind: str) -> None:
+    """With updates, too: so a stream of them has an end, and goes on when it is quiet."""
+    came = disordered(readings(60, 3, seed=6, spread=200), LATENESS, seed=6)
+    common = {"partition_by": "key", "order_by": "ts", "lateness": "30 seconds"}
+    query = sliding(**common, **KINDS[kind], **ORDERED)
+    assert streaming(query, mode="update", final=True, flush="10 minutes").waits
+    stream = streamed(query, came, seed=6, update=True)
+    stream.end()
+    start = query.window.columns[0]
+    latest = {(row["key"], row[start]): row for row in stream.result().to_pylist()}
+    made = pa.Table.from_pylist(list(latest.values()), stream.plan.result)
+    assert told(made) == told(query(came))
 
 
 def test_rows_as_they_come_end_too() -> None:

@@ -150,6 +150,11 @@ class Query:
         """The aggregations by the names of their results."""
         return dict(self.aggregations)
 
+    @property
+    def commutative(self) -> bool:
+        """Whether no result depends on the order of the rows in its window."""
+        return all(part.commutative for _, part in self.aggregations)
+
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of `sliding` that make this query, without the defaults."""
         arguments: dict[str, Any] = {}

@@ -71,11 +71,21 @@ class Streaming:
         if self.final not in (None, True, False):
             raise InvalidArgument(f"final={self.final!r} must be True, False or left out")
         for name in ("flush", "final"):
-            if self.mode == "update" and getattr(self, name) is not None:
+            if getattr(self, name) is not None and not self.waits:
                 raise InvalidArgument(
                     f'{name}={getattr(self, name)!r} does not go with mode="update", in which '
                     f"results do not wait: leave it out"
                 )
+
+    @property
+    def waits(self) -> bool:
+        """Whether results wait for the watermark.
+
+        With "update" those do whose aggregations depend on the order of rows, in windows that have
+        rows of their own.
+        """
+        ordered = any(q.window.columns and not q.commutative for q in self.queries)
+        return self.mode == "append" or ordered
 
     @property
     def queries(self) -> tuple[Query, ...]:

@@ -265,7 +265,7 @@ def middles(bound: Bound, frame: Any, ranges: Ranges) -> Any:
         binned = binned.where(ranges.at.isNotNull())
     schema = pa.schema([pa.field(name, pa.int32()), *parts.fields])
     columns = native_states(parts)
-    if columns is not None and all(part.commutative for _, part in bound.query.aggregations):
+    if columns is not None and bound.query.commutative:
         return _sorted(binned.groupBy(name).agg(*columns).toArrow().cast(schema))
     owners = [group.range + p for group in groups for p in group.cuts.owner]
     needed = dict.fromkeys(text for _, part in bound.query.aggregations for text in part.columns)

@@ -77,7 +77,7 @@ def _ordered(query: Query, frame: Any) -> Query:
         return query
     window = query.window
     whole = window.endless and window.reach_rows is None
-    if not whole or not all(part.commutative for part in query.parts.values()):
+    if not whole or not query.commutative:
         raise Unsupported(
             "rows of a DataFrame have no order of their own, and this depends on one: write OVER "
             "(… ORDER BY …)"

@@ -36,7 +36,7 @@ from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.streaming import Streaming
 from windrow.spark.buckets import bucket_labels, bucket_of
 from windrow.spark.clock import clock
-from windrow.spark.columns import as_number, column, unused
+from windrow.spark.columns import as_number, column, quoted, unused
 from windrow.spark.keys import needed_columns
 from windrow.spark.packets import PACKETS, Beats, Unpacked, in_packets
 from windrow.spark.progress import observed_name
@@ -321,7 +321,7 @@ def _watermarked(frame: Any, name: str, delay: int) -> Any:
     """
     field, behind = frame.schema[name], f"{delay + _EARLIER} milliseconds"
     if not _is_local(field):
-        return frame.withWatermark(name, behind)
+        return frame.withWatermark(quoted(name), behind)
     clock = unused("windrow_clock", frame.columns)
     times = sf.timestamp_micros(as_number(name, field.dataType.typeName()))
     return frame.withColumn(clock, times).withWatermark(clock, behind).drop(clock)

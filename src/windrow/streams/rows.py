@@ -40,8 +40,9 @@ class RowWindows(Family[Log]):
     """
 
     def __init__(self, bounds: Sequence[Bound], gap: Gap | None = None) -> None:
-        # rows leave windows that are measured along time anyway
-        super().__init__(bounds, None if all(b.query.window.measured for b in bounds) else gap)
+        # what a range of time holds does not depend on how long a key was idle
+        ends = all(bound.query.window.reach(bound.axis) is not None for bound in bounds)
+        super().__init__(bounds, None if ends else gap)
         self._policed = bounds[0].query.window.kept == "window"
         policy = bounds[0].plan.policy
         self._interpreted = self._policed and policy is not None and bool(policy.why_not)

@@ -59,7 +59,7 @@ class SessionWindows(Family[Log]):
     @property
     def commutative(self) -> bool:
         """Whether rows may be aggregated as they come."""
-        return all(p.commutative for b in self.bounds for p in b.query.parts.values())
+        return all(bound.query.commutative for bound in self.bounds)
 
     def live(self, held: pa.Table, done: int | None) -> NDArray[np.bool_]:
         """Which of the sessions in the store count: the open ones that lie in no newer one."""

@@ -164,7 +164,7 @@ class SlicedWindows(Family[SliceLog]):
     @property
     def commutative(self) -> bool:
         """Whether rows may be aggregated as they come."""
-        return all(p.commutative for b in self.bounds for p in b.query.parts.values())
+        return all(bound.query.commutative for bound in self.bounds)
 
     def slices(self, rows: pa.Table) -> tuple[pa.Table, NDArray[Any]]:
         """Rows as slices, a row for each key and slice; and the first row of each slice."""
