@@ -59,13 +59,13 @@ def _table_of(frame: pl.DataFrame, names: list[str]) -> FrameColumns:
 def _column(series: pl.Series) -> Any:
     """A column: its own memory, if all are numbers or times, or as Arrow has it."""
     kind = _number_type(series.dtype)
+    if kind is not None and not series.null_count():
+        return NumberColumn(series.to_numpy(), kind)
     if isinstance(_arrow_type(series.dtype), pa.OpaqueType):
         raise InvalidValue(
             f"the column {series.name!r} is of type {series.dtype}, which Arrow has not: cast it"
         )
-    if kind is None or series.null_count():
-        return series.to_arrow()
-    return NumberColumn(series.to_numpy(), kind)
+    return series.to_arrow()
 
 
 @lru_cache(maxsize=64)
