@@ -28,6 +28,7 @@ from windrow import (
     Range,
     Sum,
     sliding,
+    sql,
 )
 from windrow.errors import InvalidArgument, InvalidValue
 
@@ -280,6 +281,30 @@ def test_pandas_frames_of_every_shape_keep_it(shape: str, parts: Any) -> None:
         assert ours == query(table).column(name).to_pylist()
         made.isetitem(made.columns.get_loc(name), made[name].iloc[::-1].to_numpy())
     pd.testing.assert_frame_equal(frame, before)
+
+
+# whether pandas copies what is written to: pandas 3 always does
+OPTIONS: list[tuple[str, Any]] = [("display.width", 80)]  # pandas takes one at least
+if pd.__version__ < "3":
+    OPTIONS = [("mode.copy_on_write", False), ("mode.copy_on_write", True)]
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("name", [None, "columns"])
+def test_a_frame_and_its_result_are_written_to_apart(
+    option: tuple[str, Any], name: str | None
+) -> None:
+    with pd.option_context(*option):
+        frame = pd.DataFrame({"k": list("aab"), "v": [1.0, 2.0, 3.0]})
+        frame.columns.name = name
+        statement = "SELECT k, v, SUM(v) OVER (ROWS 1 PRECEDING) AS s FROM frame"
+        for result in (sliding(rows=2, s=Sum("v"))(frame), sql(statement, frame=frame)):
+            result.loc[:, "v"] = 9.0
+            result.iloc[0, 0] = "z"
+        assert frame["v"].tolist() == [1, 2, 3] and frame["k"].tolist() == ["a", "a", "b"]
+        result = sliding(rows=2, s=Sum("v"))(frame)
+        frame.loc[:, "v"] = 0.0
+        assert result["v"].tolist() == [1, 2, 3]
 
 
 def test_results_can_be_written_to() -> None:

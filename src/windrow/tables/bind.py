@@ -214,7 +214,8 @@ def bind(
     for argument, text in _conditions(query):
         there = frame if argument != "having" else _Columns(_after(query, schema, types))
         kind, reads = there.read(argument, text)
-        _check_condition(f"{argument}={text!r}", kind)
+        if text != query.window.row_size:
+            _check_condition(f"{argument}={text!r}", kind)
         needed += [read for read in reads if read in frame.names]
     _check_row_size(query, schema, frame)
     for text in query.window.reads:

@@ -74,12 +74,12 @@ def _table_of(frame: pd.DataFrame, names: list[str]) -> FrameColumns:
 
 def _joined(bound: Bound, result: TableResult, frame: pd.DataFrame) -> pd.DataFrame:
     if result.rows is None:
-        new = _new_columns(result.columns, frame.index)
+        new, base = _new_columns(result.columns, frame.index), _apart(frame)
         if _is_plain(frame) and all(isinstance(each, np.ndarray) for each in new.values()):
-            columns = {**dict(frame.items()), **new}
+            columns = {**dict(base.items()), **new}
             together = pd.DataFrame(columns, frame.index, copy=False)
             return together.__finalize__(frame)  # a third of the time of inserts
-        return _with_columns(frame.copy(deep=False), new)
+        return _with_columns(base, new)
     keys = bound.query.partition_by
     if bound.own_rows and not _named(frame, keys):
         own = {name: frame[name].array.take(result.rows) for name in keys}
@@ -89,6 +89,15 @@ def _joined(bound: Bound, result: TableResult, frame: pd.DataFrame) -> pd.DataFr
     base = (_keys(frame, keys) if bound.own_rows else frame).iloc[result.rows]
     new = _new_columns(result.columns, base.index)
     return _with_columns(base, new) if base.columns.size else pd.DataFrame(new, base.index)
+
+
+def _apart(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame with the same columns; what is written to one of the two does not change the other.
+
+    pandas 3 copies when one of them is written to, and pandas 2 if it is told to.
+    """
+    on_write = int(pd.__version__.split(".")[0]) > 2 or pd.options.mode.copy_on_write is True
+    return frame.copy(deep=not on_write)
 
 
 def _is_plain(frame: pd.DataFrame) -> bool:
@@ -105,7 +114,7 @@ def _with_columns(frame: pd.DataFrame, new: dict[str, Any]) -> pd.DataFrame:
 
 
 def _selected(frame: pd.DataFrame, rows: Any, columns: dict[str, Any]) -> pd.DataFrame:
-    base, levels = frame if rows is None else frame.iloc[rows], _levels(frame)
+    base, levels = _apart(frame) if rows is None else frame.iloc[rows], _levels(frame)
     new = _new_columns({n: c for n, c in columns.items() if not isinstance(c, str)}, base.index)
     chosen: dict[str, Any] = {}
     for name, column in columns.items():
