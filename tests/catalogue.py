@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -75,6 +76,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
+@functools.cache  # Hypothesis looks through each strategy that is made
 def values_for(aggregation: Aggregation, nulls: bool = True) -> st.SearchStrategy[Any]:
     """Values that `aggregation` takes."""
     values = VALUES["number" if isinstance(aggregation, Together) else aggregation.takes]

@@ -22,6 +22,7 @@ every = pytest.mark.parametrize("agg", AGGREGATIONS, ids=identified)
 State = Any
 
 
+@functools.cache
 def states(agg: Aggregation) -> st.SearchStrategy[State]:
     """States of windows of up to four values."""
     return st.lists(values_for(agg), max_size=4).map(lambda vs: agg.fold(map(agg.lift, vs)))

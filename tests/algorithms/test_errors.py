@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from windrow import ArgMax, Collect, Count, Max, Mean, Min, Sum, aggregation, aggregator
 from windrow.algorithms import ALGORITHMS, algorithm_class
@@ -175,64 +173,6 @@ def test_a_selective_aggregation_that_is_not() -> None:
     with pytest.raises(InvalidValue, match=r"declared selective, but combining 1.0 with 3.0 gave"):
         swag.insert(3)
     assert (swag.query(), len(swag)) == (1.0, 1)
-
-
-class Fault(Exception):
-    """What a failing combine raises."""
-
-
-@every_algorithm
-@given(
-    operations=st.lists(
-        st.one_of(st.just("insert"), st.just("insert"), st.floats(0, 1)), max_size=40
-    ),
-    fuses=st.lists(st.integers(1, 12), min_size=1, max_size=40),
-)
-@settings(max_examples=60)
-def test_a_failing_combine_leaves_the_window_as_it_was(
-    algorithm: str, operations: list[Any], fuses: list[int]
-) -> None:
-    fuse = math.inf
-
-    def burn() -> None:
-        nonlocal fuse
-        fuse -= 1
-        if fuse <= 0:
-            raise Fault
-
-    def combine(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-        burn()
-        return a + b
-
-    def pick(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-        burn()
-        return max(a, b)
-
-    def inverse(total: tuple[int, ...], old: tuple[int, ...]) -> tuple[int, ...]:
-        burn()
-        return total[len(old) :]
-
-    agg = aggregation(lift=lambda v: (v,), combine=combine, lower=list, inverse=inverse)
-    if algorithm == "slick_deque":
-        agg = aggregation(lift=lambda v: (v,), combine=pick, lower=list, selective=True)
-    swag = aggregator(agg, algorithm)
-    model: list[int] = []
-    for i, operation in enumerate(operations):
-        fuse = fuses[i % len(fuses)]
-        try:
-            if operation == "insert":
-                swag.insert(i * 37 % 11)
-                model.append(i * 37 % 11)
-            elif model:
-                swag.evict(1)
-                model.pop(0)
-        except Fault:
-            pass
-        fuse = math.inf
-        assert len(swag) == len(model)
-        swag._check()
-        expected = [max(model)] if algorithm == "slick_deque" and model else model
-        assert (swag.query() or []) == expected
 
 
 def test_one_root_for_all_errors() -> None:
