@@ -166,7 +166,8 @@ REFUSED = {
     "SELECT MAX(a) OVER (ORDER BY e) FROM t": ("the frame has no column 'e'", "e"),
     "SELECT MAX(a) OVER v FROM t WINDOW w AS ()": ("no window 'v'", "v"),
     "SELECT a FROM t WHERE MAX(a) OVER () > 3": ("QUALIFY chooses", "MAX(a"),
-    "SELECT a, COUNT(*) OVER () FROM t GROUP BY a": ("FROM (SELECT … GROUP BY …)", "COUNT"),
+    "SELECT a, COUNT(*) OVER () FROM t GROUP BY a": ("needs a name", "COUNT"),
+    "SELECT a, b, COUNT(*) OVER () AS n FROM t GROUP BY a": ("neither in GROUP BY", "b"),
     "SELECT DISTINCT a, COUNT(*) OVER () AS n FROM t ORDER BY b": ("by its results", "b"),
     "SELECT DISTINCT ON (a) a, COUNT(*) OVER () AS n FROM t": ("hint: QUALIFY", "DISTINCT ON"),
     "SELECT ISTREAM(MAX(a) OVER ()) AS m FROM t": ("ISTREAM goes with", "SELECT"),
@@ -186,10 +187,8 @@ REFUSED = {
         "a FROM t UNION",
     ),
     "SELECT a FROM (SELECT a, COUNT(*) OVER () AS n FROM t HAVING n > 1)": ("QUALIFY", "HAVING"),
-    "SELECT a, MAX(b) AS n FROM t GROUP BY a QUALIFY RANK() OVER (ORDER BY a) = 1": (
-        "HAVING chooses",
-        "QUALIFY",
-    ),
+    "SELECT a, n FROM (SELECT a, MAX(b) AS n FROM t GROUP BY a QUALIFY n > 1) "
+    "QUALIFY RANK() OVER (ORDER BY a) = 1": ("HAVING chooses", "QUALIFY"),
     "SELECT a, COUNT(*) OVER () FROM t JOIN u ON a = b": ("JOIN is not supported", "JOIN"),
     "SELECT COUNT(*) OVER () FROM (SELECT 1)": ("FROM is missing", ")"),
     "SELECT RANK() OVER () AS r FROM t": ("needs an order", "RANK"),
@@ -222,7 +221,7 @@ REFUSED = {
     "SELECT COUNT(*) OVER () AS n FROM t ORDER BY 3": ("there are 1 columns", "3"),
     "SELECT COUNT(*) OVER () AS n FROM t LIMIT a": ("", "a"),
     "SELECT u.a, COUNT(*) OVER () AS n FROM t": ("u is not the stream", "u.a"),
-    "SELECT * EXCEPT (a), COUNT(*) OVER () AS n FROM t": ("list the columns", ""),
+    "SELECT * EXCEPT (e), COUNT(*) OVER () AS n FROM t": ("no column 'e'", "e"),
 }
 
 

@@ -145,9 +145,6 @@ class _Compiler(Overs):
 
     def _grouped(self, node: Any, keys: Sequence[str]) -> Any:
         """Return the node with each aggregation over the rows of its group."""
-        if isinstance(node, exp.Window):
-            hint = "write FROM (SELECT … GROUP BY …), and the windows around it"
-            raise self.wrong(node, "GROUP BY and OVER do not go into one SELECT", hint)
         if is_call(node.this if isinstance(node, exp.Filter) else node):
             return exp.Window(this=node.copy(), partition_by=[each.copy() for each in self.groups])
         if not any(map(is_call, node.walk())) and self.column(node.copy()) in keys:
@@ -179,8 +176,7 @@ class _Compiler(Overs):
             if node.is_star:
                 if self.groups:
                     raise self.wrong(node, "* does not go with GROUP BY", "name what is grouped by")
-                self._check_star(node)
-                texts = {n: n for n in (["*"] if self.columns is None else self.columns.names)}
+                texts = self._starred(node)
             else:
                 texts = {alias or self._name_of(node): self._result(node)}
             for name, text in texts.items():
@@ -190,11 +186,20 @@ class _Compiler(Overs):
                 self._aliases[alias.lower()] = self._expanded(node)
         return results
 
-    def _check_star(self, node: Any) -> None:
+    def _starred(self, node: Any) -> dict[str, str]:
+        """Return the columns of *, those of EXCEPT left out and those of REPLACE computed."""
         star = node.this if isinstance(node, exp.Column) else node
-        if any(star.args.get(name) for name in ("except_", "replace", "rename", "except")):
-            raise self.wrong(node, "* stands alone", "list the columns that are wanted")
-        Calls.own(self, node)  # * is no column of the frame
+        if any(star.args.get(name) for name in ("rename", "ilike")):
+            raise self.wrong(node, "* goes with EXCEPT and REPLACE", "or list the columns")
+        if isinstance(node, exp.Column):
+            Calls.own(self, exp.column("*", table=node.args["table"].copy()))
+        without = [str(self.own(each.copy()).name) for each in star.args.get("except_") or ()]
+        names = ["*"] if self.columns is None else self.columns.names
+        texts = {name: name for name in names if name not in without}
+        for item in star.args.get("replace") or ():
+            value, name = aliased(item)
+            texts[str(self.own(exp.column(name)).name)] = self._result(value)
+        return texts
 
     def _name_of(self, node: Any) -> str:
         """Return the name of a result without AS: a column's, or that of a call and its columns."""
