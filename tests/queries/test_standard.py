@@ -202,10 +202,16 @@ REFUSED = {
     "SELECT RANK() IGNORE NULLS OVER (ORDER BY a) AS r FROM t": ("looks at no values", "RANK"),
     "SELECT a + 1, COUNT(*) OVER () FROM t": ("needs a name", "a + 1"),
     "SELECT a, b AS a, COUNT(*) OVER () FROM t": ("given to 2 results", "b AS a"),
-    "SELECT STRING_AGG(s, ',') OVER (ORDER BY a DESC) AS r FROM t": (
+    "SELECT STRING_AGG(s, ',') OVER (ORDER BY s DESC) AS r FROM t": (
         "depends on the order",
         "STRING",
     ),
+    "SELECT STRING_AGG(s, ',') OVER (ORDER BY a DESC RANGE 2 PRECEDING) AS r FROM t": (
+        "depends on the order",
+        "STRING",
+    ),
+    "SELECT FIRST(a ORDER BY b) OVER () AS r FROM t": ("goes into […] or OVER (…)", "a ORDER"),
+    "SELECT COUNT(*) OVER () AS n FROM t LIMIT -1": ("of 0 or more", "LIMIT"),
     "SELECT RANK() OVER (ORDER BY s DESC, s || s) AS r FROM t": ("goes another way", "s"),
     "SELECT MAD(a) OVER () AS r FROM t": ("hint: write QUANTILE(x, (0.25, 0.75))", "MAD(a"),
     "SELECT MAX(a + INTERVAL '1 mont') OVER () AS r FROM t": ("INTERVAL", "a +"),

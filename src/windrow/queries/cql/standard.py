@@ -239,8 +239,9 @@ class _Compiler(Overs):
         if clause is None:
             return None
         value = self.constant(clause.expression) if clause.args.get("expression") else None
-        if not isinstance(value, int):
-            raise self.wrong(self.word(clause.key.upper()), f"{clause.key.upper()} takes a number")
+        if not isinstance(value, int) or value < 0:
+            word = clause.key.upper()
+            raise self.wrong(self.word(word), f"{word} takes a whole number of 0 or more")
         return value
 
     # -- expressions ------------------------------------------------------------------------
@@ -298,6 +299,7 @@ class _Compiler(Overs):
             if ignores_nulls and not function.values:
                 raise self.wrong(call, f"{name} looks at no values", "leave IGNORE NULLS out")
             over = Over(self, rows, frame, bool(ignores_nulls))
+            self.check_inside(name, arguments)
             return function.make(over, *self._arguments_of(function, arguments))
         if name and name not in AGGREGATIONS and name not in FILTERED:
             raise self.wrong(call, f"{name} is no function over windows", instead(name, *FUNCTIONS))
