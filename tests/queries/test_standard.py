@@ -167,6 +167,7 @@ REFUSED = {
     "SELECT MAX(a) OVER v FROM t WINDOW w AS ()": ("no window 'v'", "v"),
     "SELECT a FROM t WHERE MAX(a) OVER () > 3": ("QUALIFY chooses", "MAX(a"),
     "SELECT a, COUNT(*) OVER () FROM t GROUP BY a": ("needs a name", "COUNT"),
+    "SELECT a, COUNT(*) OVER () AS n FROM t GROUP BY 3": ("there are 2 columns", "3"),
     "SELECT a, b, COUNT(*) OVER () AS n FROM t GROUP BY a": ("neither in GROUP BY", "b"),
     "SELECT DISTINCT a, COUNT(*) OVER () AS n FROM t ORDER BY b": ("by its results", "b"),
     "SELECT DISTINCT ON (a) a, COUNT(*) OVER () AS n FROM t": ("hint: QUALIFY", "DISTINCT ON"),

@@ -135,6 +135,11 @@ STATEMENTS = [
     WINDOW w AS (ORDER BY MIN(u)) QUALIFY place <= 3 ORDER BY MAX(u)
     """,
     """
+    SELECT RANK() OVER (ORDER BY MAX(u)) AS place, t % 3 AS third, 1 AS one,
+           LAG(SUM(i), 1) OVER (ORDER BY MAX(u)) AS before
+    FROM (SELECT * FROM data) GROUP BY 2
+    """,
+    """
     SELECT t % 3 AS third, SUM(i) - LAG(SUM(i)) OVER (ORDER BY t % 3) AS step FROM data GROUP BY 1
     """,
     "SELECT * EXCLUDE (g, x) REPLACE (i + 1 AS i), COUNT(*) OVER () AS n FROM data ORDER BY u",

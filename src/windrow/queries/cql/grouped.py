@@ -33,11 +33,12 @@ def taken_apart(select: Any, text: str) -> Any:
     """Return the statement of the groups; `select` becomes that of the windows, which reads it."""
     parts = _Parts(select, text)
     source = select.args["from_"]
+    name = source.this.alias_or_name or "(SELECT …)"
     inner = exp.Select(expressions=parts.items, from_=source)
-    for name in _OF_GROUPS:
-        inner.set(name, select.args.get(name))
-        select.set(name, None)
-    select.set("from_", exp.From(this=exp.Table(this=exp.to_identifier(source.this.alias_or_name))))
+    for clause in _OF_GROUPS:
+        inner.set(clause, select.args.get(clause))
+        select.set(clause, None)
+    select.set("from_", exp.From(this=exp.Table(this=exp.to_identifier(name, quoted=True))))
     return inner
 
 
@@ -48,21 +49,34 @@ class _Parts:
         self.text = text
         self.items: list[Any] = []
         self.names: dict[str, str] = {}  # by what they are
+        self._name_numbers(select)
         for item in select.expressions:
             value, alias = aliased(item)
             if not alias and not isinstance(value, exp.Column):
                 hint = "write … AS name"
                 raise wrong(text, item, "a result that is computed needs a name", hint)
-            if not value.find(exp.Window) and not any(map(is_call, value.walk())):
+            computed = value.find(exp.Window) or any(map(is_call, value.walk()))
+            if value.find(exp.Column) and not computed:
                 self._column(value, alias or value.name)
+        listed = {name.lower() for name in self.names.values()}
         for key in select.args["group"].expressions:
-            listed = isinstance(key, exp.Literal) or key.name in self.names.values()
-            if not listed:
+            if key.name.lower() not in listed:
                 self._column(key, key.name if isinstance(key, exp.Column) else "")
         later = [select.args.get(name) for name in _OVER_GROUPS]
         for node in [*select.expressions, *later, *(select.args.get("windows") or ())]:
             if node is not None:
                 self._over_groups(node)
+
+    def _name_numbers(self, select: Any) -> None:
+        """Put the results themselves for their numbers in GROUP BY."""
+        results = [aliased(item)[0] for item in select.expressions]
+        for key in list(select.args["group"].expressions):
+            if isinstance(key, exp.Literal) and not key.is_string:
+                number = int(key.this) if key.this.isdecimal() else 0
+                if not 0 < number <= len(results):
+                    problem = f"there are {len(results)} columns, and no {key.this}th"
+                    raise wrong(self.text, key, problem)
+                key.replace(results[number - 1].copy())
 
     def _column(self, node: Any, name: str = "") -> Any:
         """Return the column of a group that a key or an aggregation is."""
