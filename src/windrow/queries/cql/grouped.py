@@ -95,7 +95,7 @@ class _Parts:
         if not windowed and (known or is_call(call)):
             node.replace(self._column(node))
             return
-        around = isinstance(node, exp.Window) or (windowed and isinstance(node, _BEFORE_OVER))
+        around = node.key == "window" or (windowed and isinstance(node, _BEFORE_OVER))
         for child in list(node.iter_expressions()):
             self._over_groups(child, windowed=around and child is node.this)
 

@@ -205,7 +205,7 @@ class _Compiler(Overs):
         """Return the name of a result without AS: a column's, or that of a call and its columns."""
         if isinstance(node, exp.Column):
             return str(self.own(node.copy()).name)
-        call = node.this if isinstance(node, exp.Window) else node
+        call = node.this if node.key == "window" else node
         while isinstance(call, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
             call = call.this
         if not is_call(call):
