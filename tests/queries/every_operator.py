@@ -46,8 +46,14 @@ def _choices(key: str, slot: str, operands: list[str]) -> list[Any]:
     each = [parsed(text) for text in operands]
     fixed: dict[tuple[str, str], list[Any]] = {
         ("like", "expression"): [lambda: exp.Literal.string("a%")],
+        ("ilike", "expression"): [lambda: exp.Literal.string("A%")],
+        ("datetrunc", "unit"): [lambda u=u: exp.Literal.string(u) for u in expressions.UNITS],
+        ("substring", "start"): [lambda: exp.Literal.number(2)],
+        ("substring", "length"): [lambda: exp.Literal.number(1), lambda: None],
+        ("replace", "expression"): [lambda: exp.Literal.string("b")],
+        ("replace", "replacement"): [lambda: exp.Literal.string("xy")],
         ("is", "expression"): [exp.Null, lambda: exp.Boolean(this=True)],
-        ("extract", "this"): [lambda: exp.var("YEAR")],
+        ("extract", "this"): [lambda: exp.var("YEAR"), lambda: exp.var("EPOCH")],
         ("round", "decimals"): [
             lambda: exp.Literal.number(1),
             lambda: exp.Literal.number(-1),

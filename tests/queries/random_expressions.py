@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
+UNITS = ["year", "QUARTER", "month", "Week", "day", "hour", "minute", "second"]
 SCHEMA = pa.schema(
     {
         "i": pa.int64(),
@@ -95,11 +96,17 @@ def _expressions(depth: int) -> dict[str, st.SearchStrategy[str]]:
             _of("POWER({}, 2)", numbers),
             _of("ROUND({})", floats),
             _of("CAST({} AS DOUBLE)", ints),
+            _of("EXTRACT(EPOCH FROM {})", times),
+            _of("EPOCH({} - TIMESTAMP '2020-01-01')", times),
         ],
         "text": [
             _of("({} || {})", texts, texts),
             _of("LOWER({})", texts),
             _of("UPPER({})", texts),
+            _of("TRIM(' ' || {} || ' ')", texts),
+            _of("SUBSTRING({}, 2, 1)", texts),
+            _of("SUBSTR({}, 2)", texts),
+            _of("REPLACE({}, 'a', 'it')", texts),
             _of("CAST({} AS VARCHAR)", ints),
             _of("CAST({} AS VARCHAR)", bools),
         ],
@@ -115,8 +122,10 @@ def _expressions(depth: int) -> dict[str, st.SearchStrategy[str]]:
             _of("({} BETWEEN {} AND {})", numbers, numbers, numbers),
             *(
                 _of(form, texts, st.sampled_from(["a%", "%b_", "", "%", "_", "a.%"]))
-                for form in ("({} LIKE '{}')", "({} NOT LIKE '{}')")
+                for form in ("({} LIKE '{}')", "({} NOT LIKE '{}')", "({} NOT ILIKE '{}')")
             ),
+            *(_of("({} IS DISTINCT FROM {})", kind, kind) for kind in (numbers, texts, times)),
+            _of("({} IS NOT DISTINCT FROM {})", numbers, numbers),
             _of("({} = NULL)", numbers),
             st.just("(d < t)"),
             _of("(d = CAST({} AS DATE))", times),
@@ -125,6 +134,8 @@ def _expressions(depth: int) -> dict[str, st.SearchStrategy[str]]:
             _of("({} + INTERVAL '90' MINUTE)", times),
             _of("({} - INTERVAL '1' DAY)", times),
             _of("CAST(CAST({} AS DATE) AS TIMESTAMP)", times),
+            _of("DATE_TRUNC('{}', {})", st.sampled_from([*UNITS, "week"]), times),
+            _of("DATE_TRUNC('{}', DATE({}))", st.sampled_from(UNITS), times),
         ],
     }
     return {k: low[k] | st.one_of([*made[k], *_shared(low[k], bools)]) for k in leaves}

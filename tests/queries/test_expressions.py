@@ -193,11 +193,44 @@ where: ROUND takes a whole number of digits
 hint: write ROUND(load, 2)""",
     ),
     (
-        "kind ILIKE 'a'",
+        "kind ILIKE pattern",
         """
-where: ILIKE is not known in expressions
-    kind ILIKE 'a'
-    ^^^^^^^^^^^^^^""",
+where: ILIKE takes a pattern in quotes
+    kind ILIKE pattern
+    ^^^^^^^^^^^^^^^^^^
+hint: write kind ILIKE 'a%'""",
+    ),
+    (
+        "SUBSTRING(kind, 0, 2) = 'a'",
+        """
+where: SUBSTRING takes whole numbers, from 1 on
+    SUBSTRING(kind, 0, 2) = 'a'
+              ^^^^^^^^^^
+hint: write SUBSTRING(kind, 1, 3)""",
+    ),
+    (
+        "REPLACE(kind, '', 'b') = 'a'",
+        """
+where: REPLACE takes two strings in quotes
+    REPLACE(kind, '', 'b') = 'a'
+    ^^^^^^^^^^^^^^^^^^^^^
+hint: write REPLACE(kind, 'a', 'b')""",
+    ),
+    (
+        "DATE_TRUNC('decade', ts) > ts",
+        """
+where: DATE_TRUNC: Known: YEAR, QUARTER, MONTH, DAY, HOUR, MINUTE, SECOND, WEEK
+    DATE_TRUNC('decade', ts) > ts
+    ^^^^^^^^^^^^^^^^^^^^^^^""",
+    ),
+    (
+        "DATEDIFF(a, b) > 3",
+        """
+where: DATEDIFF is not known
+    DATEDIFF(a, b) > 3
+    ^^^^^^^^^^^^^
+hint: EXTRACT(EPOCH FROM b - a) gives the seconds between times, CAST(b AS DATE) - CAST(a AS DATE) \
+the days""",
     ),
 ]
 

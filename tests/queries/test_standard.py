@@ -166,7 +166,9 @@ REFUSED = {
     "SELECT MAX(a) OVER (ORDER BY e) FROM t": ("the frame has no column 'e'", "e"),
     "SELECT MAX(a) OVER v FROM t WINDOW w AS ()": ("no window 'v'", "v"),
     "SELECT a FROM t WHERE MAX(a) OVER () > 3": ("QUALIFY chooses", "MAX(a"),
-    "SELECT a, COUNT(*) OVER () FROM t GROUP BY a": ("FROM (SELECT … GROUP BY …)", "COUNT"),
+    "SELECT a, COUNT(*) OVER () FROM t GROUP BY a": ("needs a name", "COUNT"),
+    "SELECT a, COUNT(*) OVER () AS n FROM t GROUP BY 3": ("there are 2 columns", "3"),
+    "SELECT a, b, COUNT(*) OVER () AS n FROM t GROUP BY a": ("neither in GROUP BY", "b"),
     "SELECT DISTINCT a, COUNT(*) OVER () AS n FROM t ORDER BY b": ("by its results", "b"),
     "SELECT DISTINCT ON (a) a, COUNT(*) OVER () AS n FROM t": ("hint: QUALIFY", "DISTINCT ON"),
     "SELECT ISTREAM(MAX(a) OVER ()) AS m FROM t": ("ISTREAM goes with", "SELECT"),
@@ -186,10 +188,8 @@ REFUSED = {
         "a FROM t UNION",
     ),
     "SELECT a FROM (SELECT a, COUNT(*) OVER () AS n FROM t HAVING n > 1)": ("QUALIFY", "HAVING"),
-    "SELECT a, MAX(b) AS n FROM t GROUP BY a QUALIFY RANK() OVER (ORDER BY a) = 1": (
-        "HAVING chooses",
-        "QUALIFY",
-    ),
+    "SELECT a, n FROM (SELECT a, MAX(b) AS n FROM t GROUP BY a QUALIFY n > 1) "
+    "QUALIFY RANK() OVER (ORDER BY a) = 1": ("HAVING chooses", "QUALIFY"),
     "SELECT a, COUNT(*) OVER () FROM t JOIN u ON a = b": ("JOIN is not supported", "JOIN"),
     "SELECT COUNT(*) OVER () FROM (SELECT 1)": ("FROM is missing", ")"),
     "SELECT RANK() OVER () AS r FROM t": ("needs an order", "RANK"),
@@ -203,10 +203,16 @@ REFUSED = {
     "SELECT RANK() IGNORE NULLS OVER (ORDER BY a) AS r FROM t": ("looks at no values", "RANK"),
     "SELECT a + 1, COUNT(*) OVER () FROM t": ("needs a name", "a + 1"),
     "SELECT a, b AS a, COUNT(*) OVER () FROM t": ("given to 2 results", "b AS a"),
-    "SELECT STRING_AGG(s, ',') OVER (ORDER BY a DESC) AS r FROM t": (
+    "SELECT STRING_AGG(s, ',') OVER (ORDER BY s DESC) AS r FROM t": (
         "depends on the order",
         "STRING",
     ),
+    "SELECT STRING_AGG(s, ',') OVER (ORDER BY a DESC RANGE 2 PRECEDING) AS r FROM t": (
+        "depends on the order",
+        "STRING",
+    ),
+    "SELECT FIRST(a ORDER BY b) OVER () AS r FROM t": ("goes into […] or OVER (…)", "a ORDER"),
+    "SELECT COUNT(*) OVER () AS n FROM t LIMIT -1": ("of 0 or more", "LIMIT"),
     "SELECT RANK() OVER (ORDER BY s DESC, s || s) AS r FROM t": ("goes another way", "s"),
     "SELECT MAD(a) OVER () AS r FROM t": ("hint: write QUANTILE(x, (0.25, 0.75))", "MAD(a"),
     "SELECT MAX(a + INTERVAL '1 mont') OVER () AS r FROM t": ("INTERVAL", "a +"),
@@ -222,7 +228,7 @@ REFUSED = {
     "SELECT COUNT(*) OVER () AS n FROM t ORDER BY 3": ("there are 1 columns", "3"),
     "SELECT COUNT(*) OVER () AS n FROM t LIMIT a": ("", "a"),
     "SELECT u.a, COUNT(*) OVER () AS n FROM t": ("u is not the stream", "u.a"),
-    "SELECT * EXCEPT (a), COUNT(*) OVER () AS n FROM t": ("list the columns", ""),
+    "SELECT * EXCEPT (e), COUNT(*) OVER () AS n FROM t": ("no column 'e'", "e"),
 }
 
 

@@ -106,7 +106,8 @@ STATEMENTS = [
     "SELECT u, NTH_VALUE(CAST(i AS DECIMAL(9, 2)), 2) OVER (PARTITION BY g ORDER BY u) n FROM data",
     "SELECT u, COUNT_IF(i > 0) FILTER (WHERE b OR x > 1) OVER (ORDER BY u) AS n FROM data",
     """
-    SELECT * FROM (SELECT u, x, ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC, u) AS n FROM data)
+    SELECT *
+    FROM (SELECT u, x, ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC, u) AS n FROM data)
     WHERE n <= 2
     """,
     """
@@ -125,6 +126,30 @@ STATEMENTS = [
     WITH each AS (SELECT h, g, COUNT(*) FILTER (WHERE x > 0) AS n, MAX(u) u FROM data GROUP BY ALL)
     SELECT u, h, g, n, n / SUM(n) OVER (PARTITION BY h) AS share FROM each ORDER BY u DESC LIMIT 4
     """,
+    "SELECT g, SUM(SUM(i)) OVER (ORDER BY g) AS total FROM data GROUP BY g",
+    """
+    SELECT d.g AS name, AVG(x) AS mean, RANK() OVER (ORDER BY AVG(x) DESC, SUM(u)) AS place,
+           COUNT(*) / SUM(COUNT(*)) OVER () AS share,
+           SUM(MAX(i)) FILTER (WHERE g <> 'a') OVER w AS sums
+    FROM data AS d WHERE u > 3 GROUP BY d.g HAVING COUNT(*) > 1
+    WINDOW w AS (ORDER BY MIN(u)) QUALIFY place <= 3 ORDER BY MAX(u)
+    """,
+    """
+    SELECT RANK() OVER (ORDER BY MAX(u)) AS place, t % 3 AS third, 1 AS one,
+           LAG(SUM(i), 1) OVER (ORDER BY MAX(u)) AS before
+    FROM (SELECT * FROM data) GROUP BY 2
+    """,
+    """
+    SELECT t % 3 AS third, SUM(i) - LAG(SUM(i)) OVER (ORDER BY t % 3) AS step FROM data GROUP BY 1
+    """,
+    "SELECT * EXCLUDE (g, x) REPLACE (i + 1 AS i), COUNT(*) OVER () AS n FROM data ORDER BY u",
+    "SELECT u, s IS DISTINCT FROM LAG(s) OVER (ORDER BY u) AS c FROM data",
+    "SELECT u, SUM(i) OVER (PARTITION BY DATE_TRUNC('hour', d) ORDER BY u) AS n FROM data",
+    "SELECT u, EXTRACT(EPOCH FROM d - LAG(d) OVER (ORDER BY d, u)) AS waited FROM data",
+    "SELECT u, COUNT(*) OVER (PARTITION BY DATE(d), SUBSTRING(s, 1, 1)) AS n FROM data",
+    "SELECT u, STRING_AGG(s, '-') OVER (PARTITION BY g ORDER BY d DESC, u DESC) AS n FROM data",
+    "SELECT u, ARG_MAX(u, i) OVER (ORDER BY x DESC NULLS FIRST, u ROWS 3 PRECEDING) n FROM data",
+    "SELECT u, COUNT(*) OVER (w PARTITION BY g) AS n FROM data WINDOW w AS (ORDER BY u)",
     "SELECT DISTINCT h, COUNT(*) OVER (PARTITION BY h) AS n FROM data ORDER BY n DESC, h",
     "SELECT DISTINCT f, MAX(h) OVER () AS n FROM data WHERE f IS NOT NULL",
     "SELECT data.u, ROW_NUMBER() OVER (ORDER BY f, u DESC) AS n FROM data ORDER BY f, data.u DESC",

@@ -15,6 +15,8 @@ from windrow.queries.syntax import NAME, identifier, library, place, tokens, tre
 from windrow.windows.durations import nanoseconds
 
 FIELDS = ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+EXTRACTED = (*FIELDS, "EPOCH")
+UNITS = (*FIELDS, "WEEK")  # that DATE_TRUNC cuts to
 TYPES = (
     *("BIGINT", "BOOLEAN", "DATE", "DECIMAL", "DOUBLE", "FLOAT", "INT", "SMALLINT", "TEXT"),
     *("TIMESTAMP", "TINYINT", "VARCHAR"),
@@ -24,7 +26,7 @@ TYPES = (
 _ONE, _TWO, _MANY = ("this",), ("this", "expression"), ("this", "expressions")
 _CALLS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("abs", "ceil", "exp", "floor", "length", "ln", "lower", "sqrt"), _ONE),
-    **dict.fromkeys(("upper", *(field.lower() for field in FIELDS)), _ONE),
+    **dict.fromkeys(("trim", "upper", *(field.lower() for field in FIELDS)), _ONE),
     **dict.fromkeys(("extract", "nullif", "pow"), _TWO),
     **dict.fromkeys(("greatest", "least"), (*_MANY, "ignore_nulls")),
     "coalesce": _MANY,
@@ -32,13 +34,16 @@ _CALLS: dict[str, tuple[str, ...]] = {
     "case": ("this", "ifs", "default"),
     "if": ("this", "true", "false"),
     "cast": ("this", "to"),
+    "datetrunc": ("unit", "this"),
+    "replace": ("this", "expression", "replacement"),
     "round": ("this", "decimals"),
+    "substring": ("this", "start", "length"),
 }
 _NODES: dict[str, tuple[str, ...]] = {
     **_CALLS,
     **dict.fromkeys(("column", "boolean", "null", "paren", "neg", "not", "var"), _ONE),
     **dict.fromkeys(("add", "sub", "mul", "mod", "eq", "neq", "lt", "lte", "gt", "gte"), _TWO),
-    **dict.fromkeys(("and", "or", "is", "like"), _TWO),
+    **dict.fromkeys(("and", "or", "is", "like", "ilike", "nullsafeeq", "nullsafeneq"), _TWO),
     "in": _MANY,
     "identifier": ("this", "quoted"),
     "literal": ("this", "is_string"),
@@ -49,7 +54,17 @@ _NODES: dict[str, tuple[str, ...]] = {
     "datatypeparam": _ONE,
     "interval": ("this", "unit"),
 }
-FUNCTIONS = tuple(sorted("POWER" if key == "pow" else key.upper() for key in _CALLS))
+_SQL_NAMES = {"pow": "POWER", "datetrunc": "DATE_TRUNC"}
+FUNCTIONS = tuple(sorted(_SQL_NAMES.get(key, key.upper()) for key in _CALLS))
+# What to write for a function that engines take different things for, or that they do not share.
+_SECONDS = "EXTRACT(EPOCH FROM b - a) gives the seconds between times"
+_INSTEAD = {
+    "datediff": f"{_SECONDS}, CAST(b AS DATE) - CAST(a AS DATE) the days",
+    "timestampdiff": _SECONDS,
+    "dayofweek": "the numbers of days differ between engines: compute the column first",
+    "trycast": "write CASE WHEN … THEN CAST(x AS type) END",
+    "intdiv": "write FLOOR(a / b)",
+}
 _WORDS = frozenset({"true", "false", "null"})
 
 
@@ -147,14 +162,20 @@ def _problem(node: Any) -> tuple[str, str]:
         return f"{node.this} does not fit into 64 bits", "a float is written 1e20"
     if key == "in" and not node.expressions:
         return "IN needs a list", "write x IN (1, 2)"
-    if key == "like" and not node.expression.is_string:
-        return "LIKE takes a pattern in quotes", "write kind LIKE 'a%'"
+    if key in ("like", "ilike") and not node.expression.is_string:
+        return f"{key.upper()} takes a pattern in quotes", f"write kind {key.upper()} 'a%'"
+    if key == "replace" and not (_text(node.expression) and _text(node.args["replacement"], 0)):
+        return "REPLACE takes two strings in quotes", "write REPLACE(kind, 'a', 'b')"
+    if key == "substring" and not _substring_fits(node):
+        return "SUBSTRING takes whole numbers, from 1 on", "write SUBSTRING(kind, 1, 3)"
+    if key == "datetrunc" and node.args["unit"].name.upper() not in UNITS:
+        return f"DATE_TRUNC: {did_you_mean(node.args['unit'].name.upper(), UNITS)}", ""
     if key == "is" and node.expression.key not in ("null", "boolean"):
         return "IS goes with NULL, TRUE and FALSE", "write = to compare"
     if key == "round" and whole(node.args.get("decimals")) is None:
         return "ROUND takes a whole number of digits", "write ROUND(load, 2)"
-    if key == "extract" and node.name.upper() not in FIELDS:
-        return f"EXTRACT: {did_you_mean(node.name.upper(), FIELDS)}", ""
+    if key == "extract" and node.name.upper() not in EXTRACTED:
+        return f"EXTRACT: {did_you_mean(node.name.upper(), EXTRACTED)}", ""
     if key == "interval":
         return _interval_problem(node)
     if key == "datatype":
@@ -162,11 +183,23 @@ def _problem(node: Any) -> tuple[str, str]:
     return "", ""
 
 
+def _text(node: Any, least: int = 1) -> bool:
+    """Whether a node is a string in quotes of so many characters."""
+    return bool(node.is_string) and len(node.this) >= least
+
+
+def _substring_fits(node: Any) -> bool:
+    start, length = whole(node.args.get("start")), whole(node.args.get("length"))
+    return start is not None and start >= 1 and length is not None and length >= 0
+
+
 _NO_QUERY = ("a query is not an expression", "run it first, and give its results as a column")
 
 
 def _unknown(node: Any) -> tuple[str, str]:
     exp = library().exp
+    if node.key in _INSTEAD:
+        return f"{node.sql_name()} is not known", _INSTEAD[node.key]
     if isinstance(node, exp.Anonymous):
         return f"{node.name} is no known function", did_you_mean(node.name.upper(), FUNCTIONS)
     if isinstance(node, exp.AggFunc):

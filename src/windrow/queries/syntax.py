@@ -68,14 +68,22 @@ def tree(words: list[Any], text: str, prefix: str = "", statement: bool = False)
     if not trees or trees[0] is None:
         where = words[0] if words else (0, len(text))
         raise wrong(text, where, f"{prefix}an expression is expected here")
-    return _with_plain_negations(trees[0])
+    return _with_plain_nodes(trees[0])
 
 
-def _with_plain_negations(node: Any) -> Any:
-    """Return the tree with NOT x LIKE y for x NOT LIKE y, which only sqlglot has a node for."""
+def _with_plain_nodes(node: Any) -> Any:
+    """Return the tree with other words for what has several.
+
+    NOT x LIKE y for x NOT LIKE y, CAST(x AS DATE) for DATE(x), EXTRACT(EPOCH FROM x) for EPOCH(x).
+    """
     exp = library().exp
     whole = exp.Paren(this=node)
-    for like in list(whole.find_all(exp.Like)):
+    for call in list(whole.find_all(exp.Date, exp.Anonymous)):
+        if isinstance(call, exp.Date) and [name for name, v in call.args.items() if v] == ["this"]:
+            call.replace(exp.cast(call.this, "DATE"))
+        elif call.name.upper() == "EPOCH" and len(call.expressions) == 1:
+            call.replace(exp.Extract(this=exp.var("EPOCH"), expression=call.expressions[0]))
+    for like in list(whole.find_all(exp.Like, exp.ILike)):
         if like.args.get("negate"):
             operand = isinstance(like.parent, exp.Binary) and like.parent.key not in ("and", "or")
             like.set("negate", None)

@@ -27,7 +27,7 @@ from windrow.queries.syntax import library
 from windrow.spark.columns import quoted
 from windrow.spark.schema import arrow_schema
 from windrow.tables.arithmetic import OPERATORS, Typed, typed
-from windrow.tables.coercion import alike, booleans, comparable, numbers, texts
+from windrow.tables.coercion import alike, booleans, comparable, moments, numbers, texts
 from windrow.tables.types import MOST_DIGITS
 from windrow.windows.durations import nanoseconds
 
@@ -36,11 +36,15 @@ _NEGATED = 34  # digits of a decimal that Spark keeps when it turns the sign
 _SCALE = 6  # digits behind the point that Spark keeps when a result could have more than 38
 _SYMBOLS = dict(
     zip(
-        ("add", "sub", "mul", "eq", "neq", "lt", "lte", "gt", "gte", "and", "or", "dpipe"),
-        ("+", "-", "*", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||"),
+        (
+            *("add", "sub", "mul", "eq", "neq", "lt", "lte", "gt", "gte", "and", "or", "dpipe"),
+            "nullsafeeq",
+        ),
+        ("+", "-", "*", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||", "<=>"),
         strict=True,
     )
 )
+_IN_A_DAY = ("HOUR", "MINUTE", "SECOND")
 _TRIED = {"add": "TRY_ADD", "sub": "TRY_SUBTRACT", "mul": "TRY_MULTIPLY"}
 
 
@@ -263,7 +267,46 @@ class _Writer:
         return self._converted(node, sql, node, self.type(node))
 
     def _extract(self, node: Any) -> str:
+        if node.name.upper() == "EPOCH":
+            return self._seconds(node.expression)
         return self._call(node, [node.expression], node.name.upper())
+
+    def _seconds(self, node: Any) -> str:
+        """Return the length of a duration in seconds, or those of a time since 1970."""
+        kind, value = self.type(node), self.write(node)
+        if pt.is_null(kind):
+            return "CAST(NULL AS DOUBLE)"
+        if pt.is_date(kind) or (pt.is_timestamp(kind) and kind.tz is None):
+            value = f"(CAST({value} AS TIMESTAMP_NTZ) - TIMESTAMP_NTZ '1970-01-01')"
+        if not pt.is_timestamp(kind) or kind.tz is None:
+            value = f"(TIMESTAMP_MICROS(0L) + {value})"
+        return f"(UNIX_MICROS({value}) / 1000000D)"
+
+    def _datetrunc(self, node: Any) -> str:
+        """Return a time cut to a unit, one without a zone by its own fields."""
+        (value,) = self._as(moments, [node.this])
+        kind, unit = self.type(node), node.args["unit"].name.upper()
+        if kind.tz is not None:
+            return f"DATE_TRUNC('{unit}', {value})"
+        day = f"CAST({value} AS DATE)"
+        if unit not in _IN_A_DAY:
+            begins = day if unit == "DAY" else f"TRUNC({day}, '{unit}')"
+            return f"CAST({begins} AS {_spark_type(kind)})"
+        fields = [f"{each}({value})" for each in _IN_A_DAY[: _IN_A_DAY.index(unit) + 1]]
+        within = ", ".join(["0", *fields])
+        return f"(CAST({day} AS {_spark_type(kind)}) + MAKE_DT_INTERVAL({within}))"
+
+    def _substring(self, node: Any) -> str:
+        return self._with_constants(node, "SUBSTRING", ("start", "length"))
+
+    def _replace(self, node: Any) -> str:
+        return self._with_constants(node, "REPLACE", ("expression", "replacement"))
+
+    def _with_constants(self, node: Any, name: str, constants: Sequence[str]) -> str:
+        """Return a function of a string and of constants, which stand as they are written."""
+        (text,) = self._as(texts, [node.this])
+        given = [node.args[each] for each in constants if node.args.get(each) is not None]
+        return f"{name}({', '.join([text, *(each.sql(dialect='spark') for each in given)])})"
 
     def _greatest(self, node: Any) -> str:
         nodes = list(node.iter_expressions())
@@ -294,7 +337,13 @@ class _Writer:
 
     def _like(self, node: Any) -> str:
         (text,) = self._as(texts, [node.this])
-        return f"({text} LIKE {node.expression.sql(dialect='spark')})"
+        return f"({text} {node.key.upper()} {node.expression.sql(dialect='spark')})"
+
+    _ilike = _like
+
+    def _nullsafeneq(self, node: Any) -> str:
+        left, right = self._as(comparable, [node.this, node.expression])
+        return f"(NOT ({left} <=> {right}))"
 
     # -- branches ---------------------------------------------------------------------------
 

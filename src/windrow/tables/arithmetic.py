@@ -31,6 +31,8 @@ OPERATORS: dict[str, Any] = {
     "neg": scalars.negate,
     "eq": scalars.equal,
     "neq": scalars.negated(scalars.equal),
+    "nullsafeeq": scalars.same,
+    "nullsafeneq": scalars.negated(scalars.same),
     "lt": scalars.less,
     "gt": scalars.swapped(scalars.less),
     "lte": scalars.negated(scalars.swapped(scalars.less)),
@@ -55,6 +57,8 @@ OPERATORS: dict[str, Any] = {
     "dpipe": scalars.joined,
     "lower": scalars.of_text(pc.utf8_lower),
     "upper": scalars.of_text(pc.utf8_upper),
+    "trim": scalars.of_text(lambda text: pc.utf8_trim(text, " ")),
+    "epoch": scalars.seconds,
     "length": scalars.length,
     **{name.lower(): scalars.field(getattr(pc, name.lower())) for name in FIELDS},
 }
@@ -206,7 +210,23 @@ class _Rows:
 
     def _like(self, node: Any) -> Any:
         (text,) = _checked(node, texts, self.value(node.this))
-        return pc.match_like(text, node.expression.this)
+        return pc.match_like(text, node.expression.this, ignore_case=node.key == "ilike")
+
+    _ilike = _like
+
+    def _substring(self, node: Any) -> Any:
+        (text,) = _checked(node, texts, self.value(node.this))
+        start, length = (whole_literal(node.args.get(name)) for name in ("start", "length"))
+        assert start is not None, "parse refuses anything else"
+        stop = None if node.args.get("length") is None else start - 1 + (length or 0)
+        return pc.utf8_slice_codeunits(text, start - 1, stop)
+
+    def _replace(self, node: Any) -> Any:
+        (text,) = _checked(node, texts, self.value(node.this))
+        return pc.replace_substring(text, node.expression.this, node.args["replacement"].this)
+
+    def _datetrunc(self, node: Any) -> Any:
+        return _checked(node, scalars.cut(node.args["unit"].name), self.value(node.this))
 
     def _round(self, node: Any) -> Any:
         digits = whole_literal(node.args.get("decimals"))

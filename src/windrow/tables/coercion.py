@@ -189,6 +189,11 @@ def moments(a: Any) -> list[Any]:
     return [a if pt.is_timestamp(a.type) else pc.cast(a, pa.timestamp("s"))]
 
 
+def lengths(a: Any) -> list[Any]:
+    """What has a length in seconds: a duration, or a time."""
+    return [a] if family(a) == "duration" else moments(a)
+
+
 def _timely(a: Any, b: Any) -> bool:
     return bool({family(a), family(b)} & {"time", "duration"})
 

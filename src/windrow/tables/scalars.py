@@ -28,6 +28,7 @@ from windrow.tables.coercion import (
     comparable,
     divided,
     floats,
+    lengths,
     minuend_and_subtrahend,
     moments,
     null_like,
@@ -36,7 +37,7 @@ from windrow.tables.coercion import (
     signed,
     texts,
 )
-from windrow.tables.types import MOST_DIGITS
+from windrow.tables.types import MOST_DIGITS, UNITS
 
 _LARGEST = 9223372036854774784.0  # no double beyond it is an integer of 64 bits
 _WHOLE = 2.0**54  # no double beyond it has a fraction
@@ -218,6 +219,12 @@ def equal(a: Any, b: Any) -> Any:
 
 
 @_over(comparable)
+def same(a: Any, b: Any) -> Any:
+    """Whether a and b are equal, or both null."""
+    return pc.or_(pc.fill_null(equal.function(a, b), False), pc.and_(pc.is_null(a), pc.is_null(b)))
+
+
+@_over(comparable)
 def less(a: Any, b: Any) -> Any:
     """a < b; NaN is larger than any number."""
     below = pc.less(a, b)
@@ -298,3 +305,15 @@ def length(a: Any) -> Any:
 def field(function: Callable[[Any], Any]) -> Operator:
     """A part of a time: its year, its hour."""
     return Operator(lambda a: pc.cast(function(a), pa.int64()), moments)
+
+
+def cut(unit: str) -> Operator:
+    """A time as the beginning of its year, week or hour; weeks begin on Mondays."""
+    return Operator(lambda a: pc.floor_temporal(a, unit=unit.lower()), moments)
+
+
+@_over(lengths)
+def seconds(a: Any) -> Any:
+    """The length of a duration in seconds; that of a time is what went by since 1970."""
+    ticks = pc.cast(pc.cast(a, pa.int64()), pa.float64(), safe=False)
+    return pc.divide(ticks, pa.scalar(10.0**9 / UNITS[a.type.unit]))

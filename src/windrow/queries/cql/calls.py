@@ -167,10 +167,7 @@ class Calls:
         named = [argument for argument in arguments if isinstance(argument, exp.Kwarg)]
         plain = [argument for argument in arguments if not isinstance(argument, exp.Kwarg)]
         columns, rest = plain[: function.arity], plain[function.arity :]
-        for argument in plain:
-            if argument.key in INSIDE:
-                word, hint = INSIDE[argument.key]
-                raise self.wrong(argument, f"{word} is not supported in {written}(…)", hint)
+        self.check_inside(written, plain)
         constants = dict(function.fixed)
         for word, value in zip(function.parameters, rest, strict=False):
             constants[word] = self.constant(value)
@@ -185,6 +182,13 @@ class Calls:
             words = ["column"] * function.arity + [word.upper() for word in function.parameters]
             raise self.wrong(node, f"{written} takes ({', '.join(words)})")
         return [self.column(column) for column in columns], constants
+
+    def check_inside(self, written: str, arguments: Iterable[Any]) -> None:
+        """Refuse DISTINCT, ORDER BY and * among the arguments of a call."""
+        for argument in arguments:
+            if argument.key in INSIDE:
+                word, hint = INSIDE[argument.key]
+                raise self.wrong(argument, f"{word} is not supported in {written}(…)", hint)
 
     def constant(self, node: Any) -> Any:
         """Return the value of Python that a constant stands for."""

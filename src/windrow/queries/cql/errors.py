@@ -28,7 +28,10 @@ AROUND = {
 # What may stand before or after its column.
 INSIDE = {
     "distinct": ("DISTINCT", "only COUNT(DISTINCT load) has it; COLLECTDISTINCT collects"),
-    "order": ("ORDER BY", "values come in the order of the stream: ORDER BY goes into […]"),
+    "order": (
+        "ORDER BY",
+        "values come in the order of the window: ORDER BY goes into […] or OVER (…)",
+    ),
     "star": ("*", "only COUNT(*) has it"),
 }
 ONE_STREAM = CLAUSES["joins"][1]

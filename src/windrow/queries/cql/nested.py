@@ -12,6 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from windrow.queries.cql.errors import INNER
+from windrow.queries.cql.grouped import has_windows_over_groups, taken_apart
 from windrow.queries.cql.parser import Parsed
 from windrow.queries.syntax import wrong
 
@@ -24,6 +25,9 @@ def statements(parts: Parsed) -> list[Any]:
     while isinstance(node, exp.Select):
         chain.append(node)
         named |= _named(node, parts)
+        if has_windows_over_groups(node) and node.args.get("from_"):
+            node = taken_apart(node, parts.text)
+            continue
         source = node.args["from_"].this if node.args.get("from_") else None
         if isinstance(source, exp.Subquery):
             node = source.unnest()

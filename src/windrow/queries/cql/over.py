@@ -8,7 +8,7 @@ goes down.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -168,9 +168,9 @@ class Overs(Calls):
             )
         base = self._clauses(self._windows[name], (*seen, name))
         for word, mine, theirs in zip(("PARTITION BY", "ORDER BY"), own[:2], base[:2], strict=True):
-            if mine and (theirs or word == "PARTITION BY"):
+            if mine and theirs:
                 raise self.wrong(alias, f"{word} stands here and in the window {alias.name!r}")
-        return base[0], own[1] or base[1], own[2] or base[2]
+        return own[0] or base[0], own[1] or base[1], own[2] or base[2]
 
     def _key(self, node: Any) -> tuple[str, str]:
         """Return the column of PARTITION BY or ORDER BY, and the expression that it is."""
@@ -217,6 +217,24 @@ class Overs(Calls):
             raise self.wrong(node, f"{node.sql()} goes another way than other columns", hint)
         return [*keys, *(self.computed(form.format(text)) for form in turned)]
 
+    def _upward(self, rows: Ordered) -> Ordered:
+        """Return the rows by columns that go up where theirs go down.
+
+        For aggregations that depend on the order, and cannot be turned with it.
+        """
+        texts = {name: f"({text})" for (_, text), name in self.keys.items()}
+        keys: list[str] = []
+        for name in rows.order:
+            text = texts.get(name) or as_column(name)
+            turned = _TURNED.get(self.family(text))
+            if turned is None:
+                raise InvalidArgument(
+                    f"this depends on the order of rows, and {name} goes down: order by columns "
+                    f"that go up, or by numbers or times"
+                )
+            keys += [f"{text} IS NULL", *(form.format(text) for form in turned)]
+        return replace(rows, order=tuple(map(self.computed, keys)), down=False, along=None)
+
     def _frame(self, spec: Any) -> Frame:
         """Return the frame of ROWS, RANGE or GROUPS."""
         clauses = spec.args
@@ -260,7 +278,10 @@ class Overs(Calls):
             )
         if sized:
             if rows.along is None:
-                raise InvalidArgument("a RANGE of a size goes along one column, ORDER BY has more")
+                raise InvalidArgument(
+                    "a RANGE of a size goes along one column of ORDER BY, and up if the result "
+                    "depends on the order of rows"
+                )
             if UNBOUNDED in ends and not rows.as_usual:
                 raise InvalidArgument(
                     "nulls come first in an order that goes up, and last in one that goes down, "
@@ -278,15 +299,10 @@ class Overs(Calls):
         self, rows: Ordered, frame: Frame, part: Aggregation, condition: str | None = None
     ) -> str:
         """Return the name of the column that holds the results of an aggregation over a frame."""
-        order, window = self._window(rows, frame)
         if rows.down:
             turned = part.turned()
-            if turned is None:
-                raise InvalidArgument(
-                    f"{part!r} depends on the order of rows, which goes down here: write ORDER BY "
-                    f"… ASC, with the frame the other way round"
-                )
-            part = turned
+            rows, part = (self._upward(rows), part) if turned is None else (rows, turned)
+        order, window = self._window(rows, frame)
         if condition is not None:
             part = narrowed(part, condition)
         used = Use(rows.level, rows.partition, order, window, part)

@@ -202,7 +202,9 @@ def _marked(words: Words) -> Words:
 def _is_standard(words: Words) -> bool:
     """Whether windows stand behind OVER, and not in brackets behind the name of a stream."""
     start, stop = _clause(words, (TokenType.FROM,)), _clause(words, _AFTER_FROM)
-    bracket = start + 1 + _clause(words[start + 1 : stop], (TokenType.L_BRACKET,)) < stop
+    behind = words[start + 1 : stop]
+    opened = (w for w, depth in zip(behind, _depths(behind), strict=True) if depth == 1)
+    bracket = any(word.token_type == TokenType.L_BRACKET for word in opened)
     return not bracket and any(word.token_type == TokenType.OVER for word in words)
 
 

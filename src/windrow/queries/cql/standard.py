@@ -145,9 +145,6 @@ class _Compiler(Overs):
 
     def _grouped(self, node: Any, keys: Sequence[str]) -> Any:
         """Return the node with each aggregation over the rows of its group."""
-        if isinstance(node, exp.Window):
-            hint = "write FROM (SELECT … GROUP BY …), and the windows around it"
-            raise self.wrong(node, "GROUP BY and OVER do not go into one SELECT", hint)
         if is_call(node.this if isinstance(node, exp.Filter) else node):
             return exp.Window(this=node.copy(), partition_by=[each.copy() for each in self.groups])
         if not any(map(is_call, node.walk())) and self.column(node.copy()) in keys:
@@ -179,8 +176,7 @@ class _Compiler(Overs):
             if node.is_star:
                 if self.groups:
                     raise self.wrong(node, "* does not go with GROUP BY", "name what is grouped by")
-                self._check_star(node)
-                texts = {n: n for n in (["*"] if self.columns is None else self.columns.names)}
+                texts = self._starred(node)
             else:
                 texts = {alias or self._name_of(node): self._result(node)}
             for name, text in texts.items():
@@ -190,17 +186,26 @@ class _Compiler(Overs):
                 self._aliases[alias.lower()] = self._expanded(node)
         return results
 
-    def _check_star(self, node: Any) -> None:
+    def _starred(self, node: Any) -> dict[str, str]:
+        """Return the columns of *, those of EXCEPT left out and those of REPLACE computed."""
         star = node.this if isinstance(node, exp.Column) else node
-        if any(star.args.get(name) for name in ("except_", "replace", "rename", "except")):
-            raise self.wrong(node, "* stands alone", "list the columns that are wanted")
-        Calls.own(self, node)  # * is no column of the frame
+        if any(star.args.get(name) for name in ("rename", "ilike")):
+            raise self.wrong(node, "* goes with EXCEPT and REPLACE", "or list the columns")
+        if isinstance(node, exp.Column):
+            Calls.own(self, exp.column("*", table=node.args["table"].copy()))
+        without = [str(self.own(each.copy()).name) for each in star.args.get("except_") or ()]
+        names = ["*"] if self.columns is None else self.columns.names
+        texts = {name: name for name in names if name not in without}
+        for item in star.args.get("replace") or ():
+            value, name = aliased(item)
+            texts[str(self.own(exp.column(name)).name)] = self._result(value)
+        return texts
 
     def _name_of(self, node: Any) -> str:
         """Return the name of a result without AS: a column's, or that of a call and its columns."""
         if isinstance(node, exp.Column):
             return str(self.own(node.copy()).name)
-        call = node.this if isinstance(node, exp.Window) else node
+        call = node.this if node.key == "window" else node
         while isinstance(call, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
             call = call.this
         if not is_call(call):
@@ -234,8 +239,9 @@ class _Compiler(Overs):
         if clause is None:
             return None
         value = self.constant(clause.expression) if clause.args.get("expression") else None
-        if not isinstance(value, int):
-            raise self.wrong(self.word(clause.key.upper()), f"{clause.key.upper()} takes a number")
+        if not isinstance(value, int) or value < 0:
+            word = clause.key.upper()
+            raise self.wrong(self.word(word), f"{word} takes a whole number of 0 or more")
         return value
 
     # -- expressions ------------------------------------------------------------------------
@@ -293,6 +299,7 @@ class _Compiler(Overs):
             if ignores_nulls and not function.values:
                 raise self.wrong(call, f"{name} looks at no values", "leave IGNORE NULLS out")
             over = Over(self, rows, frame, bool(ignores_nulls))
+            self.check_inside(name, arguments)
             return function.make(over, *self._arguments_of(function, arguments))
         if name and name not in AGGREGATIONS and name not in FILTERED:
             raise self.wrong(call, f"{name} is no function over windows", instead(name, *FUNCTIONS))
