@@ -319,10 +319,8 @@ class Gapped(Question):
 
     def sizes(self) -> NDArray[np.int64]:
         """How many rows each window has."""
-        if self.whole is not None:
-            made = self.whole.lengths()
-            made -= self.gap
-            return made
+        if self.left_out is not None:
+            return self.with_gaps().lengths(fewer=1)
         made = empty(len(self.windows), np.int64)
         made[:] = 0
         for part in self.parts:

@@ -28,7 +28,12 @@ from numba.extending import intrinsic
 from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.bounded import shrinking_sums
-from windrow.kernels.special.left_out import OUTWEIGHED, is_doubtful, sum_of_others
+from windrow.kernels.special.left_out import (
+    OUTWEIGHED,
+    is_doubtful,
+    subtract_rows,
+    sum_of_others,
+)
 from windrow.kernels.special.minmax import (
     HIGHEST,
     LOWEST,
@@ -49,9 +54,9 @@ from windrow.windows.bounds import frame_at, last_at
 
 # Rows that are summed before they are put right: they stay in the second-level cache. A kernel goes
 # back by up to two windows before it begins, so they are more where windows are long.
-_TILE, _TIMES = 1 << 15, 16
+TILE, TIMES = 1 << 15, 16
 # Of so many rows it is asked at once whether one needs to be looked at.
-_TOGETHER = 128
+_TOGETHER = BLOCK
 # A segment of so many rows has its windows gone through, for extremes.
 _SHORT = 64
 
@@ -70,7 +75,7 @@ def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 @inner(error_model="numpy")
-def _subtract(rows: Array, count: float, left: Array, sums: Array) -> bool:
+def _subtract_and_divide(rows: Array, count: float, left: Array, sums: Array) -> bool:
     """Make of each sum what is left of it without its row, / count; whether one is doubtful.
 
     left[k] is what is divided. Quotients are rounded as those of a division are (Markstein), which
@@ -130,7 +135,10 @@ def _take_out(
         sums = out[a + end : b + end]
         every = mean and not (a + start >= segment[0] and b + end <= segment[1])
         count = float(end - start) if mean and not every else 1.0
-        if _subtract(values[a:b], count, left, sums) or every:
+        if not mean:
+            if subtract_rows(values, a, out, a + end, b - a):
+                looked += _look(values, segment, frame, a, mean, every, sums, sums)
+        elif _subtract_and_divide(values[a:b], count, left, sums) or every:
             looked += _look(values, segment, frame, a, mean, every, left, sums)
     return looked
 
@@ -151,7 +159,7 @@ def _sums_by(rolling: Any, within_block: Any) -> Any:
     ) -> int:  # fmt: skip
         start, end = frame
         w = end - start + 1
-        tile = max(_TILE, _TIMES * w)
+        tile = max(TILE, TIMES * w)
         suffix = np.empty(w + 1)
         left = np.empty(_TOGETHER)
         looked = 0
@@ -268,7 +276,7 @@ def _extremes_by(rolling: Any) -> Any:
         scratch: Array, out: Array,
     ) -> None:  # fmt: skip
         span = places[-1] - places[0]
-        tile = min(max(_TILE, _TIMES * max(w, span)), stop - begin)
+        tile = min(max(TILE, TIMES * max(w, span)), stop - begin)
         found = np.empty(w + span + tile, np.int64)  # after room for what comes before its rows
         suffix = np.empty(w + 1, np.int64)
         s = last_at(starts, begin)
