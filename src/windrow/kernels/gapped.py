@@ -231,7 +231,7 @@ class Gapped(Question):
 
         Unless that would be too much to do.
         """
-        first, looked = self.left_out, [0]
+        first, looked = self.left_out, []
         if first is None or self.one_sided(SHORT_EXTREMES):
             return self.joined(find, join)
         windows, places = self.with_gaps(), self.of_whole(find)
@@ -241,10 +241,10 @@ class Gapped(Question):
             numbers = piece.begin + own_places(
                 places[piece.begin : piece.stop], first + piece.begin
             )
-            mended = np.empty(numbers.size, np.int64)
-            bounds = windows.chosen(numbers).bounds()
-            looked.append(mend(*bounds, first + numbers, most, mended))
-            places[numbers] = mended
+            lo, hi = windows.chosen(numbers).bounds()
+            looked.append(int((hi - lo).sum()))
+            if looked[-1] <= most:
+                places[numbers] = mend(lo, hi, first + numbers)
 
         in_threads(run, windows.pieces(self.threads, anywhere=True))
         return places if max(looked) <= most else self.joined(find, join)

@@ -90,14 +90,10 @@ def own_places(places: Array, first: int) -> Array:
 
 @compiled
 def mend_places(
-    bits: Array, nulls: Array, order: Order, lo: Array, hi: Array, rows: Array, most: int,
-    out: Array,
-) -> int:  # fmt: skip
-    """out[i] is the place of the extreme of window i without row rows[i], one of its rows.
-
-    Returns how many rows were looked at; it was not done with if these are more than `most`.
-    """
-    looked = 0
+    bits: Array, nulls: Array, order: Order, lo: Array, hi: Array, rows: Array
+) -> Array:
+    """The places of the extremes of windows, each without one of its rows."""
+    out = np.empty(rows.size, np.int64)
     for i in range(out.size):
         row = rows[i]
         older = _first_highest(bits, nulls, lo[i], row, order)
@@ -106,10 +102,7 @@ def mend_places(
             older >= 0 and rank_of(bits[older], order) >= rank_of(bits[newer], order)
         )
         out[i] = older if early else newer
-        looked += hi[i] - lo[i]
-        if looked > most:
-            break
-    return looked
+    return out
 
 
 @compiled(error_model="numpy")
