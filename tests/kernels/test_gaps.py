@@ -31,7 +31,7 @@ from windrow import (
     aggregator,
 )
 from windrow.aggregations.base import Aggregation
-from windrow.kernels import current_row, variances
+from windrow.kernels import current_row, gapped, variances
 from windrow.kernels.columns import column
 from windrow.kernels.gaps import aggregate_parts, few_in_parts, few_rows_in_parts, knows_gaps
 from windrow.kernels.routes import NotCompiledWarning, Route, route_over, traced
@@ -143,6 +143,7 @@ def test_rows_around_the_current_one(
         patch.setattr(threading, "PIECE", 64)
         patch.setattr(variances, "TILE", 100)
         patch.setattr(variances, "TIMES", 1)
+        patch.setattr(gapped, "LOOKED", 3 * seed % 11)
         check(agg, values, nulls, around(starts, before, behind, first, past), threads)
 
 
@@ -239,7 +240,8 @@ def test_windows_along_the_order(
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threading, "PIECE", 64)
-        patch.setattr(current_row, "LOOKED", 3 * seed % 11)  # and so it is too much, or is not
+        for module in (current_row, gapped):
+            patch.setattr(module, "LOOKED", 3 * seed % 11)  # and so it is too much, or is not
         check(agg, values, gone, parts)
         arrays, masks = arrays_for(agg, values), [gone]
         way = way_of(agg, arrays, gone)
