@@ -28,12 +28,7 @@ from numba.extending import intrinsic
 from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.bounded import shrinking_sums
-from windrow.kernels.special.left_out import (
-    OUTWEIGHED,
-    is_doubtful,
-    subtract_rows,
-    sum_of_others,
-)
+from windrow.kernels.special.left_out import OUTWEIGHED, is_doubtful, sum_of_others
 from windrow.kernels.special.minmax import (
     HIGHEST,
     LOWEST,
@@ -56,7 +51,7 @@ from windrow.windows.bounds import frame_at, last_at
 # back by up to two windows before it begins, so they are more where windows are long.
 TILE, TIMES = 1 << 15, 16
 # Of so many rows it is asked at once whether one needs to be looked at.
-_TOGETHER = BLOCK
+_TOGETHER = 128
 # A segment of so many rows has its windows gone through, for extremes.
 _SHORT = 64
 
@@ -75,7 +70,7 @@ def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 @inner(error_model="numpy")
-def _subtract_and_divide(rows: Array, count: float, left: Array, sums: Array) -> bool:
+def _subtract(rows: Array, count: float, left: Array, sums: Array) -> bool:
     """Make of each sum what is left of it without its row, / count; whether one is doubtful.
 
     left[k] is what is divided. Quotients are rounded as those of a division are (Markstein), which
@@ -135,10 +130,7 @@ def _take_out(
         sums = out[a + end : b + end]
         every = mean and not (a + start >= segment[0] and b + end <= segment[1])
         count = float(end - start) if mean and not every else 1.0
-        if not mean:
-            if subtract_rows(values, a, out, a + end, b - a):
-                looked += _look(values, segment, frame, a, mean, every, sums, sums)
-        elif _subtract_and_divide(values[a:b], count, left, sums) or every:
+        if _subtract(values[a:b], count, left, sums) or every:
             looked += _look(values, segment, frame, a, mean, every, left, sums)
     return looked
 
