@@ -21,6 +21,7 @@ from windrow import (
     ArgMin,
     Count,
     First,
+    Last,
     Max,
     Mean,
     Median,
@@ -30,7 +31,7 @@ from windrow import (
     Variance,
 )
 from windrow.aggregations.base import Aggregation
-from windrow.kernels import current_row
+from windrow.kernels import current_row, gapped, variances
 from windrow.kernels.columns import column
 from windrow.kernels.gaps import aggregate_parts, few_in_parts, few_rows_in_parts, knows_gaps
 from windrow.kernels.routes import NotCompiledWarning, Route, route_over, traced
@@ -93,19 +94,29 @@ def test_every_aggregation_that_knows_gaps(agg: Aggregation, nulls: bool) -> Non
 
 
 @pytest.mark.parametrize(
-    "agg", [Max(), Min(), Sum(), Mean(), Count(), ArgMax(), StdDev(), Median()], ids=identified
+    "agg",
+    [Max(), Min(), Sum(), Mean(), Count(), ArgMax(), StdDev(), Median(), First(), Last()],
+    ids=identified,
 )
 @examples(25)
 @given(
     sizes=st.lists(st.sampled_from([0, 1, 2, 30, 300, 700]), min_size=1, max_size=4),
     rows=st.tuples(*[st.sampled_from([1, 2, 5, 64, 65, 130])] * 2),
     alike=st.booleans(),
+    null=st.sampled_from([0.0, 0.0, 0.3, 0.9]),
     seed=st.integers(0, 99),
     cut=st.tuples(st.integers(0, 40), st.integers(0, 40)),
     threads=st.sampled_from([1, 3]),
 )
 def test_rows_around_the_current_one(
-    agg: Aggregation, sizes: Any, rows: Any, alike: bool, seed: int, cut: Any, threads: int
+    agg: Aggregation,
+    sizes: Any,
+    rows: Any,
+    alike: bool,
+    null: float,
+    seed: int,
+    cut: Any,
+    threads: int,
 ) -> None:
     """By the windows of other rows, if few are near the ends of segments, or by bounds."""
     random = np.random.default_rng(seed)
@@ -116,9 +127,13 @@ def test_rows_around_the_current_one(
     before, behind = (rows[0], rows[0]) if alike else rows
     first = min(cut[0], n)
     past = None if seed % 2 else max(first, n - cut[1])
+    nulls = random.random(n) < null if null else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threading, "PIECE", 64)
-        check(agg, values, None, around(starts, before, behind, first, past), threads)
+        patch.setattr(variances, "TILE", 100)
+        patch.setattr(variances, "TIMES", 1)
+        patch.setattr(gapped, "LOOKED", 3 * seed % 11)
+        check(agg, values, nulls, around(starts, before, behind, first, past), threads)
 
 
 @pytest.mark.parametrize("rows", [(20, 20), (20, 7), (100, 100), (130, 70)])
@@ -170,7 +185,7 @@ def along(at: Any, starts: Any, before: int, behind: int, fresh: slice = slice(N
 
 @pytest.mark.parametrize(
     "agg",
-    [Max(), Min(), Sum(), Mean(), Count(), StdDev(), First(), Median(), ArgMax(), ArgMin()],
+    [Max(), Min(), Sum(), Mean(), Count(), StdDev(), First(), Last(), Median(), ArgMax(), ArgMin()],
     ids=identified,
 )
 @examples(40)
@@ -214,7 +229,8 @@ def test_windows_along_the_order(
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threading, "PIECE", 64)
-        patch.setattr(current_row, "LOOKED", 3 * seed % 11)  # and so it is too much, or is not
+        for module in (current_row, gapped):
+            patch.setattr(module, "LOOKED", 3 * seed % 11)  # and so it is too much, or is not
         check(agg, values, gone, parts)
         arrays, masks = arrays_for(agg, values), [gone]
         way = way_of(agg, arrays, gone)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from windrow.errors import InvalidArgument
 from windrow.kernels import sort as sorting
-from windrow.kernels.sort import gather, order_rows, scatter
+from windrow.kernels.sort import Order, gather, order_rows, scatter
 from windrow.windows import arrays
 
 awkward = st.sampled_from([0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, 5e-324, 1e300])
@@ -163,3 +163,14 @@ def test_values_may_be_written_where_their_positions_are(kind: Any, threads: int
     made = gather(values, at, threads=threads, instead=True)
     np.testing.assert_array_equal(made, expected)
     assert np.shares_memory(made, at) == (values.itemsize == at.itemsize)
+
+
+@pytest.mark.parametrize("n", [0, 1, 8, 999])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_bits_are_moved_as_masks_are(monkeypatch: pytest.MonkeyPatch, n: int, threads: int) -> None:
+    monkeypatch.setattr(arrays, "PIECE", 16)
+    random = np.random.default_rng(n)
+    order = Order(places=random.permutation(n).astype(np.int32))
+    mask = random.random(n) < 0.3
+    moved = order.bits_back(np.packbits(mask, bitorder="little"), threads=threads)
+    np.testing.assert_array_equal(moved, np.packbits(order.back(mask), bitorder="little"))

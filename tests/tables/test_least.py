@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import duckdb
 import hypothesis.strategies as st
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from windrow import (
     All,
     ArgMax,
     Count,
+    First,
     Max,
     Mean,
     StdDev,
@@ -191,3 +193,30 @@ def test_it_prints_and_is_read_back() -> None:
     assert "fewer than 3 values" in query.explain()
     with pytest.raises(InvalidArgument, match="min_rows must be 1 or more, got 0"):
         sliding(rows=5, min_rows=0, s=Sum("v"))
+
+
+@pytest.mark.parametrize("frame", [{}, {"exclude": "current row"}], ids=str)
+@pytest.mark.parametrize("rows", [(-5, 0), (-3, 2)], ids=str)
+def test_many_nulls_of_many_keys(rows: tuple[int, int], frame: dict[str, Any]) -> None:
+    """Against DuckDB; their bits go back to the order of the table."""
+    random, n = np.random.default_rng(3), 5000
+    nulls = random.random(n) < 0.4
+    table = pa.table(
+        {
+            "i": np.arange(n),
+            "key": random.integers(0, 300, n),
+            "v": pa.array(random.integers(-9, 9, n).astype(float), mask=nulls),
+        }
+    )
+    results = {"top": Max("v"), "sum": Sum("v"), "n": Count("v"), "first": First("v")}
+    query = sliding(partition_by="key", order_by="i", rows=rows, min_rows=2, **frame, **results)
+    over = f"ROWS BETWEEN {-rows[0]} PRECEDING AND {rows[1]} FOLLOWING"
+    over += " EXCLUDE CURRENT ROW" if frame else ""
+    some = "CASE WHEN count(v) OVER w >= 2 THEN {} OVER w END"
+    texts = "max(v)", "sum(v)", "count(v)", "first(v IGNORE NULLS)"
+    wanted = duckdb.sql(
+        f'SELECT {", ".join(map(some.format, texts))} FROM "table" '
+        f"WINDOW w AS (PARTITION BY key ORDER BY i {over}) ORDER BY i"
+    ).fetchall()
+    made = query(table)
+    assert list(zip(*(made[name].to_pylist() for name in results), strict=True)) == wanted

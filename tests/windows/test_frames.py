@@ -44,6 +44,7 @@ from windrow.errors import InvalidArgument
 from windrow.kernels.rolling import RollingState
 from windrow.windows import arrays
 from windrow.windows.bounds import frame_edges
+from windrow.windows.gaps import peers
 
 NAN = float("nan")
 ENDS = st.one_of(st.just("unbounded"), st.integers(-6, 6))
@@ -438,3 +439,17 @@ def test_frames_behind_the_row_are_the_same_however_they_are_cut(
             made.append(rolling(values[at : at + size], part, rows=frame, state=state))
         made.append(state.finish())
         np.testing.assert_array_equal(np.concatenate(made), whole)
+
+
+@pytest.mark.parametrize("tie", [0, 4095, 4096, 4999, 8998])
+def test_two_rows_of_equal_order_among_many(tie: int) -> None:
+    at = np.arange(9000)
+    assert peers(at, np.array([0, 5000, 9000])) is None
+    at[tie + 1 :] -= 1
+    equal = peers(at, np.array([0, 5000, 9000]))
+    if tie == 4999:  # of two segments
+        assert equal is None
+        return
+    assert equal is not None
+    assert np.flatnonzero(equal[0] != np.arange(9000)).tolist() == [tie + 1]
+    assert np.flatnonzero(equal[1] != np.arange(1, 9001)).tolist() == [tie]

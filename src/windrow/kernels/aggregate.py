@@ -239,9 +239,17 @@ def with_least(
 
 
 def few_values(
-    windows: Windows, nulls: NDArray[np.uint8] | None, least: int, threads: int = 1
+    windows: Windows,
+    nulls: NDArray[np.uint8] | None,
+    least: int,
+    threads: int = 1,
+    common: Common | None = None,
 ) -> NDArray[np.bool_] | None:
-    """Which windows have fewer values than `least` that are not null; None if none has."""
+    """Which windows have fewer values than `least` that are not null; None if none has.
+
+    Others about the same column may have the counts in `common`, unless windows end `ahead`: what
+    these have in common is that of the windows of other rows.
+    """
     if nulls is None:
         return windows.shorter_than(least)
     if windows.go_back:
@@ -250,8 +258,9 @@ def few_values(
         counted = before[hi] - before[lo]
     else:
         rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
-        windows = windows.chosen() if windows.ahead else windows
-        counted = counts.run(Question(Count("rows"), rows, windows, threads)).values
+        if windows.ahead:
+            windows, common = windows.chosen(), None
+        counted = counts.run(Question(Count("rows"), rows, windows, threads, common)).values
     few = np.asarray(counted < least)
     return few if few.any() else None
 

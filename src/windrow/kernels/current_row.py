@@ -26,7 +26,6 @@ from windrow.kernels.special.minmax import Order
 from windrow.kernels.window_loop import run_loop
 from windrow.windows.arrays import empty, in_threads, stretches
 from windrow.windows.gaps import Around
-from windrow.windows.lengths import add_lengths
 from windrow.windows.positions import Piece, Windows
 
 
@@ -55,13 +54,6 @@ class WithoutRow(Gapped):
     def longest(self) -> int:
         """A number of rows that no window exceeds."""
         return self.around.windows.longest
-
-    def sizes(self) -> NDArray[np.int64]:
-        """How many rows each window has."""
-        made = empty(len(self.windows), np.int64)
-        made[:] = -1
-        add_lengths(*self.around.windows.bounds(), made)
-        return made
 
     def shorter_than(self, length: int) -> NDArray[np.bool_] | None:
         """Which windows have fewer rows; None if none has."""

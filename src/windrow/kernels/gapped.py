@@ -140,12 +140,20 @@ class Gapped(Question):
         return Question(self.aggregation, self.column, windows, self.threads)
 
     def joined(self, find: Find, join: Join) -> NDArray[Any]:
-        """What `join` makes of what `find` finds for the parts."""
+        """What `join` makes of what `find` finds for the parts, written over the older ones."""
         if self.alone is None:
             return self.by_parts(find, join, EVERY)
         found = {rows: find(self.last_rows(rows)) for rows in set(self.rows)}
-        older, newer = ((found[rows],) for rows in self.rows)
-        made = self.put_together(older, newer, lambda a, b, _, out: join(a[0], b[0], out))
+        older, newer = (found[rows] for rows in self.rows)
+        windows, count = self.windows, len(self.windows)
+        a, b = (windows.first + part.ahead - self.begin for part in self.parts)
+        low, high = max(0, -a), max(0, min(count, older.size - b))
+        made = _over(older, a, low, count)
+
+        def fill(k: int, stop: int, out: NDArray[Any]) -> None:
+            join(older[a + k : a + stop], newer[b + k : b + stop], out)
+
+        self._fill(fill, low, high, b - a, made)
         made[self.alone] = self.by_parts(find, join, self.alone)
         return made
 
@@ -223,7 +231,7 @@ class Gapped(Question):
 
         Unless that would be too much to do.
         """
-        first, looked = self.left_out, [0]
+        first, looked = self.left_out, []
         if first is None or self.one_sided(SHORT_EXTREMES):
             return self.joined(find, join)
         windows, places = self.with_gaps(), self.of_whole(find)
@@ -233,10 +241,10 @@ class Gapped(Question):
             numbers = piece.begin + own_places(
                 places[piece.begin : piece.stop], first + piece.begin
             )
-            mended = np.empty(numbers.size, np.int64)
-            bounds = windows.chosen(numbers).bounds()
-            looked.append(mend(*bounds, first + numbers, most, mended))
-            places[numbers] = mended
+            lo, hi = windows.chosen(numbers).bounds()
+            looked.append(int((hi - lo).sum()))
+            if looked[-1] <= most:
+                places[numbers] = mend(lo, hi, first + numbers)
 
         in_threads(run, windows.pieces(self.threads, anywhere=True))
         return places if max(looked) <= most else self.joined(find, join)
@@ -269,30 +277,6 @@ class Gapped(Question):
                 made[filled] = few
         return made
 
-    def put_together(
-        self,
-        older: Sequence[NDArray[Any]],
-        newer: Sequence[NDArray[Any]],
-        join: Callable[[Any, Any, int, NDArray[Any]], Any],
-    ) -> NDArray[Any]:
-        """The results of windows that are not alone, from arrays for `last_rows`.
-
-        `join` is given those of the windows, the row that the first is of, and where its results
-        belong. They are written over the first of the `older` arrays.
-        """
-        windows, count = self.windows, len(self.windows)
-        a, b = (windows.first + part.ahead - self.begin for part in self.parts)
-        low, high = max(0, -a), max(0, min(count, older[0].size - b))
-        made = _over(older[0], a, low, count)
-
-        def fill(k: int, stop: int, out: NDArray[Any]) -> None:
-            before = [each[a + k : a + stop] for each in older]
-            behind = [each[b + k : b + stop] for each in newer]
-            join(before, behind, windows.first + k, out)
-
-        self._fill(fill, low, high, b - a, made)
-        return made
-
     def _fill(
         self,
         fill: Callable[[int, int, NDArray[Any]], Any],
@@ -319,10 +303,8 @@ class Gapped(Question):
 
     def sizes(self) -> NDArray[np.int64]:
         """How many rows each window has."""
-        if self.whole is not None:
-            made = self.whole.lengths()
-            made -= self.gap
-            return made
+        if self.left_out is not None:
+            return self.with_gaps().lengths(fewer=1)
         made = empty(len(self.windows), np.int64)
         made[:] = 0
         for part in self.parts:

@@ -23,18 +23,10 @@ from windrow.windows.gaps import Around
 from windrow.windows.positions import Windows
 
 
-def gapped(
-    aggregation: Aggregation,
-    column: Column,
-    parts: Sequence[Windows],
-    threads: int,
-    common: Common | None = None,
-    others: Sequence[Column] = (),
-) -> Gapped:
+def gapped(aggregation: Aggregation, column: Column, parts: Any, *more: Any) -> Gapped:
     """A question about windows that have such parts."""
-    if isinstance(parts, Around):
-        return WithoutRow(aggregation, column, parts, threads, common, others)
-    return Gapped(aggregation, column, parts, threads, common, others)
+    kind = WithoutRow if isinstance(parts, Around) else Gapped
+    return kind(aggregation, column, parts, *more)
 
 
 def knows_gaps(aggregation: Aggregation, way: Route, parts: int) -> bool:
@@ -89,11 +81,18 @@ def aggregate_parts(
 
 
 def few_in_parts(
-    parts: Sequence[Windows], nulls: NDArray[np.uint8] | None, least: int, threads: int = 1
+    parts: Sequence[Windows],
+    nulls: NDArray[np.uint8] | None,
+    least: int,
+    threads: int = 1,
+    common: Common | None = None,
 ) -> NDArray[np.bool_] | None:
-    """Which windows have fewer values than `least` that are not null; None if none has."""
+    """Which windows have fewer values than `least` that are not null; None if none has.
+
+    Others about the same column and parts may have the counts in `common`.
+    """
     rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
-    question = gapped(Count("rows"), rows, parts, threads)
+    question = gapped(Count("rows"), rows, parts, threads, common)
     if nulls is None:
         return question.shorter_than(least)
     few = np.asarray(counts.run(question).values < least)

@@ -33,9 +33,9 @@ HIGHEST, LOWEST = "the maximum", "the minimum"
 # Find would return for whole windows, from its arrays for their older and their newer parts.
 Find = Callable[["Question"], NDArray[Any]]
 Join = Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Any]
-# Mend(lo, hi, rows, most, out) writes what Find would return for these windows without these rows,
-# and returns how many rows it looked at; once they are more than `most`, the rest is not done.
-Mend = Callable[[Positions, Positions, Positions, int, NDArray[Any]], int]
+# Mend(lo, hi, rows) returns what Find would for these windows, each without one of its rows. It
+# looks at all their rows.
+Mend = Callable[[Positions, Positions, Positions], NDArray[Any]]
 
 
 class Common(NamedTuple):

@@ -50,6 +50,11 @@ class Order:
         return self._rows
 
     @property
+    def by_places(self) -> bool:
+        """Whether the position of each row is known."""
+        return self._places is not None
+
+    @property
     def places(self) -> NDArray[Any]:
         """The position of each row."""
         if self._places is None:
@@ -69,6 +74,20 @@ class Order:
         if self._places is None:
             return scatter(values, self.rows, threads=threads)
         return gather(values, self._places, threads=threads)
+
+    def bits_back(self, bits: NDArray[np.uint8], *, threads: int = 1) -> NDArray[np.uint8]:
+        """The same for a bit for each position, the lowest of a byte first.
+
+        >>> Order(places=np.array([2, 0, 1], np.int32)).bits_back(np.array([0b011], np.uint8))
+        array([6], dtype=uint8)
+        """
+        bits, places = ordinary(bits), ordinary(self.places)
+        out = empty(-(-places.size // 8), np.uint8)
+        in_threads(
+            lambda piece: kernels.gather_bits(bits, places, *piece, out),
+            stretches(out.size, threads),
+        )
+        return out
 
 
 def _same_memory(a: NDArray[Any], b: NDArray[Any]) -> bool:

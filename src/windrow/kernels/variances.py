@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from windrow.kernels.columns import NO_NULLS
 from windrow.kernels.compiled_states import Compiled, state_of
-from windrow.kernels.current_row import WithoutRow
 from windrow.kernels.gapped import Gapped, looped
 from windrow.kernels.generate import loop_of
 from windrow.kernels.named import Kernel, Question
@@ -17,28 +16,32 @@ from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.special import segmented
 from windrow.kernels.special.bounded_variance import ROOM, SCRATCH, bounded_variances
 from windrow.kernels.special.left_out import leave_rows_out
+from windrow.kernels.special.rows_around import TILE, TIMES
 from windrow.kernels.window_loop import capacity_for
-from windrow.windows.arrays import Positions, empty, in_threads, ordinary, roomy
+from windrow.windows.arrays import Positions, empty, in_threads, ordinary, stretches
+from windrow.windows.lengths import RARE
 from windrow.windows.positions import Piece
 
 # Deviations of values up to here have squares that are floats, and so have their sums.
 _SQUARABLE = 1e140
+_NO_MEANS = np.empty(0)
 
 
 def _variance(question: Question, root: bool) -> ResultArray:
     values = question.data.astype(np.float64, copy=False)
     (ddof,) = question.aggregation.constants
-    if isinstance(question, WithoutRow):
-        results, odd = _by_bounds(question, values, ddof, root, question.around.first)
-    elif isinstance(question, Gapped):
-        if question.alone is None:
-            (results,), valid = question.by_states(_states(question), (ordinary(values),), None)
-            return finished(question.aggregation, question.column, (results,), valid)
-        results, odd = _around(question, values, ddof, root)
-    elif question.windows.rows is None:
-        results, odd = _by_bounds(question, values, ddof, root, -1)
+    windows, first = question.with_gaps(), question.left_out
+    if isinstance(question, Gapped) and first is None:
+        (results,), valid = question.by_states(_states(question), (ordinary(values),), None)
+        return finished(question.aggregation, question.column, (results,), valid)
+    if windows.rows is None:
+        results, odd = _by_bounds(question, values, ddof, root)
+    elif not isinstance(question, Gapped):
+        results, odd = _of_last_rows(question, values, ddof, root)
+    elif question.alone is None or question.alone.size * RARE > len(windows):
+        results, odd = _by_bounds(question, values, ddof, root)
     else:
-        results, _, odd = _of_last_rows(question, values, ddof, root, means=False)
+        results, odd = _around(question, values, ddof, root, question.alone)
     if odd:
         finite = values[np.isfinite(values)]
         if max(finite.max(initial=0), -finite.min(initial=0)) > _SQUARABLE:
@@ -51,13 +54,12 @@ def _states(question: Question) -> Compiled:
 
 
 def _by_bounds(
-    question: Question, values: NDArray[np.float64], ddof: int, root: bool, row: int
+    question: Question, values: NDArray[np.float64], ddof: int, root: bool
 ) -> tuple[NDArray[Any], bool]:
-    """The variances of windows by their bounds, and whether one is not finite.
-
-    A `row` that is not negative is left out of the first window, and so on.
-    """
-    windows, data, odd = question.windows, ordinary(values), [False]
+    """The variances of windows by their bounds, and whether one is not finite."""
+    windows, data, odd = question.with_gaps(), ordinary(values), [False]
+    windows = windows if windows.rows is None else windows.chosen()
+    row = -1 if question.left_out is None else question.left_out
     results = empty(len(windows), np.float64)
 
     def fill(piece: Piece) -> None:
@@ -76,34 +78,45 @@ def _by_bounds(
 
 
 def _of_last_rows(
-    question: Question, values: NDArray[np.float64], ddof: int, root: bool, means: bool
-) -> tuple[NDArray[Any], NDArray[Any], bool]:
-    """The variances, the means less the last value, and whether a variance is not finite."""
-    starts, w = question.windows.starts, question.w
-    room = roomy(values.size if means else 0, np.float64)
-    odd: list[bool] = []
+    question: Question, values: NDArray[np.float64], ddof: int, root: bool
+) -> tuple[NDArray[Any], bool]:
+    """The variances, and whether one is not finite."""
+    starts, w, odd = question.windows.starts, question.w, [False]
 
     def fill(a: int, b: int, out: NDArray[Any]) -> None:
-        odd.append(segmented.segment_variances(values, starts, w, ddof, a, b, root, out, room))
+        odd.append(segmented.segment_variances(values, starts, w, ddof, a, b, root, out, _NO_MEANS))
 
     results = question.fill(fill, None, np.float64)
-    return results, room[question.windows.first :], any(odd)
+    return results, any(odd)
 
 
 def _around(
-    question: Gapped, values: NDArray[np.float64], ddof: int, root: bool
+    question: Gapped, values: NDArray[np.float64], ddof: int, root: bool, alone: Positions
 ) -> tuple[NDArray[Any], bool]:
-    """The variances of the rows before and behind, and whether one of them is not finite."""
-    assert question.alone is not None and question.gap == 1
-    starts, rows, odd = question.windows.starts, question.rows, [False]
-    windows = question.last_rows(sum(rows) + 1)
-    whole = _of_last_rows(windows, values, 0, root=False, means=True)[:2]
+    """The variances of the rows before and behind, and whether one of them is not finite.
 
-    def leave_out(_: Any, found: Any, begin: int, out: NDArray[Any]) -> None:
-        odd.append(leave_rows_out(values, starts, begin, rows, *found, ddof, root, out))
+    Those of whole windows are found first, a tile at a time, and the rows taken out of them while
+    they are in the cache.
+    """
+    whole, rows, odd = question.with_gaps(), question.rows, [False]
+    starts, w, count, n = whole.starts, sum(rows) + 1, len(whole), values.size
+    first, last = whole.first, whole.first + whole.ahead  # a window's own row, and its last one
+    found, means = empty(n + whole.ahead, np.float64), empty(n, np.float64)
+    step = max(TILE, TIMES * w)
 
-    results = question.put_together(whole, whole, leave_out)
-    results[question.alone] = _by_states(question, values, question.alone)
+    def fill(piece: tuple[int, int]) -> None:
+        for a in range(*piece, step):
+            b = min(a + step, piece[1])
+            here = slice(last + a, last + b)
+            segmented.segment_variances(
+                values, starts, w, 0, here.start, here.stop, False, found, means
+            )
+            given = values, starts, first + a, rows, found[here], means[here]
+            odd.append(leave_rows_out(*given, ddof, root, found[here]))
+
+    in_threads(fill, stretches(max(0, min(count, n - last)), question.threads))
+    results = found[last:][:count]
+    results[alone] = _by_states(question, values, alone)
     return results, any(odd)
 
 

@@ -178,14 +178,20 @@ def null_where(array: pa.Array, null: NDArray[np.bool_] | None) -> pa.Array:
 
 def with_nulls_at(array: pa.Array, places: NDArray[Any]) -> pa.Array:
     """An array of fixed width, null at a few places more."""
-    (valid, data), begin = array.buffers(), array.offset
-    assert begin == 0, "it was made just now"
+    valid = array.buffers()[0]
+    assert array.offset == 0, "it was made just now"
     if not places.size:
         return array
     bits = _valid_bits_but(len(array), places)
     if valid is not None:
         bits &= np.frombuffer(valid, np.uint8)[: bits.size]
-    return pa.Array.from_buffers(array.type, len(array), [pa.py_buffer(bits), data])
+    return with_valid_bits(array, bits)
+
+
+def with_valid_bits(array: pa.Array, bits: NDArray[np.uint8]) -> pa.Array:
+    """An array of fixed width that begins its buffer, null where a bit is 0."""
+    buffers = [pa.py_buffer(bits), array.buffers()[1]]
+    return pa.Array.from_buffers(array.type, len(array), buffers)
 
 
 def _valid_bits_but(size: int, places: NDArray[Any]) -> NDArray[np.uint8]:

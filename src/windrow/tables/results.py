@@ -7,6 +7,7 @@ decimals as counts of their last digit. Only what is left goes to the interprete
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from windrow.kernels.aggregate import aggregate, few_values
 from windrow.kernels.columns import nanoseconds_of
 from windrow.kernels.gaps import aggregate_parts, few_in_parts, few_rows_in_parts, knows_gaps
 from windrow.kernels.interpreted import failing_position
-from windrow.kernels.named import Common, rounded_mean
+from windrow.kernels.named import PRESENT, Common, rounded_mean
 from windrow.kernels.results import ResultArray, are_lists, with_nulls
 from windrow.kernels.routes import trace
 from windrow.kernels.sort import gather
@@ -163,7 +164,7 @@ class WindowResults:
         )
         self.array, self.values = columns.array, columns.values
         self._call = aggregate
-        self._found: dict[str, Any] = {}  # of a column, what several results want
+        self._found: dict[tuple[str, ...], Any] = {}  # of a column, what several results want
         self._counted: dict[tuple[tuple[str, ...], int], NDArray[np.bool_] | None] = {}
 
     def over(self, windows: Windows) -> WindowResults:
@@ -261,7 +262,7 @@ class WindowResults:
             nulls=nulls,
             threads=self.sorted_rows.threads,
             way=plan.route(any(mask is not None for mask in nulls)),
-            common=self._common(plan) if plan.common else None,
+            common=self._common(plan),
         )
 
     def knows_gaps(self, plan: ResultPlan) -> bool:
@@ -272,20 +273,30 @@ class WindowResults:
         nulls = any(self.columns.nulls(text) is not None for text in texts)
         return knows_gaps(plan.aggregation, plan.route(nulls), len(self.parts))
 
-    def _common(self, plan: ResultPlan) -> Common:
-        """What the result has in common with others of its column."""
-        return Common(plan.common, self._found.setdefault(plan.aggregation.columns[0], {}))
+    def _common(self, plan: ResultPlan) -> Common | None:
+        """What the result has in common with others of its column, if it has anything."""
+        found = self._found_of(plan.aggregation)
+        return Common({*plan.common, *found}, found) if plan.common or found else None
+
+    def _found_of(self, aggregation: Aggregation) -> dict[str, Any]:
+        """What was found so far for the first column of an aggregation."""
+        found: dict[str, Any] = self._found.setdefault(aggregation.columns[:1], {})
+        return found
 
     def _few(self, aggregation: Aggregation, least: int) -> NDArray[np.bool_] | None:
         """Which windows have fewer values than `least` that are not null; None if none has."""
-        key = aggregation.measures, least
+        measures = aggregation.measures
+        key = measures, least
         if key not in self._counted:
-            masks = [self.columns.nulls(text) for text in aggregation.measures]
+            masks = [self.columns.nulls(text) for text in measures]
             known = [mask for mask in masks if mask is not None]
-            nulls = np.logical_or.reduce(known).view(np.uint8) if known else None
+            nulls = functools.reduce(np.logical_or, known).view(np.uint8) if known else None
+            # the result itself may ask for the same counts
+            alike = measures == aggregation.columns[:1] and not self.windows.go_back
+            common = Common((PRESENT,), self._found_of(aggregation)) if alike else None
             count: Any = few_in_parts if self.parts else few_values
-            counted = self.parts or self.windows
-            self._counted[key] = count(counted, nulls, least, self.sorted_rows.threads)
+            counted, threads = self.parts or self.windows, self.sorted_rows.threads
+            self._counted[key] = count(counted, nulls, least, threads, common)
         return self._counted[key]
 
     def _few_places(self, aggregation: Aggregation, least: int) -> NDArray[np.int64] | None:

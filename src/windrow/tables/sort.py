@@ -12,7 +12,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from windrow.errors import InvalidValue
-from windrow.kernels.sort import Order, order_rows
+from windrow.kernels.sort import FEW, Order, order_rows
 from windrow.tables.bind import Bound
 from windrow.tables.columns import (
     as_arrow,
@@ -23,6 +23,7 @@ from windrow.tables.columns import (
     numbers,
     ranks,
     with_nulls_at,
+    with_valid_bits,
 )
 from windrow.tables.keys import codes, runs
 from windrow.tables.row_sizes import SIZE
@@ -54,6 +55,10 @@ class TableRows(SortedRows):
         if values is None or pt.is_boolean(kind):
             return results.take(pa.array(order.places))
         placed = order.back(values, threads=self.threads)
+        valid = results.buffers()[0]
+        if valid is not None and order.by_places and results.offset == 0 and self.size >= FEW:
+            bits = order.bits_back(np.frombuffer(valid, np.uint8), threads=self.threads)
+            return with_valid_bits(from_numbers(placed, None, kind), bits)
         if 0 < results.null_count < self.size // _MANY and not pt.is_decimal(kind):
             places = order.rows[null_places(results)]
             return with_nulls_at(from_numbers(placed, None, kind), places)

@@ -372,6 +372,18 @@ def phase_end(lo: Array, i: int, split: int) -> int:
     return below + 2 + last_at(lo[below + 1 : min(above, lo.size)], split)
 
 
+@inner
+def next_phase(lo: Array, hi: Array, i: int, end: int) -> tuple[int, int, int, int]:
+    """Return the phase of Two-Stacks that window i begins; the one before ended at `end`.
+
+    It is where its windows begin, where they are split, the first window behind them, and where
+    they end.
+    """
+    split = max(lo[i], end)
+    last = phase_end(lo, i, split)
+    return lo[i], split, last, max(hi[last - 1], split)
+
+
 @compiled
 def phase_after(lo: Array, hi: Array, begin: int, wanted: int) -> tuple[int, int]:
     """Return the first window from `wanted` on that begins a phase, and the split before it.
@@ -382,9 +394,7 @@ def phase_after(lo: Array, hi: Array, begin: int, wanted: int) -> tuple[int, int
     split = lo[i]
     end = split
     while i < lo.size:
-        split = max(lo[i], end)
-        i = phase_end(lo, i, split)
-        end = max(hi[i - 1], split)
+        _, split, i, end = next_phase(lo, hi, i, end)
         if i >= wanted:
             break
     return i, split

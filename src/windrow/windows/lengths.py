@@ -89,8 +89,11 @@ def places_shorter_than(lo: Array, hi: Array, shortest: Array, length: int, out:
 
 
 @compiled
-def frame_lengths(starts: Array, start: int, end: int, begin: int, out: Array) -> None:
-    """Write how many rows there are from `start` to `end` behind each row from `begin` on."""
+def frame_lengths(starts: Array, start: int, end: int, begin: int, fewer: int, out: Array) -> None:
+    """Write how many rows there are from `start` to `end` behind each row from `begin` on.
+
+    So many `fewer` are in each window.
+    """
     s = last_at(starts, begin)
     stop = begin + out.size
     while s < starts.size - 1 and starts[s] < stop:
@@ -98,8 +101,15 @@ def frame_lengths(starts: Array, start: int, end: int, begin: int, out: Array) -
         past = starts[s + 1]
         for i in range(max(begin, first), min(stop, past)):
             lo, hi = frame_at(i, start, end, first, past)
-            out[i - begin] = hi - lo
+            out[i - begin] = hi - lo - fewer
         s += 1
+
+
+@compiled
+def bounds_lengths(lo: Array, hi: Array, fewer: int, out: Array) -> None:
+    """Write how many rows each window has, so many `fewer`."""
+    for i in range(out.size):
+        out[i] = hi[i] - lo[i] - fewer
 
 
 @compiled

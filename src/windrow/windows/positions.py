@@ -112,12 +112,13 @@ class Windows:
         """Whether a window has a row."""
         return self.lo is None or self._extent[1] > 0
 
-    def lengths(self) -> Positions:
-        """Return how many rows each window has."""
-        if self.lo is not None and self.hi is not None:
-            return self.hi - self.lo
+    def lengths(self, fewer: int = 0) -> Positions:
+        """Return how many rows each window has, so many `fewer`."""
         counts = roomy(len(self), np.int64)
-        lengths.frame_lengths(self.starts, *self._frame, self.first, counts)
+        if self.lo is not None:
+            lengths.bounds_lengths(self.lo, self.hi, fewer, counts)
+        else:
+            lengths.frame_lengths(self.starts, *self._frame, self.first, fewer, counts)
         return counts
 
     @property

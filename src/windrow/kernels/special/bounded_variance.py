@@ -27,7 +27,7 @@ from windrow.kernels.special import Array
 from windrow.kernels.special.left_out import LEFT, m2_without
 from windrow.kernels.special.scans import BLOCK, prefix_sums
 from windrow.kernels.special.sums import plus
-from windrow.windows.bounds import phase_end
+from windrow.windows.bounds import next_phase
 
 # Rows of scratch, each longer than any window: means and M2 of both parts.
 SCRATCH = 4
@@ -201,10 +201,7 @@ def bounded_variances(
     i = 0
     done = 0
     while i < lo.size:
-        first = lo[i]
-        split = max(first, end)
-        last = phase_end(lo, i, split)
-        end = max(hi[last - 1], split)
+        first, split, last, end = next_phase(lo, hi, i, end)
         older = grow(values, split - 1, -1, split - first, room, older_means, older_m2s)
         newer = grow(values, split, 1, end - split, room, newer_means, newer_m2s)
         while i < last:

@@ -24,7 +24,7 @@ import numpy as np
 
 from windrow.compiled import compiled, inner
 from windrow.kernels.special import Array
-from windrow.windows.bounds import last_at, phase_end
+from windrow.windows.bounds import last_at, next_phase
 
 # A part: how many pairs, the means of y and x less those of its pivot, and the sums of squares
 # and products around the means.
@@ -151,10 +151,7 @@ def results_of(answer: Any, defined: Any) -> tuple[Any, Any]:
     ) -> None:
         i = 0
         while i < lo.size:
-            first = lo[i]
-            split = max(first, end)
-            last = phase_end(lo, i, split)
-            end = max(hi[last - 1], split)
+            first, split, last, end = next_phase(lo, hi, i, end)
             older = _grow(y, x, nulls, split - 1, -1, scratch, split - first, split - first)
             newer = _grow(y, x, nulls, split, 1, scratch[_FIELDS:], 0, end - split)
             for k in range(i, last):

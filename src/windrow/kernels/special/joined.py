@@ -24,7 +24,7 @@ _TILE = 512
 # Parts of so many rows are added up one by one.
 _FEW = 16
 # So many are compared before it is asked whether one was large enough.
-_STEP = 64
+_STEP = 128
 
 
 @compiled
@@ -49,15 +49,20 @@ def join_extremes(a: Array, b: Array, order: Order, out: Array) -> None:
 def _first_highest(bits: Array, nulls: Array, begin: int, end: int, order: Order) -> int:
     """The first position of [begin, end) whose value is the highest; −1 if none is not null."""
     part = bits[begin:end]
-    highest = LOWEST
+    highest, place = LOWEST, -1
     if nulls.size == 0:
-        for i in range(part.size):
-            highest = max(highest, rank_of(part[i], order))
-        for i in range(part.size):
+        first = 0  # of the rows among which it is
+        for k in range(0, part.size, _STEP):
+            some = part[k : k + _STEP]
+            key = LOWEST
+            for i in range(some.size):
+                key = max(key, rank_of(some[i], order))
+            if key > highest:
+                highest, first = key, k
+        for i in range(first, part.size):
             if rank_of(part[i], order) == highest:
                 return begin + i
         return -1
-    place = -1
     for i in range(part.size):
         key = rank_of(part[i], order)
         if nulls[begin + i] == 0 and (place < 0 or key > highest):
@@ -85,14 +90,10 @@ def own_places(places: Array, first: int) -> Array:
 
 @compiled
 def mend_places(
-    bits: Array, nulls: Array, order: Order, lo: Array, hi: Array, rows: Array, most: int,
-    out: Array,
-) -> int:  # fmt: skip
-    """out[i] is the place of the extreme of window i without row rows[i], one of its rows.
-
-    Returns how many rows were looked at; it was not done with if these are more than `most`.
-    """
-    looked = 0
+    bits: Array, nulls: Array, order: Order, lo: Array, hi: Array, rows: Array
+) -> Array:
+    """The places of the extremes of windows, each without one of its rows."""
+    out = np.empty(rows.size, np.int64)
     for i in range(out.size):
         row = rows[i]
         older = _first_highest(bits, nulls, lo[i], row, order)
@@ -101,10 +102,7 @@ def mend_places(
             older >= 0 and rank_of(bits[older], order) >= rank_of(bits[newer], order)
         )
         out[i] = older if early else newer
-        looked += hi[i] - lo[i]
-        if looked > most:
-            break
-    return looked
+    return out
 
 
 @compiled(error_model="numpy")

@@ -252,6 +252,12 @@ def m2_without(
     return left
 
 
+@inner(error_model="numpy")
+def _finished(m2: float, freedom: float, share: float, root: bool) -> float:
+    """The variance of so many degrees of freedom, or its root; `share` is 1 by these."""
+    return math.sqrt(m2 * share) if root else m2 / freedom
+
+
 @compiled(error_model="numpy")
 def leave_rows_out(
     values: Array, starts: Array, begin: int, rows: tuple[int, int], variances: Array,
@@ -261,7 +267,8 @@ def leave_rows_out(
 
     Of all rows around it, with itself, are given the variance (of a population), and the mean less
     the last value. There are as many rows behind it in its segment; results of rows for which
-    there are not mean nothing. Returns whether a variance is not finite.
+    there are not mean nothing. They may be written over the variances. Returns whether one is not
+    finite.
     """
     odd = False
     tile = np.empty(_TILE)
@@ -281,29 +288,26 @@ def leave_rows_out(
         last = values[begin + i + ahead : begin + end + ahead]
         variance = variances[i:end]
         mean = means[i:end]
+        freedom = n - 1.0 - ddof
+        share = 1.0 / freedom
         again = False
         for k in range(end - i):
             m2 = variance[k] * n
             away = mean[k] + (last[k] - x[k])
             left = m2 - away * (away * per)
-            again |= not left >= LEFT * m2
-            tile[k] = left
+            again |= not ((left >= LEFT * m2) & (left < math.inf))
+            tile[k] = _finished(left, freedom, share, root)
         if again:
             for k in range(end - i):
                 row = begin + i + k
                 away = mean[k] + (last[k] - x[k])
-                tile[k] = m2_without(
+                left = m2_without(
                     values, row - older, row + ahead + 1, row, variance[k] * n, away, per
                 )
+                odd |= left - left != 0.0
+                tile[k] = _finished(left, freedom, share, root)
         result = out[i:end]
-        if root:
-            share = 1.0 / (n - 1.0 - ddof)
-            for k in range(end - i):
-                odd |= tile[k] - tile[k] != 0.0
-                result[k] = math.sqrt(tile[k] * share)
-        else:
-            for k in range(end - i):
-                odd |= tile[k] - tile[k] != 0.0
-                result[k] = tile[k] / (n - 1.0 - ddof)
+        for k in range(end - i):
+            result[k] = tile[k]
         i = end
     return odd

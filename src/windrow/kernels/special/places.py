@@ -22,7 +22,7 @@ from windrow.kernels.special import Array
 from windrow.kernels.special.bounded import AHEAD
 from windrow.kernels.special.minmax import LOWEST, Order, rank_of
 from windrow.kernels.special.scans import BLOCK, ask_for_block
-from windrow.windows.bounds import last_at, phase_end
+from windrow.windows.bounds import last_at, next_phase
 
 # The rows of the scratch: keys and places of the suffixes, keys and places of the prefixes.
 SCRATCH = 4
@@ -82,15 +82,9 @@ def _prefixes(
 
 @compiled
 def bounded_places(
-    bits: Array,
-    nulls: Array,
-    lo: Array,
-    hi: Array,
-    end: int,
-    order: Order,
-    scratch: Array,
+    bits: Array, nulls: Array, lo: Array, hi: Array, end: int, order: Order, scratch: Array,
     out: Array,
-) -> None:
+) -> None:  # fmt: skip
     """out[i] is the position of the maximum (minimum for a flip of −1) of the window; −1 for none.
 
     As `bounded.bounded_extremes`, with four rows of scratch. O(1) a row.
@@ -98,11 +92,8 @@ def bounded_places(
     keys, at, later_keys, later_at = scratch[0], scratch[1], scratch[2], scratch[3]
     i = 0
     while i < lo.size:
-        first = lo[i]
-        split = max(first, end)
+        first, split, last, end = next_phase(lo, hi, i, end)
         _suffixes(bits, nulls, first, split, order, keys, at)
-        last = phase_end(lo, i, split)
-        end = max(hi[last - 1], split)
         _prefixes(bits, nulls, split, end, order, later_keys, later_at)
         while i < last:
             ask_for_block(lo, i + AHEAD)
@@ -121,16 +112,9 @@ def bounded_places(
 
 @compiled
 def segment_places(
-    bits: Array,
-    nulls: Array,
-    starts: Array,
-    w: int,
-    start: int,
-    stop: int,
-    order: Order,
-    scratch: Array,
-    out: Array,
-) -> None:
+    bits: Array, nulls: Array, starts: Array, w: int, start: int, stop: int, order: Order,
+    scratch: Array, out: Array,
+) -> None:  # fmt: skip
     """The same for the last w rows of each row's own segment, for rows start … stop − 1."""
     keys, at, later_keys, later_at = scratch[0], scratch[1], scratch[2], scratch[3]
     split = start

@@ -49,7 +49,7 @@ from windrow.windows.bounds import frame_at, last_at
 
 # Rows that are summed before they are put right: they stay in the second-level cache. A kernel goes
 # back by up to two windows before it begins, so they are more where windows are long.
-_TILE, _TIMES = 1 << 15, 16
+TILE, TIMES = 1 << 15, 16
 # Of so many rows it is asked at once whether one needs to be looked at.
 _TOGETHER = 128
 # A segment of so many rows has its windows gone through, for extremes.
@@ -151,7 +151,7 @@ def _sums_by(rolling: Any, within_block: Any) -> Any:
     ) -> int:  # fmt: skip
         start, end = frame
         w = end - start + 1
-        tile = max(_TILE, _TIMES * w)
+        tile = max(TILE, TIMES * w)
         suffix = np.empty(w + 1)
         left = np.empty(_TOGETHER)
         looked = 0
@@ -268,7 +268,7 @@ def _extremes_by(rolling: Any) -> Any:
         scratch: Array, out: Array,
     ) -> None:  # fmt: skip
         span = places[-1] - places[0]
-        tile = min(max(_TILE, _TIMES * max(w, span)), stop - begin)
+        tile = min(max(TILE, TIMES * max(w, span)), stop - begin)
         found = np.empty(w + span + tile, np.int64)  # after room for what comes before its rows
         suffix = np.empty(w + 1, np.int64)
         s = last_at(starts, begin)
