@@ -13,7 +13,9 @@ from windrow import (
     EWM,
     ArgMax,
     Concat,
+    FirstN,
     Histogram,
+    LastN,
     Max,
     Mean,
     MomentSketch,
@@ -249,7 +251,16 @@ def test_parameters_take_the_numbers_of_numpy() -> None:
     assert Nth("n", n=np.int64(-2)) == Nth("n", n=-2)
     assert EWM("n", halflife=np.float32(2)) == EWM("n", halflife=2.0)
     with pytest.raises(InvalidArgument, match="Nth: n must be a whole number"):
-        Nth("n", n=2**70)
+        Nth("n", n=2.0)  # type: ignore[arg-type]
+
+
+def test_more_values_than_there_can_be() -> None:
+    many = 2**70
+    query = sliding(
+        rows=2, a=FirstN("n", n=many), b=LastN("n", n=many), c=Nth("n", n=many), d=Nth("n", n=-many)
+    )
+    results = query(FRAME).select(["a", "b", "c", "d"]).to_pylist()
+    assert results == [{"a": [1], "b": [1], "c": None, "d": None}]
 
 
 @pytest.mark.parametrize(("function", "takes"), [("lift", 1), ("combine", 2), ("lower", 1)])

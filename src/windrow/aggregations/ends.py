@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from windrow.aggregations.algebra import Listing, SqlName
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.kinds import Single
 from windrow.errors import InvalidArgument, whole_number
-
-MOST = 2**62  # values that a result may ask for
 
 
 class First(Single):
@@ -59,7 +58,7 @@ class FirstN(Aggregation):
 
     def __init__(self, *columns: str, n: int) -> None:
         super().__init__(*columns)
-        self.n = whole_number(f"{type(self).__name__}: n", n, least=1, most=MOST)
+        self.n = whole_number(f"{type(self).__name__}: n", n, least=1)
 
     @classmethod
     def examples(cls) -> list[Aggregation]:
@@ -111,9 +110,9 @@ class Nth(Aggregation):
 
     def __init__(self, *columns: str, n: int) -> None:
         super().__init__(*columns)
-        self.n = whole_number("Nth: n", n, least=-MOST, most=MOST)
-        if self.n == 0:
-            raise InvalidArgument("Nth: n must be a whole number other than 0, got 0")
+        if isinstance(n, bool) or not hasattr(n, "__index__") or n == 0:
+            raise InvalidArgument(f"Nth: n must be a whole number other than 0, got {n!r}")
+        self.n = operator.index(n)
 
     @classmethod
     def examples(cls) -> list[Aggregation]:

@@ -451,7 +451,8 @@ def _nth(question: Question) -> ResultArray:
         there = question.nulls == 0
         before = np.concatenate([[0], np.cumsum(there)])
         lo, hi, values = before[lo], before[hi], values[there]
-    place = lo + aggregation.n - 1 if aggregation.n > 0 else hi + aggregation.n
+    n = max(-values.size - 1, min(aggregation.n, values.size + 1))
+    place = lo + n - 1 if n > 0 else hi + n
     missing = (place < lo) | (place >= hi)
     if not values.size:
         return ResultArray(np.zeros(place.size, values.dtype), missing)

@@ -33,9 +33,9 @@ def stretches(
         before = np.concatenate([[0], np.cumsum(~nulls)])
         lo, hi, rows = before[lo], before[hi], rows[~nulls]
     if listing.first is not None:
-        hi = np.minimum(hi, lo + listing.first)
+        hi = np.minimum(hi, lo + min(listing.first, rows.size))
     if listing.last is not None:
-        lo = np.maximum(lo, hi - listing.last)
+        lo = np.maximum(lo, hi - min(listing.last, rows.size))
     sizes = hi - lo
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     where = np.repeat(lo - offsets[:-1], sizes) + np.arange(offsets[-1])
