@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -34,6 +35,10 @@ from windrow import (
     streaming,
 )
 from windrow.kernels.routes import traced
+from windrow.spark.keys import Merged
+from windrow.spark.sessions import Parts, _over_parts
+from windrow.tables.bind import bind
+from windrow.tables.states import states_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -132,6 +137,17 @@ def test_what_depends_on_the_order_of_rows_is_as_in_memory(rows: DataFrame) -> N
         big=Mean("v").where("v > 0.5"),
     )  # fmt: skip
     alike(frame.transform(query).toArrow(), query(table), ["session_start"])
+
+
+def test_parts_of_sessions_end_at_infinity() -> None:
+    table = pa.table({"at": [-math.inf, 0.5, 1.0, math.inf, math.inf]})
+    query = sliding(order_by="at", gap=3, n=Count())
+    bound = bind(query, table.schema)
+    parts = states_of([bound])
+    over = _over_parts(bound, parts, "start")
+    made = Parts((bound,), over.schema, over, parts)(iter(table.to_batches()))
+    sessions = Merged((over,), query(table).schema, parts)(made)
+    assert pa.Table.from_batches(sessions).equals(query(table))
 
 
 def test_shared_sessions_say_whose_they_are(rows: DataFrame) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
@@ -77,7 +78,10 @@ class Parts(Walked):
         assert windows.ends is not None
         start, end = windows.ends
         fine, coarse = self.over.axis.tick, bound.axis.tick  # parts may be told in finer units
-        sizes = (end - start) * (1 if fine is None or coarse is None else coarse // fine)
+        # one that starts at infinity ends there, however long it is
+        there = np.isfinite(start)
+        sizes = np.subtract(end, start, out=np.ones_like(start), where=there)
+        sizes *= 1 if fine is None or coarse is None else coarse // fine
         states = self.parts.make(WindowResults(columns, windows.windows))
         starts = from_numbers(start, None, bound.at_type)
         return {str(self.over.order): starts, SIZE: pa.array(sizes), **states}

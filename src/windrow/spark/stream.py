@@ -36,7 +36,7 @@ from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.streaming import Streaming
 from windrow.spark.buckets import bucket_labels, bucket_of
 from windrow.spark.clock import clock
-from windrow.spark.columns import as_number, column, quoted, unused
+from windrow.spark.columns import as_number, column, unused
 from windrow.spark.keys import needed_columns
 from windrow.spark.packets import PACKETS, Beats, Unpacked, in_packets
 from windrow.spark.progress import observed_name
@@ -319,12 +319,16 @@ def _watermarked(frame: Any, name: str, delay: int) -> Any:
     Spark's watermarks are of times with a zone. A time without one is taken for UTC there, as it
     is wherever windows are measured, so that no zone has a say in it.
     """
-    field, behind = frame.schema[name], f"{delay + _EARLIER} milliseconds"
-    if not _is_local(field):
-        return frame.withWatermark(quoted(name), behind)
-    clock = unused("windrow_clock", frame.columns)
-    times = sf.timestamp_micros(as_number(name, field.dataType.typeName()))
-    return frame.withColumn(clock, times).withWatermark(clock, behind).drop(clock)
+    behind, clock = f"{delay + _EARLIER} milliseconds", unused("windrow_clock", frame.columns)
+    field = frame.schema[name]
+    if _is_local(field):
+        times = sf.timestamp_micros(as_number(name, field.dataType.typeName()))
+        return frame.withColumn(clock, times).withWatermark(clock, behind).drop(clock)
+    if name.isascii() and name.isidentifier():
+        return frame.withWatermark(name, behind)
+    # Versions of Spark differ in how they read the name of a watermark's column.
+    marked = frame.withColumnRenamed(name, clock).withWatermark(clock, behind)
+    return marked.withColumnRenamed(clock, name)
 
 
 def _is_local(field: StructField) -> bool:
