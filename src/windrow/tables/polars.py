@@ -21,7 +21,7 @@ from windrow.queries.query import Query
 from windrow.queries.select import Select
 from windrow.queries.shared import Shared
 from windrow.tables.bind import Bound, SchemaColumns
-from windrow.tables.columns import NumberColumn
+from windrow.tables.columns import lent
 from windrow.tables.filters import FrameColumns
 from windrow.tables.run import TableEngine, TableResult, needed
 
@@ -51,7 +51,7 @@ def _column(series: pl.Series) -> Any:
     kind = _number_type(series.dtype)
     if kind is None or series.null_count():
         return series.to_arrow()
-    return NumberColumn(series.to_numpy(), kind)
+    return lent(series.to_numpy(), kind)
 
 
 @lru_cache(maxsize=64)
@@ -70,7 +70,7 @@ def _joined(bound: Bound, result: TableResult, frame: pl.DataFrame) -> pl.DataFr
     base = frame.select(bound.query.partition_by) if bound.own_rows else frame
     if result.rows is not None and base.width:
         base = base[result.rows]
-    new = _series(result.columns)
+    new = _series(result.arrays)
     return base.hstack(new) if base.width else pl.DataFrame(new)
 
 
@@ -177,7 +177,7 @@ def _results_of_rows(shared: Shared, frame: pl.DataFrame, chooses: bool) -> pl.S
 
 
 def _beside(results: Sequence[TableResult]) -> list[pl.Series]:
-    return [series for result in results for series in _series(result.columns)]
+    return [series for result in results for series in _series(result.arrays)]
 
 
 def _mapped(frame: pl.LazyFrame, work: Callable[[Any], Any]) -> pl.LazyFrame:
