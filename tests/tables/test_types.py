@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 from windrow import (
+    ArgMax,
     Collect,
     CollectDistinct,
     Count,
@@ -21,8 +22,10 @@ from windrow import (
     First,
     LongestRun,
     Max,
+    Mean,
     Min,
     Mode,
+    Query,
     Sum,
     TopK,
     rolling,
@@ -205,3 +208,49 @@ def test_columns_that_arrow_has_no_type_for(values: Any, problem: str) -> None:
     with pytest.raises(InvalidValue, match=f"the column 'v' has {problem}"):
         sliding(order_by="t", rows=2, s=Max("v"))(frame)
     assert "v" in sliding(order_by="t", rows=2, s=Sum("t"))(frame)
+
+
+READINGS = {
+    "near": np.array([2, 1, 2, 2, 1, 2, 1, 1]),
+    "far": np.array([2, -(2**62), 2, 2, -(2**62), 2, 2**62, 2**62]),
+    "half": np.array([0.5, -0.0, 0.5, 0.5, 0.0, 0.5, 0.0, 0.0]),
+    "t": np.array([5, 1, 2, 9, 4, 4, 7, 8], np.int32),
+    "above": np.array([5, 1, 2, 9, 4, 4, 7, 8], np.uint64) + np.uint64(2**63),
+    "at": np.array([5, 1, 2, 9, 4, 4, 7, 8]).astype("M8[s]").astype("M8[us]"),
+    "v": np.array([3.0, -1.0, 4.0, 1.0, np.inf, 9.0, 2.0, 6.0], np.float32),
+    "n": np.array([3, -1, 4, 1, 5, 9, 2, 6], np.int8),
+}
+QUERIES: list[Query] = [
+    sliding(partition_by="near", order_by="t", rows=2, high=Max("v"), when=ArgMax("v", "at")),
+    sliding(partition_by="far", order_by="at", range="2 s", low=Min("n"), total=Sum("n")),
+    sliding(partition_by="half", order_by="above", rows=3, total=Sum("n"), again=Sum("n")),
+    sliding(order_by="t", range=3, where="n > 0", having="total < 12", total=Sum("n")),
+    sliding(order_by="t", rows=(-1, 1), exclude="current row", total=Sum("2 * n"), all=Mean("v")),
+    sliding(order_by="t", rows=3, min_rows=2, high=Max("n"), ts=Collect("t"), top=TopK("n", k=2)),
+    sliding(order_by="t", on="n > 3", high=Max("v"), count=Count()),
+    sliding(order_by="t", until=lambda record: record["high"] > 4, high=Max("v")),
+    sliding(
+        partition_by="near", order_by="at", gap="2 s", high=Max("at"), run=LongestRun("n > 1", "at")
+    ),
+    sliding(order_by="t", gap="n", low=Min("v")),
+    sliding(rows=2, count=Count()),
+]
+
+
+@pytest.mark.parametrize("number", range(len(QUERIES)))
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_numbers_of_frames_have_the_results_of_tables(number: int, frame: Any) -> None:
+    query, frame = QUERIES[number], frame(READINGS)
+    results = query(frame)
+    expected = query(pa.table(READINGS))
+    names = [*query.parts]
+    arrow = pa.table(results) if isinstance(frame, pd.DataFrame) else results.to_arrow()
+    assert [arrow.column(n).to_pylist() for n in names] == [
+        expected.column(n).to_pylist() for n in names
+    ]
+    for name in names:  # results are nobody else's: a change of one is seen nowhere else
+        if isinstance(frame, pd.DataFrame) and results[name].dtype.kind in "if":
+            before = results.drop(columns=name).copy()
+            results[name].to_numpy()[:] = 0
+            pd.testing.assert_frame_equal(results.drop(columns=name), before)
+    assert all((np.asarray(frame[name]) == values).all() for name, values in READINGS.items())

@@ -145,10 +145,10 @@ def _order_of_few(
     in_order = len(at) == 1 and np.count_nonzero(at[0][1:] >= at[0][:-1]) >= n - 1
     if codes is None and in_order:
         return None, np.array([0, n])
-    codes = np.zeros(n, np.int64) if codes is None else codes
-    wrong = np.flatnonzero((codes < 0) | (codes >= n_codes))
-    if wrong.size:
-        raise _no_code(codes, int(wrong[0]), n_codes)
+    codes = np.zeros(n, np.int64) if codes is None else codes.astype(np.int64, copy=False)
+    if n and codes.view(np.uint64).max() >= n_codes:  # as which a negative number is large
+        wrong = (codes < 0) | (codes >= n_codes)
+        raise _no_code(codes, int(wrong.argmax()), n_codes)
     starts = np.zeros(n_codes + 1, np.int64)
     np.cumsum(np.bincount(codes, minlength=n_codes), out=starts[1:])
     if in_order and n_codes <= _DIGIT:  # by one digit

@@ -171,7 +171,7 @@ class Held(Answered):
             yield from super().walk(iter([ready]))
             return
         for result in results:
-            for name, values in result.columns.items():
+            for name, values in result.arrays.items():
                 table = table.append_column(name, values)
         yield table
 

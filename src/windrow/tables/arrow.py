@@ -20,13 +20,13 @@ from windrow.tables.sources import Source, SourceEngine
 
 def _joined(bound: Bound, result: TableResult, table: pa.Table) -> pa.Table:
     if result.rows is None and bound.plain_fields:
-        for name, array in result.columns.items():  # in half the time of a table of all columns
+        for name, array in result.arrays.items():  # in half the time of a table of all columns
             table = table.append_column(name, array)
         return table
     base = table.select(bound.query.partition_by) if bound.own_rows else table
     if result.rows is not None:
         base = rows_at(base, result.rows)
-    columns = [*base.columns, *result.columns.values()]
+    columns = [*base.columns, *result.arrays.values()]
     return pa.Table.from_arrays(columns, names=[*base.column_names, *result.columns])
 
 

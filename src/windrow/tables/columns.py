@@ -21,16 +21,14 @@ from windrow.windows.arrays import ordinary
 class NumberColumn:
     """Numbers or times of which none is null, in memory of NumPy, and the type that Arrow has.
 
-    A column of pandas or Polars is one of these for as long as its numbers are all that is asked
-    for: to make an array of Arrow of it, and numbers of that again, takes 10 µs.
+    A column of pandas or Polars is one of these, and a result, for as long as its numbers are all
+    that is asked for: to make an array of Arrow of them, and numbers of that again, takes 10 µs.
     """
 
     null_count = 0
 
     def __init__(self, values: NDArray[Any], kind: pa.DataType) -> None:
-        stored = NUMBERS[kind.id]
-        self.type = kind
-        self.values = ordinary(values if values.dtype == stored else values.view(stored))
+        self.values, self.type = values, kind
 
     def __len__(self) -> int:
         return self.values.size
@@ -41,6 +39,12 @@ def as_arrow(column: Any) -> Any:
     if isinstance(column, NumberColumn):
         return from_numbers(column.values, None, column.type)
     return column
+
+
+def lent(values: NDArray[Any], kind: pa.DataType) -> NumberColumn:
+    """A column of another library, in its own memory."""
+    times = values.dtype.kind in "mM"
+    return NumberColumn(ordinary(values.view(np.int64) if times else values), kind)
 
 
 def whole(column: Any) -> Any:
@@ -169,11 +173,11 @@ def null_places(array: pa.Array) -> NDArray[np.int64]:
     return np.asarray(positions[(positions >= 0) & (positions < len(array))])
 
 
-def null_where(array: pa.Array, null: NDArray[np.bool_] | None) -> pa.Array:
-    """An array that is null in some places more."""
+def null_where(column: Any, null: NDArray[np.bool_] | None) -> Any:
+    """A column that is null in some places more."""
     if null is None or not null.any():
-        return array
-    return pc.if_else(pa.array(null), pa.scalar(None, array.type), array)
+        return column
+    return pc.if_else(pa.array(null), pa.scalar(None, column.type), as_arrow(column))
 
 
 def with_nulls_at(array: pa.Array, places: NDArray[Any]) -> pa.Array:
@@ -224,6 +228,19 @@ def from_numbers(
         return pa.Array.from_buffers(kind, data.size, [None, pa.py_buffer(data)])
     bits = _valid_bits(missing) if places is None else _valid_bits_but(missing.size, places)
     return pa.Array.from_buffers(kind, data.size, [pa.py_buffer(bits), pa.py_buffer(data)])
+
+
+def column_of(
+    values: NDArray[Any],
+    missing: NDArray[np.bool_] | None,
+    kind: pa.DataType,
+    places: NDArray[np.int64] | None = None,
+) -> Any:
+    """The same, but a `NumberColumn` where that holds them."""
+    stored = NUMBERS.get(kind.id)
+    if missing is None and stored is not None:
+        return NumberColumn(np.ascontiguousarray(values, stored), kind)
+    return from_numbers(values, missing, kind, places)
 
 
 def _valid_bits(missing: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -17,7 +17,7 @@ import pyarrow.types as pt
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.queries.frames import unknown_frame
 from windrow.tables.bind import Bound
-from windrow.tables.columns import NumberColumn, as_arrow, null_places, nulls_of, numbers
+from windrow.tables.columns import NumberColumn, as_arrow, lent, null_places, nulls_of, numbers
 from windrow.tables.filters import FrameColumns
 from windrow.tables.run import TableEngine, TableResult
 
@@ -221,7 +221,7 @@ def _column(series: Any, name: Any) -> Any:
         if not dtype.isnative:
             series = values = values.astype(dtype.newbyteorder("="))
         if values.flags.c_contiguous:
-            column = NumberColumn(values, _type_of(dtype))
+            column = lent(values, _type_of(dtype))
             if not _has_nulls(column.values, dtype.kind):
                 return column
     try:
@@ -240,19 +240,27 @@ def _has_nulls(values: np.ndarray[Any, Any], kind: str) -> bool:
     return bool(least != least if kind == "f" else least == _NAT)
 
 
-def _new_columns(arrays: dict[str, pa.Array], index: Any) -> dict[str, Any]:
+def _new_columns(results: dict[str, Any], index: Any) -> dict[str, Any]:
     """Columns of results as pandas has them, each in memory of its own."""
     columns: dict[str, Any] = {}
     taken: set[int] = set()
-    for name, array in arrays.items():
-        values, data = _values(array, index), array.buffers()[-1]
-        address = 0 if data is None else data.address
+    for name, column in results.items():
+        values, address = _values(column, index), _address(column)
         columns[name] = values.copy() if address in taken else values  # two may share theirs
         taken.add(address)
     return columns
 
 
-def _values(array: pa.Array, index: Any) -> Any:
+def _address(column: Any) -> int:
+    """Where the values of a column of results lie."""
+    if isinstance(column, NumberColumn):
+        address: int = column.values.__array_interface__["data"][0]
+        return address
+    data = column.buffers()[-1]
+    return 0 if data is None else int(data.address)
+
+
+def _values(array: Any, index: Any) -> Any:
     """A column of results as pandas has it: NaN for a null float, Int64 for integers with nulls.
 
     Numbers and times are an array that can be written to, others a Series. A result is made for
@@ -284,7 +292,7 @@ def _values(array: pa.Array, index: Any) -> Any:
     elif pt.is_struct(kind):  # else times would be integers, and integers floats beside a null
         series = pd.Series(array.to_pylist(), dtype=object)
     else:
-        series = array.to_pandas()
+        series = as_arrow(array).to_pandas()
     series.index = index
     return series
 

@@ -21,7 +21,7 @@ from windrow.queries.query import Query
 from windrow.queries.select import Select
 from windrow.queries.shared import Shared
 from windrow.tables.bind import Bound, SchemaColumns
-from windrow.tables.columns import NumberColumn
+from windrow.tables.columns import lent
 from windrow.tables.filters import FrameColumns
 from windrow.tables.run import TableEngine, TableResult, needed
 
@@ -60,7 +60,7 @@ def _column(series: pl.Series) -> Any:
     """A column: its own memory, if all are numbers or times, or as Arrow has it."""
     kind = _number_type(series.dtype)
     if kind is not None and not series.null_count():
-        return NumberColumn(series.to_numpy(), kind)
+        return lent(series.to_numpy(), kind)
     if isinstance(_arrow_type(series.dtype), pa.OpaqueType):
         raise InvalidValue(
             f"the column {series.name!r} is of type {series.dtype}, which Arrow has not: cast it"
@@ -84,7 +84,7 @@ def _joined(bound: Bound, result: TableResult, frame: pl.DataFrame) -> pl.DataFr
     base = frame.select(bound.query.partition_by) if bound.own_rows else frame
     if result.rows is not None and base.width:
         base = base[result.rows]
-    new = _series(result.columns)
+    new = _series(result.arrays)
     return base.hstack(new) if base.width else pl.DataFrame(new)
 
 
@@ -191,7 +191,7 @@ def _results_of_rows(shared: Shared, frame: pl.DataFrame, chooses: bool) -> pl.S
 
 
 def _beside(results: Sequence[TableResult]) -> list[pl.Series]:
-    return [series for result in results for series in _series(result.columns)]
+    return [series for result in results for series in _series(result.arrays)]
 
 
 def _mapped(frame: pl.LazyFrame, work: Callable[[Any], Any]) -> pl.LazyFrame:

@@ -32,6 +32,7 @@ from windrow.kernels.sort import gather
 from windrow.queries.plan import ResultPlan
 from windrow.tables.columns import (
     as_arrow,
+    column_of,
     decoded,
     difference,
     from_numbers,
@@ -48,7 +49,7 @@ from windrow.tables.sort import TableRows
 from windrow.tables.types import kind_of
 from windrow.windows.positions import Windows
 
-Back = Callable[[NDArray[Any], NDArray[np.bool_] | None], pa.Array]
+Back = Callable[[NDArray[Any], NDArray[np.bool_] | None], Any]
 
 
 class Values(NamedTuple):
@@ -176,8 +177,12 @@ class WindowResults:
         kinds = tuple(kind_of(self.array(text).type) for text in aggregation.columns)
         return self.run(ResultPlan("", aggregation, kinds, sliced=False), kind)
 
-    def run(self, plan: ResultPlan, kind: pa.DataType | None, least: int | None = None) -> pa.Array:
-        """The results as the plan says, in the order of the windows.
+    def run(self, plan: ResultPlan, kind: pa.DataType | None) -> pa.Array:
+        """The results as the plan says, in the order of the windows."""
+        return as_arrow(self._run(plan, kind))
+
+    def column(self, plan: ResultPlan, kind: pa.DataType | None, least: int | None) -> Any:
+        """The same as an array of Arrow or a `NumberColumn`.
 
         They are null where a window has fewer values than `least` that are not null.
         """
@@ -186,14 +191,14 @@ class WindowResults:
         places = self._few_places(plan.aggregation, least)
         if places is None:
             return self._run(plan, kind, self._few(plan.aggregation, least))
-        results = self._run(plan, kind)
+        results = self.run(plan, kind)
         if pt.is_primitive(results.type) and results.offset == 0:
             return with_nulls_at(results, places)
         return null_where(results, self._few(plan.aggregation, least))
 
     def _run(
         self, plan: ResultPlan, kind: pa.DataType | None, few: NDArray[np.bool_] | None = None
-    ) -> pa.Array:
+    ) -> Any:
         """The results as the plan says, null where `few` is true."""
         aggregation = plan.aggregation
         if aggregation.functions is not None:
@@ -209,7 +214,7 @@ class WindowResults:
         if few is not None:
             results = with_nulls(results, few)
         if not values:
-            return array_of(results, kind)
+            return result_column(results, kind)
         argument = aggregation.columns[-1]
         return restored(
             aggregation, results, kind, self._type(aggregation), values[0].back,
@@ -234,7 +239,7 @@ class WindowResults:
         at: NDArray[np.int64],
         gone: NDArray[np.bool_] | None,
         instead: bool = False,
-    ) -> pa.Array:
+    ) -> Any:
         """The values of a column at sorted positions, null where `gone`.
 
         They may be written where the positions were, `instead` of these.
@@ -245,7 +250,7 @@ class WindowResults:
                 null = gather(values.nulls, at, threads=self.sorted_rows.threads)
                 gone = null if gone is None else gone | null
             data = gather(values.data, at, threads=self.sorted_rows.threads, instead=instead)
-            return from_numbers(data, gone, self.columns.column(text).type)
+            return column_of(data, gone, self.columns.column(text).type)
         return self.array(text).take(pa.array(self.sorted_rows.rows(at), mask=gone))
 
     def _type(self, aggregation: Aggregation) -> pa.DataType:
@@ -254,14 +259,18 @@ class WindowResults:
 
     def _call_on(self, plan: ResultPlan, values: Sequence[Values]) -> ResultArray:
         call: Any = aggregate_parts if self.parts else self._call
-        nulls = [v.nulls for v in values]
+        data, nulls, some = [], [], False
+        for each in values:
+            data.append(each.data)
+            nulls.append(each.nulls)
+            some = some or each.nulls is not None
         return call(  # type: ignore[no-any-return]
             plan.aggregation,
-            [v.data for v in values],
+            data,
             self.parts or self.windows,
             nulls=nulls,
             threads=self.sorted_rows.threads,
-            way=plan.route(any(mask is not None for mask in nulls)),
+            way=plan.route(some),
             common=self._common(plan),
         )
 
@@ -345,7 +354,7 @@ class WindowResults:
         assert aggregation.listing is not None
         return stretches(array, rows, nulls, self.windows, aggregation.listing)
 
-    def _interpreted(self, plan: ResultPlan, kind: Any) -> pa.Array:
+    def _interpreted(self, plan: ResultPlan, kind: Any) -> Any:
         aggregation = plan.aggregation
         texts = aggregation.columns[: aggregation.inputs]
         lists = [self.sorted_rows.sorted(objects(self.array(text))) for text in texts]
@@ -353,19 +362,19 @@ class WindowResults:
             aggregation, lists, self.windows, nulls=None, threads=1, way=plan.route()
         )
         if "argument" not in kinds_of(aggregation):
-            return array_of(results, kind)
+            return result_column(results, kind)
         return restored(
             aggregation, results, kind, self._type(aggregation), None,
             lambda at, gone: self.picked(aggregation.columns[-1], at, gone),
         )  # fmt: skip
 
-    def _own(self, plan: ResultPlan, kind: Any) -> pa.Array:
+    def _own(self, plan: ResultPlan, kind: Any) -> Any:
         aggregation = plan.aggregation
         try:
             if plan.form == "objects":
                 return self._interpreted(plan, kind)
             values = [self.values(text) for text in aggregation.columns]
-            return array_of(self._call_on(plan, [v for v in values if v is not None]), kind)
+            return result_column(self._call_on(plan, [v for v in values if v is not None]), kind)
         except Exception as error:
             self.name_failure(aggregation, error)
             raise
@@ -422,8 +431,8 @@ def restored(
     source: pa.DataType,
     back: Back | None,
     picked: Back,
-) -> pa.Array:
-    """Results as an array of type `kind`.
+) -> Any:
+    """Results as a column of type `kind`.
 
     `source` is the type of the measured column, `back` gives the values that its numbers stand
     for, and `picked` the arguments at positions.
@@ -438,7 +447,7 @@ def restored(
     if result in ("difference", "change") and pt.is_date32(source):
         results = ResultArray(results.values.astype(np.int64) * 86400, gone)  # days in seconds
     if result is None or isinstance(result, str):
-        return array_of(results, kind)
+        return result_column(results, kind)
     return _structs(result, results, kind, back, picked)
 
 
@@ -454,24 +463,24 @@ def _structs(
             continue
         values = np.ascontiguousarray(results.values[name])
         if part == "argument":
-            parts[name] = picked(values, gone)
+            parts[name] = as_arrow(picked(values, gone))
         elif part == "value" and back is not None:
             parts[name] = back(values, gone)
         else:
-            parts[name] = array_of(ResultArray(values, gone), kind.field(name).type)
+            parts[name] = as_arrow(result_column(ResultArray(values, gone), kind.field(name).type))
     null = None if gone is None else pa.array(gone)
     return pa.StructArray.from_arrays(list(parts.values()), fields=list(kind), mask=null)
 
 
-def array_of(results: ResultArray, kind: Any) -> pa.Array:
-    """Results of the compiled path as an array of type `kind`; None lets the values tell."""
+def result_column(results: ResultArray, kind: Any) -> Any:
+    """Results of the compiled path as a column of type `kind`; None lets the values tell."""
     values, missing = results.values, results.missing
     if values.dtype.names and (kind is None or pt.is_struct(kind) or pt.is_list(kind)):
         return _fields(values, missing, kind)
     if values.dtype != object:
         if kind is None:
             return pa.array(values, mask=missing)
-        return from_numbers(values, missing, kind, results.places)
+        return column_of(values, missing, kind, results.places)
     listed = values.tolist()
     if kind is not None and pt.is_binary(kind):
         listed = [None if v is None else bytes(v) for v in listed]

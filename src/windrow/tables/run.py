@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +27,7 @@ from windrow.queries.query import Query
 from windrow.queries.select import Select
 from windrow.queries.shared import Shared
 from windrow.tables.bind import Bound, SchemaColumns, bind_once, warn_of_interpreted
-from windrow.tables.columns import from_numbers, rows_at
+from windrow.tables.columns import as_arrow, from_numbers, rows_at
 from windrow.tables.filters import Table, arrow_table, columns_of, satisfies, wanted
 from windrow.tables.results import Aggregate, SortedColumns, WindowResults
 from windrow.tables.row_sizes import sized_rows
@@ -43,10 +42,18 @@ QUERY = "query"  # whose result a row is, where several queries have results for
 
 
 class TableResult(NamedTuple):
-    """The result: rows of the table (None: all of them), and new columns as long as they are."""
+    """The result: rows of the table (None: all of them), and new columns as long as they are.
+
+    Columns are arrays of Arrow, or a `NumberColumn` each.
+    """
 
     rows: NDArray[Any] | None
-    columns: dict[str, pa.Array]
+    columns: dict[str, Any]
+
+    @property
+    def arrays(self) -> dict[str, pa.Array]:
+        """The new columns as arrays of Arrow."""
+        return {name: as_arrow(column) for name, column in self.columns.items()}
 
 
 @dataclass(frozen=True)
@@ -54,17 +61,17 @@ class TableEngine:
     """Queries over the frames of one library, which says how they become tables, and back.
 
     `schema_of(frame)` gives the schema, or an error for what is no frame; `table_of(frame, names)`
-    those columns as a table; `joined(bound, result, frame)` the rows of the frame that
-    are in the result, with the new columns. `selected(frame, rows, columns)` gives these rows, all
-    for None, with these columns by their names: columns of the frame, or new ones of Arrow.
-    `order_of(frame)` names what the frame's own rows are ordered by, if it says so.
+    those columns as a table of Arrow or as `FrameColumns`; `joined(bound, result, frame)` the rows
+    of the frame that are in the result, with the new columns. `selected(frame, rows, columns)`
+    gives these rows, all for None, with these columns by their names: columns of the frame, or new
+    ones of Arrow. `order_of(frame)` names what the frame's own rows are ordered by, if it says so.
     """
 
     schema_of: Callable[[Any], pa.Schema]
     table_of: Callable[[Any, list[str]], Table]
     joined: Callable[[Bound, TableResult, Any], Any]
     selected: Callable[[Any, NDArray[Any] | None, dict[str, Any]], Any]
-    order_of: Callable[[Any], str | None] | None = None
+    order_of: Callable[[Any], str | None] = lambda frame: None
 
     def run(self, query: Query, frame: Any) -> Any:
         """The results of a query as a frame of the same kind."""
@@ -85,8 +92,10 @@ class TableEngine:
 
     def _bound(self, queries: Iterable[Query], frame: Any) -> list[Bound]:
         schema = self.schema_of(frame)
-        order = None if self.order_of is None else self.order_of(frame)
-        return [bind_once(query, schema, order) for query in queries]
+        return [
+            bind_once(query, schema, None if query.order_by else self.order_of(frame))
+            for query in queries
+        ]
 
     def run_together(self, shared: Shared, frame: Any) -> Any:
         """The results of queries with a result a row, all beside the rows of one frame."""
@@ -119,7 +128,7 @@ class TableEngine:
 
 def needed(bounds: Iterable[Bound]) -> list[str]:
     """The columns of a frame that queries read."""
-    return list(dict.fromkeys(chain.from_iterable(bound.needed for bound in bounds)))
+    return list(dict.fromkeys([name for bound in bounds for name in bound.needed]))
 
 
 def told_apart(bounds: Sequence[Bound]) -> bool:
@@ -181,8 +190,8 @@ def _results(bounds: list[Bound], table: Table, threads: int) -> list[TableResul
     results = []
     for bound, plan, each in zip(bounds, plans, windows, strict=True):
         if each.every and not bound.filters:  # each result is moved to its row before the next
-            back = None if rows.order is None else rows.back
-            results.append(TableResult(kept, new_columns(bound, columns, each, plan, call, back)))
+            new = new_columns(bound, columns, each, plan, call, rows.back)
+            results.append(TableResult(kept, new))
             continue
         own = _rows_of(bound, rows)
         places, new = _arranged(
@@ -257,11 +266,11 @@ def new_columns(
     windows: Bounds,
     plan: Plan | None = None,
     call: Aggregate = aggregate,
-    back: Callable[[pa.Array], pa.Array] | None = None,
-) -> dict[str, pa.Array]:
-    """The new columns of the result, in the order of the windows.
+    back: Callable[[Any], Any] = as_arrow,
+) -> dict[str, Any]:
+    """The new columns of the result, as arrays of Arrow in the order of the windows.
 
-    With `back`, in the order to which it brings each of them, before the next one is computed.
+    Or as `back` makes each of them, before the next one is computed.
     """
     new = window_columns(bound, windows) if bound.own_rows else {}
     over = WindowResults(columns, windows.windows, call, windows.parts)
@@ -271,12 +280,11 @@ def new_columns(
         if windows.parts and not over.knows_gaps(result):
             merged.append(name)
             continue
-        array = over.run(result, bound.types[name], least)
-        new[name] = array if back is None else back(array)
+        new[name] = back(over.column(result, bound.types[name], least))
     if not merged:
         return new
     for name, array in _put_together(bound, merged, columns, windows.parts).items():
-        new[name] = array if back is None else back(array)
+        new[name] = back(array)
     return {name: new[name] for name in (*window_columns(bound, windows), *bound.query.parts)}
 
 

@@ -33,7 +33,7 @@ def run_steps(steps: Steps, table: pa.Table, names: Sequence[str]) -> tuple[Chos
             table = table.append_column(name, columns_of(table)(text))
         bounds = [bind(query, table.schema) for query in stage.queries]
         for result in run_queries(bounds, table):
-            for name, array in result.columns.items():
+            for name, array in result.arrays.items():
                 table = table.append_column(name, array)
     if steps.qualify is not None:
         chosen, table = _kept(np.flatnonzero(satisfies(steps.qualify, table)), chosen, table)

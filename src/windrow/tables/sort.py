@@ -15,6 +15,7 @@ from windrow.errors import InvalidValue
 from windrow.kernels.sort import FEW, Order, order_rows
 from windrow.tables.bind import Bound
 from windrow.tables.columns import (
+    NumberColumn,
     as_arrow,
     decoded,
     from_numbers,
@@ -46,8 +47,8 @@ class TableRows(SortedRows):
         """Values of the table's rows in sorted order."""
         return values if self.order is None else self.order.sorted(values, threads=self.threads)
 
-    def back(self, results: pa.Array) -> pa.Array:
-        """Results of the sorted rows, back in the table's order."""
+    def back(self, results: Any) -> Any:
+        """A column of results of the sorted rows, back in the table's order."""
         order = self.order
         if order is None:
             return results
@@ -55,6 +56,8 @@ class TableRows(SortedRows):
         if values is None or pt.is_boolean(kind):
             return results.take(pa.array(order.places))
         placed = order.back(values, threads=self.threads)
+        if isinstance(results, NumberColumn):
+            return NumberColumn(placed, kind)
         valid = results.buffers()[0]
         if valid is not None and order.by_places and results.offset == 0 and self.size >= FEW:
             bits = order.bits_back(np.frombuffer(valid, np.uint8), threads=self.threads)

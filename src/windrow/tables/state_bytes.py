@@ -21,12 +21,12 @@ from windrow.aggregations.hashing import hash64
 from windrow.kernels.sketch_rows import SINGLE
 from windrow.kernels.states import States, merge, merged_states, states_of
 from windrow.stores.encoding import decode, encode
-from windrow.tables.columns import nulls_of
+from windrow.tables.columns import as_arrow, nulls_of
 from windrow.tables.results import (
     SortedColumns,
     Values,
     WindowResults,
-    array_of,
+    result_column,
 )
 from windrow.tables.sort import TableRows
 from windrow.tables.state_numbers import Part, bound_to, machine_numbers
@@ -143,7 +143,7 @@ class Sketch(Part):
 
     def results(self, over: WindowResults, kind: Any) -> pa.Array:
         made = [
-            array_of(merge(self.aggregation, [self.dtype], rows, block), kind)
+            as_arrow(result_column(merge(self.aggregation, [self.dtype], rows, block), kind))
             for rows, block in self._sent(over)
         ]
         return pa.concat_arrays(made)

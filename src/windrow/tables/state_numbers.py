@@ -22,7 +22,7 @@ from windrow.kernels.compiled_states import Monoid, compiled_state
 from windrow.kernels.generate import dtype_of
 from windrow.kernels.named import rounded_mean
 from windrow.kernels.states import States, merge, merged_states, states_of
-from windrow.tables.columns import from_numbers, numbers
+from windrow.tables.columns import as_arrow, from_numbers, numbers
 from windrow.tables.decimals import exact_mean, exact_sum
 from windrow.tables.results import (
     Values,
@@ -167,7 +167,7 @@ class Numbers(Part):
                 over.name_failure(self.aggregation, error)
             raise
         return self._arrays(
-            states, values[0].back, lambda at, gone: over.picked(columns[-1], at, gone)
+            states, values[0].back, lambda at, gone: as_arrow(over.picked(columns[-1], at, gone))
         )
 
     def _arrays(self, states: States, back: Any, picked: Any) -> list[pa.Array]:
@@ -243,7 +243,7 @@ class Numbers(Part):
             counts = pc.fill_null(over.result(Sum(self.names[0]), pa.int64()), 0)
             results = type(results)(results.values, counts.to_numpy() < self.aggregation.least)
         source = self.types[0] if self.types else pa.int64()
-        return restored(self.aggregation, results, kind, source, back, picked)
+        return as_arrow(restored(self.aggregation, results, kind, source, back, picked))
 
 
 def machine_numbers(data: NDArray[Any]) -> NDArray[Any]:

@@ -39,12 +39,7 @@ class Rows(Window):
     def bounds(self, rows: SortedRows) -> Bounds:
         """The last rows up to each row, or up to each that completes a slide."""
         if self.slide is None and isinstance(rows.fresh, slice) and rows.weights is None:
-            from windrow.windows.positions import Windows
-            from windrow.windows.sorted_rows import Bounds
-
-            size = self.rows or max(1, rows.size)
-            windows = Windows(rows.starts, rows=size, first=rows.fresh.start or 0)
-            return Bounds(windows, rows.fresh)
+            return rows.windows_of_rows(self.rows, rows.fresh)
         last = rows.positions(rows.fresh) if self.slide is None else rows.completing(self.slide)
         return rows.windows(rows.last_rows(last, self.rows), last + 1, last)
 

@@ -237,6 +237,11 @@ class SortedRows:
         windows = Windows(self.starts, lo=lo, hi=hi, go_back=go_back, extent=extent)
         return Bounds(windows, beside, left=left)
 
+    def windows_of_rows(self, count: int | None, beside: slice) -> Bounds:
+        """Return the windows of the last `count` rows, None for all, up to each of these rows."""
+        size = count or max(1, self.size)
+        return Bounds(Windows(self.starts, rows=size, first=beside.start or 0), beside)
+
     def own_windows(
         self,
         lo: Positions,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.errors import InvalidArgument, InvalidValue, choice
@@ -227,7 +228,7 @@ class Span(Closed):
         """Chunks of rows, or an aggregate of all so far."""
         return "aggregate" if self.range == UNBOUNDED else "chunks"
 
-    @property
+    @cached_property
     def go_back(self) -> bool:  # type: ignore[override]
         """Whether the calendar measures the size."""
         return self.by_calendar(self.size) is not None
