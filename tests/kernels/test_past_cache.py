@@ -7,7 +7,8 @@ import pytest
 
 from windrow import Max, Min, rolling
 from windrow.aggregations.base import Aggregation
-from windrow.kernels.special.past_cache import MANY, past_cache_pays
+from windrow.compiled import compiled, inner
+from windrow.kernels.special.past_cache import MANY, align_stack, past_cache_pays
 from windrow.kernels.special.scans import BLOCK
 from windrow.windows.arrays import roomy
 
@@ -32,3 +33,17 @@ def test_many_results_that_lie_anywhere_stay_in_the_caches() -> None:
     assert past_cache_pays.py_func(many)
     assert not past_cache_pays.py_func(many[:-1])
     assert not past_cache_pays.py_func(roomy(MANY + 1, np.float64)[1:])
+
+
+def test_the_stack_of_a_kernel_begins_with_a_line_of_the_cache() -> None:
+    @compiled(cached=False)
+    def outer(x: int) -> int:
+        return frame(x)
+
+    @inner
+    def frame(x: int) -> int:
+        align_stack()
+        return x + 1
+
+    assert outer(1) == 2
+    assert "alloca i8, align 64" in outer.inspect_llvm(outer.signatures[0])

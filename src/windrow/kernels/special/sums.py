@@ -41,7 +41,7 @@ from windrow.kernels.special.octets import (
     window_quotients,
     window_sums,
 )
-from windrow.kernels.special.past_cache import end_of_stores, past_cache_pays
+from windrow.kernels.special.past_cache import align_stack, end_of_stores, past_cache_pays
 from windrow.kernels.special.scans import BLOCK, ask_for_block, running_sums
 
 FEW = 8
@@ -241,6 +241,7 @@ def short_sums(
     """Windows of 9 to 64 values, or their means: two octets and what lies between them."""
     q = (w - 1 - OCTET) // OCTET
     r = (w - 1 - OCTET) % OCTET
+    align_stack()
     length = STRIP if stop - start > STRIP else BLOCK
     octets = length // OCTET
     factor = _factor(w, mean)
@@ -371,6 +372,7 @@ def long_sums(
     t = (w - 1) % BLOCK
     factor = _factor(w, mean)
     past_cache = past_cache_pays(out)
+    align_stack()
     # As many as there are blocks will do, if the window is longer than all the values.
     room = min(s, values.size // BLOCK + 2)
     edges = _EDGES  # behind the last of them
