@@ -19,7 +19,7 @@ maximum of the whole blocks between is the same scheme again, on one number a bl
 of the chunk of blocks before a boundary, and the running maximum after it.
 
 Measured on 4·10⁶ normal values against the fastest of bottleneck, pandas, Polars and SciPy, ranges
-over runs on a busy machine: 7 to 10 times as fast for w = 8, 6 to 7.5 for 64, 5 to 7 for 1024,
+over runs on a busy machine: 7 to 10 times as fast for w = 8, 5 to 7.5 for 64, 5.6 to 5.9 for 1024,
 16384 and 2²⁰. An earlier form with m₆₄ at both ends instead of columns, and keys and pairs in
 passes of their own, had 3.6 for 1024. Without asking for values ahead and writing past the caches,
 1024 had 3.9 and 2²⁰ had 3.3.

@@ -1,4 +1,4 @@
-"""Results that are written past the caches.
+"""Results that are written past the caches, and a stack that begins with a line of the cache.
 
 The caches cannot hold many results until they are read. What is written past them pushes nothing
 out that is still needed, and the processor need not read first what is overwritten: a third of the
