@@ -11,6 +11,7 @@ from typing import Any
 from llvmlite import ir
 
 INT32, INT64, DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
+BYTES = 8  # of an item
 
 
 class Vectors:
@@ -38,6 +39,13 @@ class Vectors:
     def store(self, vector: ir.Value, data: ir.Value, index: int | ir.Value) -> None:
         """Write the numbers from an index on."""
         self.builder.store(vector, self.place(data, index, vector.type), align=8)
+
+    def store_past_cache(self, vector: ir.Value, data: ir.Value, index: int) -> None:
+        """The same past the caches; the vector has to lie at a multiple of its size."""
+        size = self.lanes * BYTES
+        stored = self.builder.store(vector, self.place(data, index, vector.type), align=size)
+        mark = self.builder.module.add_metadata([ir.Constant(INT32, 1)])
+        stored.set_metadata("nontemporal", mark)
 
     def place(self, data: ir.Value, index: int | ir.Value, kind: ir.Type) -> ir.Value:
         """Return the address of a vector of a type, from an index on."""

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from windrow.compiled import compiled
 from windrow.kernels.special import minmax, segmented, variance
+from windrow.kernels.special.past_cache import MANY
 from windrow.kernels.special.scans import BLOCK
-from windrow.kernels.special.sums import FEW, MANY
+from windrow.kernels.special.sums import FEW
 from windrow.windows.arrays import roomy
 
 Array = np.ndarray[Any, Any]

@@ -23,13 +23,11 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
+from windrow.kernels.special.past_cache import written
 from windrow.kernels.special.scans import BLOCK, Code
-from windrow.vectors import INT32
 
 OCTET = 8
-written: Any = intrinsic  # mypy would have functions called with the typing context
 HALVES = (0, BLOCK // 2)  # where the octets of four lanes begin
 
 
@@ -126,18 +124,17 @@ class Turned(Code):
         return self.add(number, ir.Constant(self.type, places))
 
     def store_octets(
-        self, quarters: list[list[ir.Value]], target: ir.Value, first: int, past_cache: bool
+        self, quarters: list[list[ir.Value]], target: ir.Value, first: int, past_cache: ir.Value
     ) -> None:
         """Write four octets, of which there are the four beginnings and the four ends."""
-        for i, octet in enumerate(zip(*quarters, strict=True)):
-            for place, vector in zip((0, 4), octet, strict=True):
-                place += first + i * OCTET
-                if not past_cache:
-                    self.store(vector, target, place)
-                    continue
-                stored = self.builder.store(vector, self.place(target, place, self.type), align=32)
-                mark = self.builder.module.add_metadata([ir.Constant(INT32, 1)])
-                stored.set_metadata("nontemporal", mark)
+        octets = list(zip(*quarters, strict=True))
+        places = [(first + i * OCTET, first + i * OCTET + 4) for i in range(len(octets))]
+        with self.builder.if_else(past_cache) as (past, otherwise):
+            for branch, store in ((past, self.store_past_cache), (otherwise, self.store)):
+                with branch:
+                    for octet, at in zip(octets, places, strict=True):
+                        for vector, place in zip(octet, at, strict=True):
+                            store(vector, target, place)
 
     def running(self, values: list[ir.Value]) -> list[ir.Value]:
         """The sums of the first one, of the first two, … of eight vectors, as trees."""
@@ -326,10 +323,7 @@ def _windows_of_block(scaled: str = "", growing: bool = False) -> Any:
                     scale = builder.fdiv if scaled == "divided" else builder.fmul
                     rows = list(map(scale, rows, by))
                 quarters = [code.turned(rows[first : first + 4]) for first in (0, 4)]
-                with builder.if_else(past_cache) as branches:
-                    for branch, past in zip(branches, (True, False), strict=True):
-                        with branch:
-                            code.store_octets(quarters, target, half, past)
+                code.store_octets(quarters, target, half, past_cache)
             return code.exact_total(context, signature, newer_totals, lost)
 
         places = with_places((older, newer, out))
@@ -358,14 +352,3 @@ def block_total(typing_context: Any, block: Any, at: Any) -> Any:
         return code.exact_total(context, signature, totals, [code.lost(each) for each in octets])
 
     return types.UniTuple(types.float64, 2)(block, types.int64), generate
-
-
-@written
-def end_of_stores(typing_context: Any) -> Any:
-    """Let every thread see what went past the cache before it sees what is written later."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.fence("seq_cst")
-        return context.get_dummy_value()
-
-    return types.void(), generate

@@ -12,7 +12,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from windrow.kernels.special.octets import HALVES, OCTET, Turned, with_places, written
+from windrow.kernels.special.octets import HALVES, OCTET, Turned, with_places
+from windrow.kernels.special.past_cache import written
 from windrow.kernels.special.scans import BLOCK
 
 HALF = BLOCK // 2  # rows of four octets

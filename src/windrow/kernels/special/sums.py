@@ -30,7 +30,6 @@ from windrow.kernels.special import Array
 from windrow.kernels.special.octets import (
     OCTET,
     block_total,
-    end_of_stores,
     growing_means,
     growing_sums,
     octet_ends,
@@ -42,6 +41,7 @@ from windrow.kernels.special.octets import (
     window_quotients,
     window_sums,
 )
+from windrow.kernels.special.past_cache import align_stack, end_of_stores, past_cache_pays
 from windrow.kernels.special.scans import BLOCK, ask_for_block, running_sums
 
 FEW = 8
@@ -50,9 +50,6 @@ STRIP = 512
 # From so many blocks on values are asked for in advance: a window's beginning is then read from the
 # second-level cache, and the processor no longer sees that its end goes on from block to block.
 FAR = 8
-# So many results are written past the caches, which cannot hold them until they are read: the
-# processor need not read first what is overwritten.
-MANY = 1 << 21
 # What variances of long ones are computed in: what is written is long in the cache when it is read.
 TILE = 2 * BLOCK
 # Where what lies in the scratch of sums; slices of it would be counted for every segment.
@@ -244,6 +241,7 @@ def short_sums(
     """Windows of 9 to 64 values, or their means: two octets and what lies between them."""
     q = (w - 1 - OCTET) // OCTET
     r = (w - 1 - OCTET) % OCTET
+    align_stack()
     length = STRIP if stop - start > STRIP else BLOCK
     octets = length // OCTET
     factor = _factor(w, mean)
@@ -373,7 +371,8 @@ def long_sums(
     s = (w - 1) // BLOCK
     t = (w - 1) % BLOCK
     factor = _factor(w, mean)
-    past_cache = values.size >= MANY and out.ctypes.data % 32 == 0
+    past_cache = past_cache_pays(out)
+    align_stack()
     # As many as there are blocks will do, if the window is longer than all the values.
     room = min(s, values.size // BLOCK + 2)
     edges = _EDGES  # behind the last of them

@@ -47,6 +47,7 @@ import numpy as np
 from windrow.compiled import inner
 from windrow.kernels.special import Array
 from windrow.kernels.special.octets import OCTET
+from windrow.kernels.special.past_cache import align_stack
 from windrow.kernels.special.scans import BLOCK, ask_for_block, running_sums
 from windrow.kernels.special.squares import (
     HALF,
@@ -205,6 +206,7 @@ def short_variances(
     start = max(start, w - 1)
     if start >= stop:
         return odd
+    align_stack()
     q = (w - 1 - OCTET) // OCTET
     r = (w - 1 - OCTET) % OCTET
     share = 1.0 / w
@@ -333,6 +335,7 @@ def long_variances(
     (the very first value in the first chunk). It lies in every window that uses them: if no block
     before the boundary is whole, the window's suffix is in the block that ends there.
     """
+    align_stack()
     odd = False
     s = (w - 1) // BLOCK
     t = (w - 1) % BLOCK
