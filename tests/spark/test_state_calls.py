@@ -68,3 +68,12 @@ def test_a_call_that_failed_fails_the_task_before_the_state_is_closed(fails: int
     with pytest.raises(PySparkRuntimeError, match="no space"):
         client.set_handle_state(StatefulProcessorHandleState.CLOSED)
     assert client.handle_state == StatefulProcessorHandleState.CREATED
+
+
+def test_no_more_answers_are_left_unread_than_a_socket_holds() -> None:
+    """Else Spark and the worker would wait for each other."""
+    client = Client()
+    StateCalls(client)
+    for time in range(1000):
+        client.register_timer(time)
+        assert client.sent - client.read < 64

@@ -8,7 +8,8 @@ fork, and what is loaded is set apart from what Python looks through when it col
 which Spark has it do after every task. Where windrow is not installed, no worker starts.
 
 Spark has workers load PySpark from an archive of its sources, which Python compiles anew in each
-process. Where the same PySpark is installed, it is taken from there: two fifths of the start.
+process. Where the same PySpark is installed, it is taken from there, which saves two fifths of the
+start.
 """
 
 from __future__ import annotations

@@ -29,6 +29,9 @@ _WITHOUT_VALUE = (
     "set_handle_state",
 )
 _DONE = (0, "", b"")
+# So many answers are left unread at most: where a socket is full of them, Spark would wait for the
+# worker, which waits for Spark to take its next call.
+_MOST = 64
 
 
 class StateCalls:
@@ -63,14 +66,20 @@ class StateCalls:
         """Return what reads an answer behind those that are unread, if it is waited for."""
 
         def read() -> Any:
-            if self._ahead:
-                self._unread += 1
-                return _DONE
-            while self._unread:
-                self._unread -= 1
-                status, problem, _ = self._receive()
-                if status != 0:
-                    raise PySparkRuntimeError(f"Spark could not change the state: {problem}")
-            return receive()
+            if not self._ahead:
+                self._read_all()
+                return receive()
+            self._unread += 1
+            if self._unread == _MOST:
+                self._read_all()
+            return _DONE
 
         return read
+
+    def _read_all(self) -> None:
+        """Read what is unread, and raise an error if a call failed."""
+        while self._unread:
+            self._unread -= 1
+            status, problem, _ = self._receive()
+            if status != 0:
+                raise PySparkRuntimeError(f"Spark could not change the state: {problem}")
