@@ -33,6 +33,7 @@ from pyspark.sql.types import (
 from windrow.kernels.sort import order_rows
 from windrow.spark.columns import column
 from windrow.spark.stream_processor import BEAT, BUCKET, PLACE, RESULT, TIMELESS
+from windrow.spark.stream_state import Travelling
 from windrow.spark.workers import Batches, arrow_result, in_arrow, spare_garbage_collection
 from windrow.stores.encoding import encode as encoded
 from windrow.stores.encoding.tables import decode, encode
@@ -56,7 +57,7 @@ def in_packets(frame: Any, plan: Plan) -> Any:
         return in_arrow(frame, Packed(plan), PACKETS)
     answer = StructType([StructField(field.name, field.dataType) for field in PACKETS.fields])
     function: Any = arrow_udf(  # type: ignore[call-overload]  # it does take structs
-        _answers(Packed(plan), frame.columns), answer
+        _answers(Travelling(Packed(plan)), frame.columns), answer
     )
     called = function.asNondeterministic()(*[column(name) for name in frame.columns])
     answers = frame.select(called.alias(RESULT)).where(column(RESULT).isNotNull())
@@ -72,7 +73,7 @@ def _is_plain(schema: StructType) -> bool:
     return all(any(test(field.type) for test in tests) for field in arrow_result(schema))
 
 
-def _answers(work: Packed, names: list[str]) -> Any:
+def _answers(travelling: Travelling, names: list[str]) -> Any:
     """What a worker runs: arrays in, and an answer for each row, which is a packet or null."""
 
     def run(inputs: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
@@ -85,7 +86,7 @@ def _answers(work: Packed, names: list[str]) -> Any:
                 taken += batch.num_rows
                 yield batch
 
-        for packets in work(batches()):
+        for packets in travelling.load()(batches()):
             answers = packets.to_struct_array()
             yield pa.concat_arrays([answers, pa.nulls(taken - len(answers), answers.type)])
             taken = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from windrow.errors import InvalidArgument
+from windrow.spark.state_calls import StateCalls
 from windrow.spark.stream_state import client_of, has_rows, state_of
 from windrow.spark.workers import spare_garbage_collection
 from windrow.stores.encoding import decode as decoded
@@ -83,7 +84,8 @@ class WindowProcessor(StatefulProcessor):
         spare_garbage_collection()
         SHARED.use(_shared_folder())
         self._handle = handle
-        self._entries = Chunks(state_of(handle))
+        calls = StateCalls(client_of(handle))
+        self._entries = Chunks(state_of(handle), calls.ahead)
         self._check_partition(handle)
 
     def handleInputRows(  # noqa: N802
@@ -334,8 +336,10 @@ class Adoption(WindowProcessor):
 class Chunks:
     """The chunks of a bucket in Spark's state store, and what is kept beside them."""
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: Any, ahead: Callable[..., Any]) -> None:
+        """`ahead` makes of a call one that is not waited for."""
         self._state = state
+        self._update, self._remove = ahead(state.updateValue), ahead(state.removeKey)
 
     def get(self, log: int, number: int) -> bytes:
         """The bytes of a chunk."""
@@ -351,11 +355,11 @@ class Chunks:
 
     def put(self, log: int, number: int, value: bytes) -> None:
         """Store a chunk."""
-        self._state.updateValue((log, number), (value,))
+        self._update((log, number), (value,))
 
     def remove(self, log: int, number: int) -> None:
         """Forget a chunk."""
-        self._state.removeKey((log, number))
+        self._remove((log, number))
 
     def clear(self) -> None:
         """Forget all."""

@@ -3,11 +3,15 @@
 When a stream starts, Spark asks a process of its own on the driver which states there will be. To
 load NumPy, Numba, pandas, PyArrow and windrow for that would take most of a second of a core, for
 every stream: so the processor travels as bytes, which are read where rows come.
+
+A worker reads the same bytes in every micro-batch. So it keeps what it has read, with all that was
+found out about the queries since.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from pyspark import cloudpickle
@@ -45,17 +49,33 @@ def has_rows(handle: StatefulProcessorHandle) -> bool:
     return client is None or client.handle_state == StatefulProcessorHandleState.CREATED
 
 
+class Travelling:
+    """A value that travels as bytes, and that a worker loads once, for all of its tasks."""
+
+    def __init__(self, value: Any) -> None:
+        self._bytes = _pickle.dumps(value)
+
+    def load(self) -> Any:
+        """Return the value: the one that this process has loaded before, if it has."""
+        return _loaded(self._bytes)
+
+
+@lru_cache(maxsize=64)
+def _loaded(data: bytes) -> Any:
+    return _pickle.loads(data)
+
+
 class Deferred(StatefulProcessor):
     """A processor with this state that is loaded when rows come."""
 
     def __init__(self, processor: StatefulProcessor) -> None:
-        self._bytes = _pickle.dumps(processor)
+        self._processor = Travelling(processor)
         self._loaded: Any = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Tell Spark the state, and load the processor if rows come."""
         if has_rows(handle):
-            self._loaded = _pickle.loads(self._bytes)
+            self._loaded = self._processor.load()
             self._loaded.init(handle)
         else:
             state_of(handle)
