@@ -31,7 +31,7 @@ def rows_of(n: int, seed: int = 0, **columns: Any) -> pa.Table:
 
 def answers(query: Any, rows: pa.Table, sizes: int) -> tuple[Any, list[pa.StructArray]]:
     plan = plan_of(query, schema=rows.drop_columns([BUCKET]).schema)
-    run = packets._answers(packets.Packed(plan), rows.column_names)
+    run = packets._answers(packets.Travelling(packets.Packed(plan)), rows.column_names)
     given = ((tuple(b.columns)) for b in rows.to_batches(max_chunksize=sizes))
     return plan, list(run(given))
 

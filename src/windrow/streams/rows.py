@@ -40,9 +40,8 @@ class RowWindows(Family[Log]):
     """
 
     def __init__(self, bounds: Sequence[Bound], gap: Gap | None = None) -> None:
-        # what a range of time holds does not depend on how long a key was idle
-        ends = all(bound.query.window.reach(bound.axis) is not None for bound in bounds)
-        super().__init__(bounds, None if ends else gap)
+        # rows leave a range of time whether or not their key is idle
+        super().__init__(bounds, None if all(map(_in_range, bounds)) else gap)
         self._policed = bounds[0].query.window.kept == "window"
         policy = bounds[0].plan.policy
         self._interpreted = self._policed and policy is not None and bool(policy.why_not)
@@ -211,6 +210,12 @@ class RowWindows(Family[Log]):
         if self._numbered:
             first = np.minimum(first, np.maximum(rows.starts[1:] - 1, rows.starts[:-1]))
         return np.asarray(joined.from_positions(first, rows.starts))
+
+
+def _in_range(bound: Bound) -> bool:
+    """Whether windows reach back along the order by a range that has an end."""
+    window = bound.query.window
+    return bool(window.measured) and window.reach(bound.axis) is not None
 
 
 def _numbers(rows: TableRows, positions: NDArray[np.int64]) -> NDArray[np.int64]:
