@@ -80,7 +80,9 @@ class Browser:
             self._note(told)
 
     def open(self, url: str) -> None:
+        """Go to a page, and wait until its elements are there."""
         self.call("Page.navigate", url=url)
+        self.until("location.href !== 'about:blank' && document.readyState !== 'loading'")
 
     def resize(self, width: int) -> None:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900,
