@@ -230,6 +230,8 @@ def test_conditions_that_are_not_true_or_false() -> None:
     refused(InvalidValue, f"on='load': {match}", on="load", x=Max("n"))
     refused(InvalidValue, match, rows=2, having="load + x", x=Max("n"))
     refused(InvalidValue, match, rows=2, x=Max("n").where("load"))
+    # also where the same text is the gap of a session, which is no condition
+    refused(InvalidValue, "where='n': a condition", order_by="n", gap="n", where="n", x=Max("load"))
 
 
 def test_arguments_of_the_wrong_kind() -> None:

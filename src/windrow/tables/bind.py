@@ -214,7 +214,7 @@ def bind(
     for argument, text in _conditions(query):
         there = frame if argument != "having" else _Columns(_after(query, schema, types))
         kind, reads = there.read(argument, text)
-        if text != query.window.row_size:
+        if argument != query.window.measured:  # a size, which is checked below
             _check_condition(f"{argument}={text!r}", kind)
         needed += [read for read in reads if read in frame.names]
     _check_row_size(query, schema, frame)
