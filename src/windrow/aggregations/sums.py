@@ -1,9 +1,11 @@
 """Sum, Mean, GeometricMean and WeightedMean, on sums that do not lose what cancels.
 
 A float sum is kept as hi + lo, where lo is what rounding took from hi (Knuth's TwoSum, carried
-through every combine), so 1e16 + 1 − 1e16 is 1. There are three forms of it:
+through every combine), so 1e16 + 1 − 1e16 is 1. There are four forms of it:
 
-    whole      int64: the sum, exact; for a mean, the count
+    whole      int64: the sum, exact
+    halves     int64, for a mean: the sums of the upper and of the lower 32 bits, and the count. Those
+               of 2³¹ values fit, where the sum itself may exceed int64
     real       float64: hi and lo; for a mean, the count. NaN and infinities need no care
     apart      any numbers, with subtraction: those that are not finite are counted apart from the
                sum. They decide the result while they are in the window and leave no trace
@@ -20,7 +22,9 @@ from windrow.aggregations.algebra import Algebra, SqlName
 from windrow.aggregations.count import Count
 from windrow.aggregations.kinds import NumberPairs, Numeric
 
-_WHOLE = (("sum", "int64"), ("count", "int64"))
+_WHOLE = (("sum", "int64"),)
+_HALVES = (("sumhigh", "int64"), ("sumlow", "int64"), ("count", "int64"))
+_BITS, _LOW = 32, (1 << 32) - 1
 _REAL = (("sum", "float64"), ("rest", "float64"), ("count", "int64"))
 _APART = (*_REAL, ("nans", "int64"), ("ups", "int64"), ("downs", "int64"))
 
@@ -37,24 +41,27 @@ def whole_unit(x: Any) -> Any:
     return (x,)
 
 
-def whole_mean_unit(x: Any) -> Any:
-    """Return the whole form of one number, with its count."""
-    return x, 1
+def halves_unit(x: Any) -> Any:
+    """Return the halves of one number, with its count."""
+    return x >> _BITS, x & _LOW, 1
 
 
-def whole_mean_plus(a: Any, b: Any) -> Any:
-    """Return the whole form of two parts, with their count."""
-    return a[0] + b[0], a[1] + b[1]
+def halves_plus(a: Any, b: Any) -> Any:
+    """Return the halves of two parts, with their count."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
-def whole_mean_minus(total: Any, old: Any) -> Any:
-    """Return the whole form without its oldest part, with the count."""
-    return total[0] - old[0], total[1] - old[1]
+def halves_minus(total: Any, old: Any) -> Any:
+    """Return the halves without their oldest part, with the count."""
+    return total[0] - old[0], total[1] - old[1], total[2] - old[2]
 
 
-def whole_mean(state: Any) -> Any:
-    """Return the mean of the whole form."""
-    return state[0] / state[1]
+def halves_mean(state: Any) -> Any:
+    """Return the mean of the halves: of the exact sum where that is an int64."""
+    high, low = state[0] + (state[1] >> _BITS), state[1] & _LOW
+    if -(2**31) <= high < 2**31:
+        return ((high << _BITS) + low) / state[2]
+    return (high * 2.0**32 + low) / state[2]
 
 
 def real_unit(x: Any) -> Any:
@@ -203,7 +210,7 @@ class Sum(_Summing):
     def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
         if dtype == "int64":
             return Algebra(
-                _WHOLE[:1], ("int64",), whole_unit, Count.plus, Count.answer, Count.minus
+                _WHOLE, ("int64",), whole_unit, Count.plus, Count.answer, Count.minus
             )
         if subtracting:
             return Algebra(_APART, ("float64",), apart_unit, apart_plus, apart_sum, apart_minus)
@@ -215,17 +222,20 @@ class Mean(_Summing):
 
     takes = "summable"
     result = "mean"
-    summed = True
     sql_names = dict.fromkeys(("AVG", "FAVG"), SqlName())
     kernel = "windrow.kernels.named:means"
-    spark_fields = Sum.spark_fields
+    spark_fields = {
+        **Sum.spark_fields,
+        "sumhigh": "sum(shiftright(cast({0} as long), 32))",
+        "sumlow": "sum(cast({0} as long) & 4294967295)",
+    }
 
     answer = staticmethod(apart_mean)
 
     def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
         if dtype == "int64":
             return Algebra(
-                _WHOLE, ("float64",), whole_mean_unit, whole_mean_plus, whole_mean, whole_mean_minus
+                _HALVES, ("float64",), halves_unit, halves_plus, halves_mean, halves_minus
             )
         if subtracting:
             return Algebra(_APART, ("float64",), apart_unit, apart_plus, apart_mean, apart_minus)

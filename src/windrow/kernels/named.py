@@ -366,19 +366,26 @@ def check_sums(
 
 
 def _check_sums(question: Question, values: NDArray[np.int64], of: str = "") -> None:
-    if not values.size or not len(question.windows):
+    halves = _halves(question, values)
+    if halves is None:
         return
-    if max(abs(int(values.max())), abs(int(values.min()))) * question.longest < 2**63:
-        return
-    # Two halves of 32 bits cannot overflow, and tell whether the whole does.
-    low = question.whole_sums(values & 0xFFFFFFFF)
-    high = question.whole_sums(values >> 32) + (low >> 32)
-    over = np.flatnonzero((high < -(2**31)) | (high >= 2**31))
+    over = np.flatnonzero((halves[0] < -(2**31)) | (halves[0] >= 2**31))
     if over.size:
         raise OverflowError(
             f"{question.aggregation!r}: the sum of window {int(over[0])}{of} exceeds int64; "
             f"convert the values to float64, or durations to a coarser unit"
         )
+
+
+def _halves(question: Question, values: NDArray[np.int64]) -> list[NDArray[np.int64]] | None:
+    """The upper and the lower 32 bits of exact sums; None where all sums fit an int64."""
+    if not values.size or not len(question.windows):
+        return None
+    if max(abs(int(values.max())), abs(int(values.min()))) * question.longest < 2**63:
+        return None
+    # The sums of halves of 32 bits cannot overflow.
+    low = question.whole_sums(values & 0xFFFFFFFF)
+    return [question.whole_sums(values >> 32) + (low >> 32), low & 0xFFFFFFFF]
 
 
 def _sum(question: Question) -> ResultArray:
@@ -399,16 +406,33 @@ def rounded_mean(sums: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[
 
 def _mean(question: Question) -> ResultArray:
     present = question.present()
-    alone = SUM not in question.common.what
-    if present is None and question.floating and alone:
+    own = SUM not in question.common.what
+    if present is None and question.floating and own:
         return question.answers(_totals(question, question.data, mean=True), None)
     if question.column.dtype.kind == "m":
         counted = question.sizes() if present is None else present
         return question.answers(rounded_mean(_summed(question), counted), present)
-    sums, own = _summed(question), SUM not in question.common.what
+    if question.floating:
+        sums = _summed(question)
+    else:
+        values = question.filled(0.0, 0)
+        halves = _halves(question, values)
+        if halves is not None:
+            counted = np.maximum(question.sizes() if present is None else present, 1)
+            return question.answers(halves_means(*halves, counted), present)
+        sums = question.once(SUM, question.whole_sums, values)
     if present is None:
         return question.answers(question.per_row(sums, own), None)
     return question.answers(sums / np.maximum(present, 1), present)
+
+
+def halves_means(
+    high: NDArray[np.int64], low: NDArray[np.int64], counts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The means of exact sums in two halves, as `sums.halves_mean` has them."""
+    small = (high >= -(2**31)) & (high < 2**31)
+    whole = (np.where(small, high, 0) << 32) + low
+    return np.asarray(np.where(small, whole, high * 2.0**32 + low) / counts)
 
 
 # -- counts --------------------------------------------------------------------------------------

@@ -284,11 +284,11 @@ def _fits(part: PolicyPart, data: NDArray[Any], nulls: NDArray[np.uint8] | None)
 
     Any other of whole numbers is one of them, a count, or a float in the interpreter, too.
     """
-    computes = part.aggregation.summed or part.aggregation.result == "difference"
-    if data.dtype != np.int64 or not data.size or not computes:
+    result = part.aggregation.result
+    if data.dtype != np.int64 or not data.size or result not in ("total", "mean", "difference"):
         return True
     values = data if nulls is None else np.where(nulls, 0, data)
-    count = values.size if part.aggregation.summed else 2
+    count = 2 if result == "difference" else values.size
     largest = max(abs(int(values.max())), abs(int(values.min()))) * count
     return largest < (2**63 if part.output == "int64" else 2**53)
 

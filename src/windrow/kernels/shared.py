@@ -105,7 +105,7 @@ def shared_states(
     >>> halves = np.array([0, 3]), np.array([3, 6])
     >>> (states,) = shared_states(Mean(), [np.array([3, 1, 2, 5, 4, 0])], [halves])
     >>> [field.tolist() for field in states.fields]
-    [[6, 9], [3, 3]]
+    [[0, 0], [6, 9], [3, 3]]
     """
     given, queries = _inputs(aggregation, columns, windows, nulls)
     kept = given.numbers

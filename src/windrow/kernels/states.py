@@ -110,8 +110,8 @@ def merge(
     About 3 ⊕ a state where windows overlap. `dtypes` are "float64" or "int64".
 
     >>> from windrow import Mean
-    >>> parts = States((np.array([6, 5]), np.array([3, 1])))
-    >>> merge(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).values
+    >>> parts = States((np.array([6.0, 5.0]), np.zeros(2), np.array([3, 1])))
+    >>> merge(Mean(), ["float64"], parts, Windows(np.array([0, 2]), rows=2)).values
     array([2.  , 2.75])
     """
     compiled = _with_states_as_values(state_of(aggregation, dtypes))
@@ -130,10 +130,10 @@ def merged_states(
 ) -> States:
     """The states of windows over states: `merge`, with states for answers.
 
-    >>> from windrow import Mean
-    >>> parts = States((np.array([6, 5]), np.array([3, 1])))
-    >>> merged_states(Mean(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).fields
-    (array([ 6, 11]), array([3, 4]))
+    >>> from windrow import Sum
+    >>> parts = States((np.array([6, 5]),))
+    >>> merged_states(Sum(), ["int64"], parts, Windows(np.array([0, 2]), rows=2)).fields
+    (array([ 6, 11]),)
     """
     compiled = _with_states_as_values(state_of(aggregation, dtypes))
     return states_over(aggregation, compiled, parts.fields, parts.nulls, windows, threads)
@@ -145,8 +145,9 @@ def lowered(
     """The results of an aggregation from states of `source`, which have all that its own have.
 
     >>> from windrow import Mean, Sum
-    >>> lowered(Sum(), Mean(), ["int64"], States((np.array([6, 5]), np.array([3, 1])))).values
-    array([6, 5])
+    >>> states = States((np.array([6.0, 5.0]), np.zeros(2), np.array([3, 1])))
+    >>> lowered(Sum(), Mean(), ["float64"], states).values
+    array([6., 5.])
     """
     places = places_of(source, wanted, dtypes[0])
     assert places is not None, f"{wanted!r} does not follow from {source!r}"

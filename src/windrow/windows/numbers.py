@@ -67,7 +67,7 @@ class Numbers:
         self._algorithm, self._orders = swag.algorithm, swag.out_of_order
         self._window = rows, size, from_start
         parts = (aggregation.parts or {"": aggregation}).values()
-        summed = any(part.summed for part in parts)
+        summed = any(part.result in ("total", "mean") for part in parts)
         self._limit = _EXACT // (rows or _LONGEST) if summed else LARGEST
         self._longest = _LONGEST if summed and not rows else 0
         self.kind: type | None = None  # of the numbers so far
