@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import json
+import re
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -118,7 +119,7 @@ def test_text_that_is_not_all_times_stays_text(tmp_path: Path) -> None:
 def test_nothing_is_null_and_nan_is_not(tmp_path: Path) -> None:
     table = read(tmp_path, 'a,b\n,""\nNaN,x\n')
     assert table["a"][0].as_py() is None and str(table["a"][1].as_py()) == "nan"
-    assert table["b"].to_pylist() == ["", "x"]
+    assert table["b"].to_pylist() == [None, "x"]  # in quotes too, as Spark reads it
 
 
 def test_a_schema_chooses_casts_and_orders(tmp_path: Path) -> None:
@@ -371,3 +372,23 @@ def test_stdin_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(sys, "stdin", Stdin)
     assert read_table(Input(("-",), "csv"))["a"].to_pylist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.csv", b"a,b,a\n1,2,3\n", "t.csv: its header has two columns 'a'"),
+        ("t.json", b'[{"a": 1}]', "t.json: this is one list; write a line of JSON for each row"),
+        ("t.csv.gz", b"a,b\n1,2\n", "t.csv.gz: zlib inflate failed"),
+    ],
+)
+def test_what_cannot_be_read_is_named(tmp_path: Path, name: str, text: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(Failed, match=re.escape(message)):
+        read_table(Input((str(tmp_path / name),), str(format_of(name))))
+
+
+def test_a_column_of_text_may_be_all_null(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,\n2,\n")
+    table = read_table(Input((str(tmp_path / "t.csv"),), "csv", schema="a INT, b STRING"))
+    assert table.to_pylist() == [{"a": 1, "b": None}, {"a": 2, "b": None}]

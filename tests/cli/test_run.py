@@ -241,3 +241,11 @@ def test_standard_sql(windrow: Command, files: Path, plugs: pa.Table) -> None:
     stream = windrow("run", text, "-i", files, "--stream", "--format", "csv")
     assert stream.code == 2
     assert "LATENESS" in stream.err
+
+
+def test_a_sum_that_is_too_large_is_no_bug(windrow: Command, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("ts,v\n1,9223372036854775807\n2,1\n")
+    query = "SELECT SUM(v) AS s FROM t [ORDER BY ts ROWS 2]"
+    done = windrow("run", query, "-i", str(tmp_path / "t.csv"), "--local")
+    assert (done.code, done.out) == (1, "")
+    assert "exceeds int64" in done.err and "Traceback" not in done.err

@@ -243,3 +243,62 @@ def test_a_tally_counts_each_batch_once(monkeypatch: pytest.MonkeyPatch) -> None
     tally.add([Report(1), Report(2)])
     assert (tally.batches, tally.rows, tally.late) == (3, 30, 6)
     assert str(tally) == "30 rows in 3 batches, 6 too late, 6 too far ahead"
+
+
+CALLS = "SELECT MAX(v) AS m, COUNT(*) AS n FROM t [PARTITION BY k ORDER BY ts ROWS 2]"
+ONE = "k,ts,v\na,2,2\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "options"),
+    [
+        ({"t.csv": 'k,ts,v\n"a, ""b""",1,1\n"c\\",2,2\n"",3,3\n,4,4\n'}, ()),  # quotes
+        ({"t.csv": "k,ts,v\na,1,nan\na,2,inf\na,3,-inf\na,4,NaN\n"}, ()),
+        ({"t.csv": ",k,ts,v\n0,a,1,1\n1,a,2,2\n"}, ()),  # as pandas writes an index
+        ({"t.csv": "k,ts,v\n"}, ("--schema", "k STRING, ts BIGINT, v DOUBLE")),
+        ({"t/a.csv": "k,ts,v\na,1,1\n", "t/sub/b.csv": "k,ts,v\na,2,2\n"}, ()),
+        ({"t/d=2026-01-05/h=01/a.csv": "k,ts,v\na,1,1\n", "t/d=2026-01-06/h=2/b.csv": ONE}, ()),
+        ({"t/h=x%20y/a.csv": "k,ts,v\na,1,1\n"}, ("--schema", "k STRING, ts BIGINT, v DOUBLE")),
+        ({"t.csv": "k;ts;v\na;1;1\n"}, ()),
+    ],
+)  # fmt: skip
+def test_files_are_read_as_without_spark(
+    spark: SparkSession,
+    windrow: Command,
+    tmp_path: Path,
+    files: dict[str, str],
+    options: tuple[str, ...],
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    given = ("run", CALLS, "-i", str(tmp_path / next(iter(files)).split("/")[0]), *options)
+    here, there = windrow(*given, "--local", "--json"), windrow(*given, "--json")
+    assert (there.code, there.err) == (here.code, here.err)
+    assert sorted(there.out.splitlines()) == sorted(here.out.splitlines())
+    assert "Traceback" not in here.err
+
+
+def test_texts_are_written_as_they_are(
+    spark: SparkSession, windrow: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "t.jsonl").write_text('{"k":" say \\"hi\\" ","ts":1,"v":2}\n')
+    given = ("run", CALLS, "-i", str(tmp_path / "t.jsonl"), "--output-format", "csv")
+    assert windrow(*given, "-o", str(tmp_path / "out")).code == 0
+    (file,) = (tmp_path / "out").glob("*.csv")
+    assert csv.read_csv(file)["k"].to_pylist() == [' say "hi" ']
+
+
+def test_a_header_that_does_not_fit_is_told(
+    spark: SparkSession, windrow: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text("k,ts,v\na,1,1\n")
+    given = ("run", CALLS, "-i", str(tmp_path / "t.csv"), "--schema")
+    for schema in ("ts BIGINT, k STRING, v DOUBLE", "k STRING, ts BIGINT, v DOUBLE, x INT"):
+        done = windrow(*given, schema)
+        assert done.code == 1
+        assert f"{tmp_path}/t.csv: on Spark a header has all columns" in done.err
+    times = pa.array([0], pa.timestamp("ns"))
+    parquet.write_table(pa.table({"k": ["a"], "ts": times, "v": [1]}), tmp_path / "t.parquet")
+    done = windrow("run", CALLS, "-i", str(tmp_path / "t.parquet"))
+    assert (done.code, "nanoseconds, as pandas writes them" in done.err) == (1, True)

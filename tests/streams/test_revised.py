@@ -34,6 +34,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "rows before": {"rows": (-5, -2)},
     "rows around": {"rows": (-2, 2)},
     "rows without this one": {"rows": (-5, 0), "exclude": "current row"},
+    "rows around this one": {"rows": (-2, 2), "exclude": "current row"},
     "without ties": {"range": ("-9 seconds", "5 seconds"), "exclude": "ties"},
     "enough rows": {"rows": 4, "min_rows": 3},
     "groups around": {"groups": (-1, 1)},

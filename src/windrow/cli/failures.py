@@ -47,6 +47,13 @@ EXTRAS: dict[str, tuple[Package, ...]] = {
 # line behind a message of several lines.
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Argument|Value|Unsupported|Interrupt)\b: ")
 _OWN_ERROR = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE|$)", re.MULTILINE)
+_OWN = ("windrow.", "OverflowError: ")
+_HEADER = re.compile(r"CSV header (?:.*\n)((?:.*\n)+?)\s*CSV file: (?:file:(?://)?)?(.*)")
+_FILE = re.compile(r"Encountered error while reading file (?:file:(?://)?)?(\S+?)\.?\s")
+_NANOSECONDS = (
+    "Spark reads no Parquet whose times are in nanoseconds, as pandas writes them: write it with "
+    "coerce_timestamps='us', or run with --local"
+)
 _BEHIND = re.compile(r"\s+at [\w.$]+|\s*SQLSTATE|(JVM|Driver) stacktrace:|===|Traceback ")
 
 
@@ -118,6 +125,8 @@ def failure_of(error: BaseException) -> Failure:
         return Failure(_code_of(kind.__name__), kind.__name__, str(error))
     if isinstance(error, ImportError):
         return Failure(1, "missing", _import_message(error))
+    if isinstance(error, OverflowError):
+        return Failure(1, "data", str(error))
     if isinstance(error, ConnectionError):  # nothing else here has connections
         return _spark_failure(error)
     if isinstance(error, OSError):
@@ -161,9 +170,15 @@ def _spark_failure(error: BaseException) -> Failure:
     if isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError":
         says = "Spark's Java ended; if it was out of memory, --conf spark.driver.memory=8g helps"
         return Failure(1, "spark", f"{says}\n(--verbose shows Spark's log)")
+    header = _HEADER.search(text)
+    if header:
+        fits = "on Spark a header has all columns in the order of --schema, or of the other files"
+        return Failure(1, "data", f"{header[2]}: {fits}: {' '.join(header[1].split())}")
+    if "(NANOS" in text:
+        return Failure(1, "data", _NANOSECONDS)
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     raised = [line for line in lines if _RAISED.match(line)]
-    own = [i for i, line in enumerate(lines) if line in raised and line.startswith("windrow.")]
+    own = [i for i, line in enumerate(lines) if line in raised and line.startswith(_OWN)]
     if own:
         (first, *more) = lines[own[-1] :]
         kind, _, says = first.partition(": ")
@@ -174,4 +189,8 @@ def _spark_failure(error: BaseException) -> Failure:
         return Failure(1, "data", own_error[1])
     lines = [line for line in lines if not line.startswith("An error occurred while calling")]
     cause = (raised or lines or [type(error).__name__])[-1 if raised else 0]
+    file = _FILE.search(text)
+    roots = [line for line in lines if line.startswith("Caused by: ")]
+    if file and roots:
+        cause = f"{file[1]}: {roots[-1].removeprefix('Caused by: ')}"
     return Failure(1, "spark", f"Spark: {cause.lstrip(': ')}\n(--verbose shows Spark's log)")

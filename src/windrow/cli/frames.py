@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,16 +11,21 @@ from typing import Any
 from urllib.parse import unquote
 
 from windrow.cli.failures import Failed, Usage
-from windrow.cli.inputs import DEEPEST, Input, absolute, files_in, is_address
+from windrow.cli.inputs import DEEPEST, Input, absolute, is_address
 
 # JSON has no times: what looks like one is read as one, as in CSV. A record that does not fit is an
-# error, as it is without Spark; of CSV, all fields are looked at, whichever the query needs.
+# error, as it is without Spark; of CSV, all fields are looked at, whichever the query needs. Two
+# quotes within quotes are one, and numbers are not finite where Python writes them so.
 _OPTIONS = {
     "csv": {
         "header": "true",
         "enforceSchema": "false",
         "mode": "FAILFAST",
         "columnPruning": "false",
+        "escape": '"',
+        "nanValue": "nan",
+        "positiveInf": "inf",
+        "negativeInf": "-inf",
     },
     "json": {"inferTimestamp": "true", "mode": "FAILFAST", "maxNestingDepth": str(DEEPEST)},
     "parquet": {},
@@ -32,8 +38,13 @@ _LENIENT = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _MALFORMED}
 def read_frame(spark: Any, source: Input) -> Any:
     """Return the input as a DataFrame; without a schema, CSV and JSON are read twice."""
     paths = [absolute(path) for path in source.paths]
+    if source.is_empty:
+        raise source.no_files()
     schema = _schema(source) or _found_schema(spark, source, paths)
-    frame = _reader(spark.read, source).schema(_read_as(source, schema)).load(paths)
+    reader = _reader(spark.read, source)
+    if source.schema is None and not any(map(os.path.isdir, paths)) and len(paths) == 1:
+        reader = reader.option("enforceSchema", "true")  # it is the header's own, _c0 for no name
+    frame = reader.schema(_read_as(source, schema)).load(paths)
     return _converted(frame, source, schema, checked=source.schema is not None)
 
 
@@ -42,7 +53,7 @@ def read_stream(spark: Any, source: Input) -> Any:
     path = absolute(source.paths[0])
     schema = _schema(source)
     if schema is None:
-        if not is_address(path) and not files_in(path):
+        if source.is_empty:
             raise Usage(f"{path}: there are no files yet to tell the columns: give --schema")
         schema = _found_schema(spark, source, [path])
     frame = _reader(spark.readStream, source).schema(_read_as(source, schema)).load(path)
@@ -51,6 +62,7 @@ def read_stream(spark: Any, source: Input) -> Any:
 
 def _reader(reader: Any, source: Input) -> Any:
     reader = reader.format(source.format).options(**_OPTIONS[source.format])
+    reader = reader.option("recursiveFileLookup", not source.is_partitioned)
     if source.format != "csv":
         return reader
     if source.nulls:  # a field of nothing is one too, in quotes or not
@@ -118,7 +130,7 @@ def _converted(frame: Any, source: Input, schema: Any, checked: bool) -> Any:
     """Return what was read in the types of the schema, the time column as times."""
     from pyspark.sql import functions as sf
 
-    source.check_time_column(frame.columns)
+    source.check_columns(frame.columns)
     if checked and source.format != "parquet":
         frame = frame.where(_every_field_is_read(frame))
     if len(source.nulls) > 1:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from windrow.cli.failures import Failed, Usage
 from windrow.cli.times import TimeFormat
@@ -61,8 +62,14 @@ class Input:
         written = self.time_format is not None and not self.time_format.is_epoch
         return self.time_column if written else None
 
-    def check_time_column(self, columns: Sequence[str]) -> None:
-        """Raise an error unless the time column is one of the `columns`."""
+    def check_columns(self, columns: Sequence[str]) -> None:
+        """Raise an error if fields were not told apart, or the time column is not there."""
+        unlike = re.search(r"[;\t|]", columns[0]) if len(columns) == 1 else None
+        if unlike and self.format == "csv" and self.delimiter is None:
+            raise Usage(
+                f"{self.name}: all of its header is one column, {columns[0]!r}: give --delimiter "
+                f"{'tab' if unlike[0] == chr(9) else repr(unlike[0])}"
+            )
         if self.time_column is not None and self.time_column not in columns:
             raise InvalidArgument(
                 f"the column of times: the input has no column {self.time_column!r}; "
@@ -72,6 +79,23 @@ class Input:
     def separator(self, path: str) -> str:
         """Return what stands between the fields of a CSV file of this name."""
         return self.delimiter or ("\t" if _suffix(path) == ".tsv" else ",")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no file to read; an address is not looked at."""
+        return not any(is_address(path) or path == STDIN or files_in(path) for path in self.paths)
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether directories stand for columns, as in day=2026-01-05; of an address, perhaps."""
+        return any(
+            is_address(path) or any(partition_of(file, path) for file in files_in(path))
+            for path in self.paths
+        )
+
+    def no_files(self) -> Usage:
+        """Return the error for directories without files."""
+        return Usage(f"{self.name}: there are no files in it")
 
     def no_rows(self) -> Failed:
         """Return the error for an input that cannot tell its columns."""
@@ -138,6 +162,17 @@ def files_in(path: str) -> list[str]:
         if file.is_file()
         and not any(part.startswith(("_", ".")) for part in file.relative_to(place).parts)
     )
+
+
+def partition_of(file: str, path: str) -> dict[str, str]:
+    """Return the columns that the directories between `path` and a file in it stand for.
+
+    >>> partition_of("plugs/day=2026-01-05/house=3/0.parquet", "plugs")
+    {'day': '2026-01-05', 'house': '3'}
+    """
+    folders = Path(file).relative_to(path).parts[:-1] if file != path else ()
+    pairs = (folder.partition("=") for folder in folders)
+    return {name: unquote(value) for name, equals, value in pairs if equals}
 
 
 def _existing(path: str) -> list[str]:

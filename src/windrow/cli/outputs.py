@@ -27,6 +27,13 @@ from windrow.cli.failures import Usage
 from windrow.cli.inputs import format_of, is_address
 
 STDOUT = "-"
+# How Spark writes CSV: as here, with quotes doubled and with the blanks of texts.
+WRITTEN = {
+    "header": "true",
+    "escape": '"',
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
 _ENDINGS = (".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq")
 _ROWS = 20_000  # that are turned into JSON at once
 _WITHOUT_FORM = (pt.is_nested, pt.is_binary, pt.is_large_binary, pt.is_duration)

@@ -16,6 +16,7 @@ from windrow.cli.frames import malformed_records_named, read_frame
 from windrow.cli.inputs import FORMATS, STDIN, Input, read_inputs
 from windrow.cli.outputs import (
     STDOUT,
+    WRITTEN,
     check_free,
     check_parent,
     directory,
@@ -253,7 +254,7 @@ def _run_spark(job: Job) -> int | None:
             results = read_frame(spark, job.source).transform(job.query)
         with steps.step("running the query"):
             if spread:  # no row passes through this process
-                results.write.format(job.format).option("header", True).save(place)
+                results.write.format(job.format).options(**WRITTEN).save(place)
                 return None
             table = results.toArrow()
     write_table(table, job.output, job.format)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from windrow.cli.failures import Usage, usage
 from windrow.cli.frames import malformed_records_named, read_stream
 from windrow.cli.inputs import absolute, is_address
-from windrow.cli.outputs import STDOUT, Writer, is_directory
+from windrow.cli.outputs import STDOUT, WRITTEN, Writer, is_directory
 from windrow.cli.session import spark_session
 from windrow.cli.terminal import Steps, say, show_json
 from windrow.cli.watch import open_page
@@ -228,7 +228,7 @@ def _start(
     if trigger:
         writer = writer.trigger(**trigger)
     if job.output != STDOUT:
-        return writer.format(job.format).option("header", True).start(absolute(job.output))
+        return writer.format(job.format).options(**WRITTEN).start(absolute(job.output))
     out = Writer(sys.stdout.buffer, job.format)
 
     def write(batch: Any, _: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ import pyarrow.types as pt
 from pyarrow import csv, json, parquet
 
 from windrow.cli.failures import Failed, Usage, usage
-from windrow.cli.inputs import DEEPEST, STDIN, Input, files_in, is_address
+from windrow.cli.inputs import DEEPEST, STDIN, Input, files_in, is_address, partition_of
 from windrow.errors import InvalidArgument, did_you_mean
 from windrow.tables.casts import TYPES
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d")
+_OF_DIRECTORIES = {b"windrow": b"directories"}  # a field that no file holds
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 _UTC = pa.timestamp("us", "UTC")
 _STEPS = np.zeros(256, np.int8)  # by how much a byte of JSON changes the depth
 _STEPS[[*b"{["]], _STEPS[[*b"}]"]] = 1, -1
@@ -52,10 +55,14 @@ def read_table(source: Input) -> pa.Table:
         schema = schema_of(source.schema) if source.schema is not None else None
     for path in filter(is_address, source.paths):
         raise Usage(f"{path}: only Spark reads from there; leave --local out")
-    files = [file for path in source.paths for file in files_in(path)]
-    if not files:
-        raise Usage(f"{source.name}: there are no files in it")
-    tables = [table for table in (_read(file, source, schema) for file in files) if table.columns]
+    if source.is_empty:
+        raise source.no_files()
+    read = (
+        _partitioned(_read(file, source, schema), partition_of(file, path))
+        for path in source.paths
+        for file in files_in(path)
+    )
+    tables = [table for table in read if table.columns]
     untold = source.format != "parquet" and not any(table.num_rows for table in tables)
     if untold and schema is None:
         raise source.no_rows()
@@ -65,8 +72,13 @@ def read_table(source: Input) -> pa.Table:
         table = pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         raise Failed(f"{source.name}: the files differ in their columns: {error}") from None
+    for i, field in enumerate(table.schema):
+        if field.metadata == _OF_DIRECTORIES:
+            table = table.set_column(i, field.name, _told(table[field.name]))
+            if schema is not None and field.name not in schema.names:
+                schema = schema.append(table.schema.field(i))
     name, form = source.time_column, source.time_format
-    source.check_time_column(table.column_names)
+    source.check_columns(table.column_names)
     if name is not None and form is not None:
         table = _replaced(table, name, form.in_arrow(table[name], name))
         if schema is not None and not pt.is_timestamp(schema.field(name).type):
@@ -75,7 +87,7 @@ def read_table(source: Input) -> pa.Table:
         table = _in_utc(table)
     if schema is not None:
         table = _with_schema(table, schema)
-        source.check_time_column(table.column_names)
+        source.check_columns(table.column_names)
     if name is None or not pt.is_string(table[name].type):
         return table
     return _replaced(table, name, _all_times(table, name))
@@ -84,6 +96,27 @@ def read_table(source: Input) -> pa.Table:
 def _replaced(table: pa.Table, name: str, column: Any) -> pa.Table:
     """Return the table with another column in the place of the one of this name."""
     return table.set_column(table.column_names.index(name), name, column)
+
+
+def _partitioned(table: pa.Table, values: dict[str, str]) -> pa.Table:
+    """Return a file's rows with the columns that its directories stand for, as texts."""
+    for name, value in values.items():
+        texts = pa.repeat(pa.scalar(None if value == _NULL else value, pa.string()), len(table))
+        field = pa.field(name, pa.string(), metadata=_OF_DIRECTORIES)
+        place = table.schema.get_field_index(name)
+        if place < 0:
+            table = table.append_column(field, texts)
+        else:
+            table = table.set_column(place, field, texts)
+    return table
+
+
+def _told(texts: Any) -> Any:
+    """Return the names of directories in the type that they all have: numbers, dates or text."""
+    for kind in (pa.int64(), pa.float64(), pa.date32()):
+        with suppress(pa.ArrowInvalid):
+            return texts.cast(kind)
+    return texts
 
 
 def _read(file: str, source: Input, schema: pa.Schema | None) -> pa.Table:
@@ -100,11 +133,17 @@ def _read(file: str, source: Input, schema: pa.Schema | None) -> pa.Table:
         raise Failed(f"{file}: its JSON is nested more than {DEEPEST} levels deep") from None
     except UnicodeDecodeError:
         raise Failed(_not_utf8(file)) from None
+    except OSError as error:
+        raise Failed(f"{file}: {error.strerror or error}") from None
     except pa.ArrowException as error:
         if str(error).startswith(("Empty CSV file", "Empty JSON file")):
             return pa.table({})
         if "UTF8" in str(error):
             raise Failed(_not_utf8(file)) from None
+        if "from object to array in row 0" in str(error):
+            raise Failed(
+                f"{file}: this is one list; write a line of JSON for each row, as jq -c '.[]' does"
+            ) from None
         raise Failed(f"{file}: {error}") from None
     return table
 
@@ -122,9 +161,14 @@ def _read_csv(place: Any, source: Input, schema: pa.Schema | None) -> pa.Table:
             column_types=types,
             null_values=["", *source.nulls],
             strings_can_be_null=True,
-            quoted_strings_can_be_null=bool(source.nulls),
+            quoted_strings_can_be_null=True,
         ),
     )
+    names = table.column_names
+    for name in names:
+        if names.count(name) > 1:
+            raise pa.ArrowInvalid(f"its header has two columns {name!r}")
+    table = table.rename_columns([name or f"_c{i}" for i, name in enumerate(names)])
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         if pt.is_binary(kind) and not pt.is_binary(types.get(name, pa.string())):
             raise pa.ArrowInvalid("a column is not UTF8")
@@ -204,8 +248,8 @@ def _looks_like_times(column: Any) -> bool:
     """Whether the column is text whose first value begins as a time does."""
     if not pt.is_string(column.type):
         return False
-    first = column.slice(pc.index(column.is_valid(), True).as_py(), 1).to_pylist()
-    return any(text is not None and bool(_TIME.match(text)) for text in first)
+    place = pc.index(column.is_valid(), True).as_py()
+    return place >= 0 and _TIME.match(column[place].as_py()) is not None
 
 
 def _with_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -15,10 +15,9 @@ from windrow.kernels.special import ranked, stretches
 from windrow.windows.arrays import in_threads
 from windrow.windows.positions import Piece, Windows
 
-# Bounds of so many windows are made at a time, and of so many windows' lengths: a kernel begins
-# anew with each part, and sorts a window's rows again.
-_AT_ONCE = 1 << 16
-_LENGTHS = 16
+# So many windows are done at a time, in memory that stays in the cache, or as many as a stretch of
+# full ones has: a kernel begins anew with each part, and sorts a window's rows again.
+_AT_ONCE = 1 << 14
 _NO_GAP = np.empty(0, np.int64)
 
 
@@ -29,14 +28,17 @@ def _run(question: Question, windows: Windows, kernel: Callable[..., None], flip
     """
     bits = question.data.view(np.int64)
     nulls = NO_NULLS if question.nulls is None else question.nulls
-    most = max(_AT_ONCE, _LENGTHS * windows.longest)
+    most = max(_AT_ONCE, (stretches.LENGTHS - 1) * windows.longest + 1)
 
     def run(piece: Piece) -> None:
+        room = np.empty((2, min(most, piece.stop - piece.begin) + 1), np.int64)
+        ranks, values = np.empty(0, np.uint32), np.empty(0, np.int64)
         for here, lo, hi in windows.in_slices(piece, most):
-            edges, rows = np.empty((2, lo.size + 1), np.int64)
+            edges, rows = room[:, : lo.size + 1]
             count = stretches.stretches(lo, hi, edges, rows) + 1
             edges, rows = edges[:count], rows[:count]
-            ranks, values = np.empty(rows[-1], np.uint32), np.empty(rows[-1], np.int64)
+            if rows[-1] > ranks.size:  # kept for later parts: fresh memory costs a third as much
+                ranks, values = np.empty(rows[-1], np.uint32), np.empty(rows[-1], np.int64)
             stretches.rank_rows(
                 bits, nulls, (flip, question.floating), lo, edges, rows, ranks, values
             )

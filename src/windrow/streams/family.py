@@ -11,18 +11,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.streams.log import Chunk, Chunks, Entries, Log
-from windrow.streams.step import Gap, Joined, NewResults
+from windrow.streams.step import Gap, Joined, NewResults, integers
 from windrow.tables.bind import Bound
 from windrow.tables.columns import whole
 from windrow.tables.filters import columns_of, news, satisfies
-from windrow.tables.keys import codes, newest
+from windrow.tables.keys import newest
 from windrow.tables.results import SortedColumns
 from windrow.tables.run import new_columns
 from windrow.tables.sort import TableRows
 from windrow.windows.sorted_rows import Bounds
 
 KeptIn = TypeVar("KeptIn", bound=Chunks)
-_TOLD = "windrow:told"
+_TOLD, _AT = "windrow:told", "windrow:at"
 
 
 class Family(Generic[KeptIn]):
@@ -119,15 +119,22 @@ def passing(bound: Bound, results: NewResults) -> NDArray[np.bool_]:
 class Latest(Family[Log]):
     """The last result of each key, for a query that gives only what is new (istream).
 
-    A result that follows one that `having` held back is new, so such a key holds none.
+    A result that follows one that `having` held back is new, so such a key holds none. So is the
+    first one behind a `gap`, whether or not the key was forgotten meanwhile.
     """
+
+    def __init__(self, bound: Bound, idle: int | None = None) -> None:
+        super().__init__([bound])
+        ends = bound.own_rows[1:] or bound.query.order_by
+        self.gap = None if idle is None or not ends else Gap(ends[0], self.kept_for(idle))
 
     @property
     def schema(self) -> pa.Schema:
-        """The results, and whether they came out."""
+        """The results, whether they came out, and their times if keys may be idle."""
         (bound,) = self.bounds
         fields = [pa.field(name, bound.types[name]) for name in bound.query.parts]
-        return pa.schema([*fields, pa.field(_TOLD, pa.bool_())])
+        times = [] if self.gap is None else [pa.field(_AT, pa.int64())]
+        return pa.schema([*fields, pa.field(_TOLD, pa.bool_()), *times])
 
     def news(self, log: Log, results: NewResults, now: int | None) -> NewResults:
         """The results that are new; the last of each key is held from now on."""
@@ -136,16 +143,23 @@ class Latest(Family[Log]):
         n = held.num_rows
         passes = passing(bound, results)
         columns = {**{name: results.columns[name] for name in names}, _TOLD: pa.array(passes)}
+        if self.gap is not None:
+            time = results.columns.get(self.gap.time)
+            time = results.table.column(self.gap.time).take(results.rows) if time is None else time
+            columns[_AT] = pa.array(integers(pa.table({_AT: time}), _AT))
         results_now = replace(results, columns=columns, by_row=False).result(self.keys)
         both = pa.concat_tables([held, results_now.select(held.column_names)]).combine_chunks()
-        key = codes([both.column(name) for name in self.keys])[0]
-        key = np.zeros(both.num_rows, np.int64) if key is None else key
+        joined = Joined(self.keys, both, both.slice(0, 0), self.gap and Gap(_AT, self.gap.size))
+        stretch = np.repeat(np.arange(joined.starts.size - 1), np.diff(joined.starts))
         passed = whole(both.column(_TOLD)).to_numpy(zero_copy_only=False)
-        order = np.argsort(key, kind="stable")
+        order = joined.order
         sorted_results = {name: whole(both.column(name)).take(pa.array(order)) for name in names}
         new = np.empty(both.num_rows, np.bool_)
-        new[order] = news(key[order], passed[order], sorted_results)
+        new[order] = news(stretch, passed[order], sorted_results)
         last = np.flatnonzero(self.live(both, None))
         kept = last[last < n]
-        log.replace(kept, both.take(pa.array(last[kept.size :])), now or 0)
+        added, stamp = both.take(pa.array(last[kept.size :])), now or 0
+        if self.gap is not None and added.num_rows:  # a window may end behind the watermark
+            stamp = max(stamp, int(integers(added, _AT).max()))
+        log.replace(kept, added, stamp)
         return results.chosen(new[n:] & passes)

@@ -156,8 +156,8 @@ class Plan:
     @cached_property
     def latest(self) -> dict[int, Latest]:
         """Of the queries that tell only what is new: what they told last."""
-        bounds = enumerate(self.bounds)
-        return {i: Latest([bound]) for i, bound in bounds if bound.query.emit == "istream"}
+        bounds, idle = enumerate(self.bounds), self.idle if self.timed else None
+        return {i: Latest(bound, idle) for i, bound in bounds if bound.query.emit == "istream"}
 
     @property
     def at_once(self) -> SlicedWindows | SessionWindows | None:

@@ -22,12 +22,8 @@ from windrow.kernels.sketch_rows import SINGLE
 from windrow.kernels.states import States, merge, merged_states, states_of
 from windrow.stores.encoding import decode, encode
 from windrow.tables.columns import as_arrow, nulls_of
-from windrow.tables.results import (
-    SortedColumns,
-    Values,
-    WindowResults,
-    result_column,
-)
+from windrow.tables.result_columns import result_column
+from windrow.tables.results import SortedColumns, Values, WindowResults
 from windrow.tables.sort import TableRows
 from windrow.tables.state_numbers import Part, bound_to, machine_numbers
 from windrow.tables.types import compiled_type, is_number, kind_of

@@ -24,12 +24,8 @@ from windrow.kernels.named import rounded_mean
 from windrow.kernels.states import States, merge, merged_states, states_of
 from windrow.tables.columns import as_arrow, from_numbers, numbers
 from windrow.tables.decimals import exact_mean, exact_sum
-from windrow.tables.results import (
-    Values,
-    WindowResults,
-    numbered,
-    restored,
-)
+from windrow.tables.result_columns import restored
+from windrow.tables.results import Values, WindowResults, numbered
 from windrow.tables.types import COMPILED, MOST_DIGITS, compiled_type, is_number
 
 

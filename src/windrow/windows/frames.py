@@ -169,10 +169,11 @@ class RowFrame(Frame):
         beside = rows.ready(waiting, whole_keys=False)
         if self.by_rows and isinstance(beside, slice):
             first, past = beside.start or 0, beside.stop
-            parts = [
-                Windows(rows.starts, b - a + 1, first, ahead=b, past=past) for a, b in self._parts()
+            whole, *parts = [
+                Windows(rows.starts, b - a + 1, first, ahead=b, past=past)
+                for a, b in (self.rows, *self._parts())
             ]
-            return Bounds(parts[0], beside).put_together(parts)
+            return Bounds(whole, beside).put_together(parts)
         lo, hi = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
         frame_of_rows(rows.starts, start, end, 0, lo, hi)
         return self._bounds(rows, lo, hi, beside)

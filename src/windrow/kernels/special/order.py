@@ -89,12 +89,13 @@ def by_digits(
 ) -> bool:
     """Sort by so many bits at a time, from bit `low` on; whether the result is in `other`.
 
-    Rows go with their keys. `counts` has room for every digit.
+    Rows go with their keys, if there are rows. `counts` has room for every digit.
     """
     digits = np.uint64((1 << width) - 1)
     differing = np.uint64(0)
+    one = keys[0]
     for i in range(keys.size):
-        differing |= keys[i] ^ keys[0]
+        differing |= keys[i] ^ one
     moved = False
     for shift in range(low, 64, width):
         by = np.uint64(shift)
@@ -110,11 +111,13 @@ def by_digits(
             counts[digit] = before
             before += here
         for i in range(keys.size):
-            digit = (keys[i] >> by) & digits
+            key = keys[i]
+            digit = (key >> by) & digits
             place = counts[digit]
             counts[digit] = place + 1
-            other[place] = keys[i]
-            other_rows[place] = rows[i]
+            other[place] = key
+            if rows.size > 0:
+                other_rows[place] = rows[i]
         keys, other = other, keys
         rows, other_rows = other_rows, rows
         moved = not moved

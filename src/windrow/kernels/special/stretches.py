@@ -21,7 +21,7 @@ LENGTHS = 8
 _SPARSE = 32
 # Values of long stretches are sorted by 11 bits at a time, of short ones by 6, others by 8; in so
 # many passes at first, which mostly tell all values apart.
-_SHORT, _LONG = 512, 8192
+_SHORT, _LONG, _VERY_LONG = 512, 8192, 1 << 18
 _PASSES = 3
 NOTHING = np.uint32(0xFFFFFFFF)  # the rank of a null
 _SIGN = np.uint64(0x8000000000000000)
@@ -62,20 +62,11 @@ def longest(rows: Array) -> int:
 
 
 @inner
-def _sorted(keys: Array, rows: Array, other: Array, other_rows: Array, counts: Array) -> bool:
-    """Sort rows by their keys; whether the result is in `other`.
-
-    By the highest bits in which keys differ, and then by insertion. Where that does not tell most
-    of them apart, by all bits.
-    """
-    width = 11 if keys.size > _LONG else 8 if keys.size > _SHORT else 6
-    moved = by_digits(keys, rows, other, other_rows, 64 - _PASSES * width, width, counts)
-    if moved:
-        keys, other = other, keys
-        rows, other_rows = other_rows, rows
-    if not insertion(keys, rows, 4 * keys.size):
-        moved ^= by_digits(keys, rows, other, other_rows, 0, width, counts)
-    return moved
+def _width(n: int) -> int:
+    """Return how many bits of so many values are sorted at a time."""
+    if n > _VERY_LONG:
+        return 10  # places for more of them lie in more lines than the cache has
+    return 11 if n > _LONG else 8 if n > _SHORT else 6
 
 
 @compiled
@@ -86,38 +77,46 @@ def rank_rows(
     """Fill `ranks` for the rows of all stretches, one after the other, and `values` in order.
 
     Each row has a rank of its own, equal values in any order. A null has none. A sort in linear
-    time for each stretch.
+    time for each stretch: first of words with the highest bits in which keys differ and the row
+    below them, which take less room than a key and a row, and then of keys by insertion. Where
+    that does not tell most of them apart, of keys by all bits.
     """
     most = longest(rows)
-    buffer, spare = np.empty(most, np.uint64), np.empty(most, np.uint64)
-    place, spare_place = np.empty(most, np.uint32), np.empty(most, np.uint32)
+    buffer, words, spare = np.empty((3, most), np.uint64)
+    place, spare_place = np.empty((2, most), np.uint32)
     counts = np.empty(1 << 11, np.uint32)
     for s in range(edges.size - 1):
         first = lo[edges[s]]
         own = ranks[rows[s] : rows[s + 1]]
-        keys, at = buffer, place
-        n = 0
-        differing = np.uint64(0)
-        for i in range(own.size):
-            if nulls.size > 0 and nulls[first + i] != 0:
-                own[i] = NOTHING
-                continue
-            keys[n] = np.uint64(rank_of(bits[first + i], order)) ^ _SIGN
-            at[n] = np.uint32(i)
-            differing |= keys[n] ^ keys[0]
-            n += 1
+        found = values[rows[s] : rows[s + 1]]
+        n = own.size
         if n == 0:
             continue
-        common = keys[0] & ~differing
-        by = np.uint64(0)
-        if differing != 0:  # the bits that all have are shifted out
-            by = zeros_above(differing)
-            common = keys[0] & ~(ALL >> by)
+        given, keys = bits[first : first + n], buffer[:n]
+        one = np.uint64(rank_of(given[0], order)) ^ _SIGN
+        differing = np.uint64(1)
         for i in range(n):
-            keys[i] <<= by
-        if _sorted(keys[:n], at[:n], spare[:n], spare_place[:n], counts):
-            keys, at = spare, spare_place
-        found = values[rows[s] : rows[s + 1]]
+            keys[i] = np.uint64(rank_of(given[i], order)) ^ _SIGN
+            differing |= keys[i] ^ one
+        by, low = zeros_above(differing), ALL >> zeros_above(np.uint64(n))
+        for i in range(n):
+            words[i] = (keys[i] << by) & ~low | np.uint64(i)
+        width = _width(n)
+        sort = words[:n], place[:0], spare[:n], place[:0], 64 - _PASSES * width, width, counts
+        inside = spare if by_digits(*sort) else words
+        ordered, at = found.view(np.uint64), place[:n]
+        for k in range(n):
+            row = inside[k] & low
+            at[k] = np.uint32(row)
+            ordered[k] = keys[row]
+        if not insertion(ordered, at, 4 * n):
+            sort = ordered, at, keys, spare_place[:n], 0, width, counts
+            if by_digits(*sort):
+                ordered, at = keys, spare_place[:n]
         for k in range(n):
             own[at[k]] = np.uint32(k)
-            found[k] = value_of(np.int64((common | (keys[k] >> by)) ^ _SIGN), order)
+            found[k] = value_of(np.int64(ordered[k] ^ _SIGN), order)
+        if nulls.size > 0:
+            for i in range(n):
+                if nulls[first + i] != 0:
+                    own[i] = NOTHING

@@ -1,6 +1,7 @@
 """Sets of small whole numbers: a bit each, in words of 64 bits.
 
-The k-th number is found from a place near it:
+Places are unsigned, as an index that may be negative takes longer. The k-th number is found from
+one near it:
 
     numbers     0                       64                      128
     words       ·1··11·1·······1··1···  1····1··11·······1···   ···1·1······11···
@@ -42,70 +43,59 @@ bit_count, zeros_below, zeros_above = _of_word("ctpop"), _of_word("cttz", 1), _o
 
 
 @inner
-def sought(words: Array, place: int, below: int, k: int) -> Any:
+def sought(words: Array, place: Any, below: int, k: int) -> Any:
     """Return the k-th number of a set (from 0), of which `below` are below `place`.
 
     It is mostly the bit there, or the next to either side in the same word: found without a branch
     that depends on which, as the processor guesses it wrong every other time.
     """
-    at = np.uint64(place)
-    word = np.int64(at >> _SIX)
+    word = place >> _SIX
     further = k - below
-    rest = words[word] & (ALL << (at & _LOW))
-    if further < 0:
-        rest ^= words[word]
-    if further > 0:
-        rest &= rest - ONE
-    near = zeros_below(rest) if further >= 0 else _LOW - zeros_above(rest)
+    from_here = ALL << (place & _LOW)
+    above, under = words[word] & from_here, words[word] & ~from_here
+    rest = above if further == 0 else above & (above - ONE)
+    rest = under if further < 0 else rest
+    near = _LOW - zeros_above(rest) if further < 0 else zeros_below(rest)
     if rest != 0 and -2 < further < 2:
-        return word * 64 + np.int64(near)
-    if below <= k:
-        rest = words[word] & (ALL << (at & _LOW))
-        missing = np.uint64(k - below)
+        return (word << _SIX) | near
+    if further >= 0:
+        rest, missing = above, np.uint64(further)
         here = bit_count(rest)
         while missing >= here:
             missing -= here
-            word += 1
+            word += ONE
             rest = words[word]
             here = bit_count(rest)
     else:
-        rest = words[word] & ~(ALL << (at & _LOW))
-        missing = np.uint64(below - k)
+        rest, missing = under, np.uint64(-further)
         here = bit_count(rest)
         while missing > here:
             missing -= here
-            word -= 1
+            word -= ONE
             rest = words[word]
             here = bit_count(rest)
         missing = here - missing
     while missing > 0:
         rest &= rest - ONE
         missing -= ONE
-    return word * 64 + np.int64(zeros_below(rest))
+    return (word << _SIX) | zeros_below(rest)
 
 
 @inner
-def following(words: Array, place: int) -> Any:
+def following(words: Array, place: Any) -> Any:
     """Return the next number of a set above one that is not its largest."""
-    at = np.uint64(place)
-    word = np.int64(at >> _SIX)
-    rest = words[word] & ((ALL << (at & _LOW)) << ONE)
+    word = place >> _SIX
+    rest = words[word] & ((ALL << (place & _LOW)) << ONE)
     while rest == 0:
-        word += 1
+        word += ONE
         rest = words[word]
-    return word * 64 + np.int64(zeros_below(rest))
+    return (word << _SIX) | zeros_below(rest)
 
 
 @inner
-def put(words: Array, number: int) -> None:
-    """Put a number into a set."""
-    words[number >> np.uint32(6)] |= ONE << (np.uint64(number) & _LOW)
-
-
-@inner
-def drop(words: Array, number: int) -> None:
-    """Take a number out of a set."""
-    words[number >> np.uint32(6)] &= ~(ONE << (np.uint64(number) & _LOW))
+def turn(words: Array, number: int) -> None:
+    """Put a number into a set, or take it out if it is there."""
+    words[number >> np.uint32(6)] ^= ONE << (np.uint64(number) & _LOW)
 
 
 @inner
