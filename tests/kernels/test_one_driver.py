@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalogue import CLASSES, arrays_for, identified
 from tests.examples import examples
-from windrow import KLL, RollingState, TDigest, aggregation, rolling
+from windrow import (
+    KLL,
+    Count,
+    Mean,
+    RollingState,
+    Sum,
+    TDigest,
+    aggregation,
+    rolling,
+    sliding,
+    window,
+)
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.results import merged
@@ -111,18 +124,33 @@ def test_both_take_the_same_way(agg: Aggregation) -> None:
     assert ran[0] == ran[1]
 
 
-@pytest.mark.parametrize("name", ["sum", "mean"])
-def test_both_refuse_the_same_overflow(name: str) -> None:
-    from windrow import Mean, Sum
-
-    agg = {"sum": Sum(), "mean": Mean()}[name]
+def test_both_refuse_the_same_overflow() -> None:
     large = np.array([2**62, 2**62, 5])
-    for w in (1, 2):
-        windows = Windows(np.array([0, 3]), rows=w)
-        if w == 1:
-            assert rolling(large, agg, rows=w)[2] == 5
-            continue
-        with pytest.raises(OverflowError, match="exceeds int64"):
-            aggregate(agg, [large], windows)
-        with pytest.raises(OverflowError, match="exceeds int64"):
-            rolling(large, agg, rows=w)
+    assert rolling(large, Sum(), rows=1)[2] == 5
+    with pytest.raises(OverflowError, match="exceeds int64"):
+        aggregate(Sum(), [large], Windows(np.array([0, 3]), rows=2))
+    with pytest.raises(OverflowError, match="exceeds int64"):
+        rolling(large, Sum(), rows=2)
+
+
+@examples(60)
+@given(
+    values=st.lists(st.sampled_from([2**63 - 1, -(2**63), 2**62, 2**53 + 1, -7, 0]), min_size=1),
+    w=st.integers(1, 9),
+)
+def test_means_go_on_where_sums_exceed_int64(values: list[int], w: int) -> None:
+    """Each is the exact sum divided, rounded twice at most, on every way that there is."""
+    array = np.array(values)
+    rows = [values[max(0, i + 1 - w) : i + 1] for i in range(len(values))]
+    wanted = [float(Fraction(sum(own), len(own))) for own in rows]
+    table = pa.table({"x": array, "i": np.arange(array.size)})
+    pushed, hopping = window(Mean(), rows=w), sliding(order_by="i", range=w, slide=1, m=Mean("x"))
+    for made in (
+        rolling(array, Mean(), rows=w),
+        rolling(array, Mean(), rows=w, algorithm="daba"),
+        rolling(array, Mean(), rows=w, algorithm="subtract_on_evict"),
+        [pushed.push(value) for value in values],
+        sliding(rows=w, m=Mean("x"), n=Count())(table)["m"].to_numpy(),
+        hopping(table)["m"].to_numpy()[: array.size],
+    ):
+        np.testing.assert_allclose(made, wanted, rtol=4e-16)

@@ -225,7 +225,7 @@ def test_rows_that_no_window_holds_are_left_out() -> None:
     apart = Windows(np.array([0, 10]), lo=np.array([1, 6, 6]), hi=np.array([3, 6, 9]))
     parts = states_of(Mean(), [values], apart)
     assert parts.missing is not None and parts.missing.tolist() == [False, True, False]
-    assert [f.tolist() for f in parts.fields] == [[3, 0, 21], [2, 0, 3]]
+    assert [f.tolist() for f in parts.fields] == [[0, 0, 0], [3, 0, 21], [2, 0, 3]]
 
 
 def test_count_counts_nulls_unless_it_names_a_column() -> None:
@@ -238,9 +238,8 @@ def test_count_counts_nulls_unless_it_names_a_column() -> None:
     assert counts == [[3], [1]]
 
 
-@pytest.mark.parametrize("agg", [Sum(), Mean()], ids=identified)
-def test_a_sum_past_int64_is_refused_and_one_that_fits_is_not(agg: Aggregation) -> None:
-    big = 2**62
+def test_a_sum_past_int64_is_refused_and_one_that_fits_is_not() -> None:
+    agg, big = Sum(), 2**62
     values = np.array([big, big - 1, -big, big, big])
     edges = np.array([0, 2, 3, 5])
     fits = states_of(agg, [values], Windows(np.array([0, 5]), lo=edges[:2], hi=edges[1:3]))

@@ -4,8 +4,8 @@ A float sum is kept as hi + lo, where lo is what rounding took from hi (Knuth's 
 through every combine), so 1e16 + 1 − 1e16 is 1. There are four forms of it:
 
     whole      int64: the sum, exact
-    halves     int64, for a mean: the sums of the upper and of the lower 32 bits, and the count. Those
-               of 2³¹ values fit, where the sum itself may exceed int64
+    halves     int64, for a mean: the sums of the upper and of the lower 32 bits, and the count;
+               those of 2³¹ values fit, where their sum may not
     real       float64: hi and lo; for a mean, the count. NaN and infinities need no care
     apart      any numbers, with subtraction: those that are not finite are counted apart from the
                sum. They decide the result while they are in the window and leave no trace
@@ -209,9 +209,7 @@ class Sum(_Summing):
 
     def algebra(self, dtype: str, subtracting: bool = False) -> Algebra | None:
         if dtype == "int64":
-            return Algebra(
-                _WHOLE, ("int64",), whole_unit, Count.plus, Count.answer, Count.minus
-            )
+            return Algebra(_WHOLE, ("int64",), whole_unit, Count.plus, Count.answer, Count.minus)
         if subtracting:
             return Algebra(_APART, ("float64",), apart_unit, apart_plus, apart_sum, apart_minus)
         return Algebra(_REAL[:2], ("float64",), real_unit, real_plus, real_sum)

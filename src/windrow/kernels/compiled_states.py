@@ -64,8 +64,8 @@ def compiled_state(
     without a trace. `NotCompilable` tells why functions of the user's own cannot be compiled.
 
     >>> from windrow import Mean
-    >>> compiled_state(Mean(), ["int64"]).fields
-    ('int64', 'int64')
+    >>> compiled_state(Mean(), ["float64"]).fields
+    ('float64', 'float64', 'int64')
     """
     if aggregation.functions is not None:
         return _own_monoid(aggregation, tuple(dtypes))

@@ -21,6 +21,7 @@ from windrow.kernels.results import ResultArray, finished, restored
 from windrow.kernels.special import bounded, integer_sums, joined, places, segmented
 from windrow.kernels.special.minmax import Order
 from windrow.kernels.special.scans import BLOCK
+from windrow.kernels.whole_means import halves_means, rounded_mean
 from windrow.windows.arrays import Positions, empty, in_threads, ordinary, roomy
 from windrow.windows.positions import LONGEST, Piece, Windows
 
@@ -377,7 +378,9 @@ def _check_sums(question: Question, values: NDArray[np.int64], of: str = "") -> 
         )
 
 
-def _halves(question: Question, values: NDArray[np.int64]) -> list[NDArray[np.int64]] | None:
+def _halves(
+    question: Question, values: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """The upper and the lower 32 bits of exact sums; None where all sums fit an int64."""
     if not values.size or not len(question.windows):
         return None
@@ -385,23 +388,11 @@ def _halves(question: Question, values: NDArray[np.int64]) -> list[NDArray[np.in
         return None
     # The sums of halves of 32 bits cannot overflow.
     low = question.whole_sums(values & 0xFFFFFFFF)
-    return [question.whole_sums(values >> 32) + (low >> 32), low & 0xFFFFFFFF]
+    return question.whole_sums(values >> 32) + (low >> 32), low & 0xFFFFFFFF
 
 
 def _sum(question: Question) -> ResultArray:
     return question.answers(_summed(question), question.present())
-
-
-def rounded_mean(sums: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The quotients of whole sums and counts as whole numbers, exact, halves away from zero.
-
-    >>> rounded_mean(np.array([5, -5, 4]), np.array([2, 2, 3]))
-    array([ 3, -3,  1])
-    """
-    counts = np.maximum(counts, 1)
-    whole, rest = np.divmod(np.abs(sums), counts)
-    whole += 2 * rest >= counts
-    return np.where(sums < 0, -whole, whole)
 
 
 def _mean(question: Question) -> ResultArray:
@@ -424,15 +415,6 @@ def _mean(question: Question) -> ResultArray:
     if present is None:
         return question.answers(question.per_row(sums, own), None)
     return question.answers(sums / np.maximum(present, 1), present)
-
-
-def halves_means(
-    high: NDArray[np.int64], low: NDArray[np.int64], counts: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """The means of exact sums in two halves, as `sums.halves_mean` has them."""
-    small = (high >= -(2**31)) & (high < 2**31)
-    whole = (np.where(small, high, 0) << 32) + low
-    return np.asarray(np.where(small, whole, high * 2.0**32 + low) / counts)
 
 
 # -- counts --------------------------------------------------------------------------------------

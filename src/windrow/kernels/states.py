@@ -67,7 +67,7 @@ def states_of(
     >>> from windrow import Mean
     >>> slices = Windows(np.array([0, 4]), lo=np.array([0, 3]), hi=np.array([3, 4]))
     >>> states_of(Mean(), [np.array([3, 1, 2, 5])], slices).fields
-    (array([6, 5]), array([3, 1]))
+    (array([0, 0]), array([6, 5]), array([3, 1]))
     """
     given = _columns(columns, nulls)
     compiled = state_of(aggregation, [str(c.data.dtype) for c in given])

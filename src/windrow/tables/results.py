@@ -23,10 +23,11 @@ from windrow.kernels.aggregate import aggregate, few_values
 from windrow.kernels.columns import nanoseconds_of
 from windrow.kernels.gaps import aggregate_parts, few_in_parts, few_rows_in_parts, knows_gaps
 from windrow.kernels.interpreted import failing_position
-from windrow.kernels.named import PRESENT, Common, rounded_mean
+from windrow.kernels.named import PRESENT, Common
 from windrow.kernels.results import ResultArray, with_nulls
 from windrow.kernels.routes import trace
 from windrow.kernels.sort import gather
+from windrow.kernels.whole_means import rounded_mean
 from windrow.queries.plan import ResultPlan
 from windrow.tables.columns import (
     as_arrow,

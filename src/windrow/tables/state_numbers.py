@@ -20,8 +20,8 @@ from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
 from windrow.kernels.compiled_states import Monoid, compiled_state
 from windrow.kernels.generate import dtype_of
-from windrow.kernels.named import rounded_mean
 from windrow.kernels.states import States, merge, merged_states, states_of
+from windrow.kernels.whole_means import rounded_mean
 from windrow.tables.columns import as_arrow, from_numbers, numbers
 from windrow.tables.decimals import exact_mean, exact_sum
 from windrow.tables.result_columns import restored
