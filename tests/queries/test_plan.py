@@ -247,17 +247,18 @@ def test_slices_keep_one_state_of_sum_mean_and_count() -> None:
 
 def test_queries_share_the_slices_of_what_tells_their_results() -> None:
     """A Sum by the slices of a Mean, an extreme by those of a Range or a pair."""
+    frame = FRAME.append_column("z", ROWS.column("x").cast(pa.float64()))
     hop = {"partition_by": "key", "order_by": "ts"}
     queries = [
-        sliding(**hop, range="9 s", slide="3 s", mean=Mean("x"), low=Min("y"), top=Max("text")),
-        sliding(**hop, range="8 s", slide="2 s", total=Sum("x"), n=Count("x"), spread=Range("y")),
+        sliding(**hop, range="9 s", slide="3 s", mean=Mean("z"), low=Min("y"), top=Max("text")),
+        sliding(**hop, range="8 s", slide="2 s", total=Sum("z"), n=Count("z"), spread=Range("y")),
         sliding(**hop, range="5 s", slide="5 s", high=ArgMax("id", "ts"), dev=StdDev("y")),
         sliding(**hop, range="7 s", slide="1 s", high=Max("id"), var=Variance("y", ddof=0)),
     ]
     with traced() as ran:
-        made = shared(*queries)(FRAME)
-    plans = share([bind(query, FRAME.schema).plan for query in queries])
-    assert {pair for plan in plans for pair in routes(plan, FRAME)} == set(ran)
+        made = shared(*queries)(frame)
+    plans = share([bind(query, frame.schema).plan for query in queries])
+    assert {pair for plan in plans for pair in routes(plan, frame)} == set(ran)
     told = {
         result.name: repr(result.source)
         for plan in plans
@@ -265,14 +266,14 @@ def test_queries_share_the_slices_of_what_tells_their_results() -> None:
         if result.source not in (None, result.aggregation)
     }
     assert told == {
-        "low": "Range('y')", "total": "Mean('x')", "high": "ArgMax('id', 'ts')",
+        "low": "Range('y')", "total": "Mean('z')", "high": "ArgMax('id', 'ts')",
         "var": "StdDev('y')",
     }  # fmt: skip
     assert (
-        "from the slices of Mean('x'), which another query asks for" in shared(*queries).explain()
+        "from the slices of Mean('z'), which another query asks for" in shared(*queries).explain()
     )
     for query, together in zip(queries, made, strict=True):
-        alone = query(FRAME)
+        alone = query(frame)
         for name in query.parts:
             got, wanted = together.column(name).to_pylist(), alone.column(name).to_pylist()
             assert all(map(same, got, wanted)), name

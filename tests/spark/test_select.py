@@ -48,6 +48,12 @@ STATEMENTS = [
     SELECT DISTINCT MAX(u) AS u, n, g, COUNT(*) AS rows, AVG(i) AS mean, SUM(n) + 1 AS more
     FROM numbered GROUP BY g, n HAVING COUNT(*) > 1
     """,
+    """
+    SELECT MAX(u) AS last, g, SUM(SUM(i)) OVER (ORDER BY MAX(u)) AS sums,
+           RANK() OVER (ORDER BY AVG(i) DESC, g) AS place, LAG(COUNT(*), 1, 0) OVER w AS before,
+           COUNT(*) / SUM(COUNT(*)) OVER () AS share
+    FROM data WHERE u > 3 GROUP BY g HAVING COUNT(*) > 1 WINDOW w AS (ORDER BY MIN(u))
+    """,
 ]
 
 
@@ -55,7 +61,7 @@ def rows_of(frame: DataFrame) -> list[tuple[object, ...]]:
     return sorted((tuple(row) for row in frame.collect()), key=lambda row: row[0])
 
 
-@pytest.mark.parametrize("text", STATEMENTS, ids=["shared", "ranks", "several", "nested"])
+@pytest.mark.parametrize("text", STATEMENTS, ids=["shared", "ranks", "several", "nested", "groups"])
 def test_statements_have_the_answers_of_spark(spark: SparkSession, text: str) -> None:
     frame = frame_of(spark, table(5, rows=300))
     frame.createOrReplaceTempView("data")

@@ -143,6 +143,7 @@ def test_types() -> None:
     assert {text: evaluate(text, FRAME).type for text in types} == types
 
 
+MONEY = pa.decimal128(9, 2)
 LARGE = pa.table(
     {
         "cost": pa.array([Decimal("99999999.99"), Decimal("-99999999.99")], pa.decimal128(10, 2)),
@@ -166,7 +167,7 @@ LARGE = pa.table(
         ("fine + 1", pa.decimal128(31, 10), [Decimal(2), Decimal("-0.5")]),
         (
             "CASE WHEN cost > 0 THEN cost ELSE 1 END",
-            pa.decimal128(21, 2),
+            pa.decimal128(10, 2),
             [Decimal("99999999.99"), 1],
         ),
     ],
@@ -217,6 +218,27 @@ def test_small_integers_and_other_stores_are_computed_like_the_rest() -> None:
     assert evaluate("big - 1", table).to_pylist() == [2**63 - 2, 0]
     assert evaluate("word = view AND view = large", table).to_pylist() == [True, False]
     assert evaluate("UPPER(word) || large", table).to_pylist() == ["Aa", "Bd"]
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.int32(), pa.float32(), MONEY])
+def test_a_constant_that_fits_takes_the_type_of_the_column(kind: pa.DataType) -> None:
+    table = pa.table({"a": pa.array([None, 100, 3], kind)})
+    larger = pa.int64() if pa.types.is_integer(kind) else pa.float64()
+    kinds = {
+        "COALESCE(a, 7)": ([7, 100, 3], kind),
+        "CASE WHEN a > 50 THEN 0 ELSE a END": ([None, 0, 3], kind),
+        "GREATEST(a, 5)": ([5, 100, 5], kind),
+        "COALESCE(a, 0.1)": ([0.1, 100, 3], pa.float64()),
+        "COALESCE(a, 123456789123)": (
+            [123456789123, 100, 3],
+            pa.decimal128(21, 2) if kind is MONEY else larger,
+        ),
+    }
+    for text, (answers, made) in kinds.items():
+        found = evaluate(text, table)
+        assert (found.to_pylist(), found.type) == (answers, made), text
+    found = evaluate("a > 99.99999999999", table)  # the nearest float32 is 100
+    assert found.to_pylist() == [None, True, False]
 
 
 def test_zones_are_kept() -> None:

@@ -93,6 +93,19 @@ def test_calls_over_windows_are_duckdb_s(call: str, duck: duckdb.DuckDBPyConnect
         check(f"SELECT u, {call} OVER (ORDER BY {order}) AS r FROM data", False, data, duck)
 
 
+@pytest.mark.parametrize(
+    "kind", ["TINYINT", "SMALLINT", "INT", "UTINYINT", "FLOAT", "DECIMAL(9,2)"]
+)
+def test_values_of_other_rows_keep_their_type(kind: str, duck: duckdb.DuckDBPyConnection) -> None:
+    values = "(VALUES (0, NULL), (1, 5), (2, NULL), (3, 7), (4, 9)) AS v(u, raw)"
+    data = duck.sql(f"SELECT u, CAST(raw AS {kind}) AS x FROM {values}").to_arrow_table()
+    duck.register("data", data)
+    for call in ("NTH_VALUE(x, 2)", "LAG(x, 1, 3)", "LEAD(x, 2)", "LAST_VALUE(x)", "MAX(x)"):
+        text = f"SELECT u, {call} OVER (ORDER BY u) AS r FROM data ORDER BY u"
+        found, wanted = sql(text, data=data), duck.sql(text).to_arrow_table()
+        assert found.column("r").equals(wanted.column("r")), call
+
+
 # `f` has both zeros, and `d` is of times; `u` comes first and tells the rows apart.
 STATEMENTS = [
     "SELECT u, sum(i) over (order by u rows between 2 preceding and 1 following) AS s FROM data",

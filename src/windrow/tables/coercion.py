@@ -5,6 +5,7 @@ Values are arrays or scalars of Arrow; a null goes with everything.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -53,6 +54,32 @@ def numbers(*values: Any) -> list[Any]:
     if not any(decimals):
         return whole
     return [v if pt.is_decimal(v.type) else pc.cast(v, _WHOLE) for v in whole]
+
+
+def _of_columns_type(values: Sequence[Any]) -> list[Any]:
+    """Numbers of the one type that all columns among them have; none if a constant does not fit.
+
+    >>> [str(each.type) for each in _of_columns_type([pa.array([1], pa.int8()), pa.scalar(0)])]
+    ['int8', 'int8']
+    >>> _of_columns_type([pa.array([1], pa.int8()), pa.scalar(1000)])
+    []
+    """
+    types = {v.type for v in values if family(v) == "number" and not isinstance(v, pa.Scalar)}
+    if len(types) != 1:
+        return []
+    (kind,) = types
+    made = [_fitted(v, kind) if isinstance(v, pa.Scalar) else pc.cast(v, kind) for v in values]
+    return [] if any(each is None for each in made) else made
+
+
+def _fitted(constant: Any, kind: pa.DataType) -> Any:
+    """A constant as one of a type; None if it would not be the same number there."""
+    number = constant.as_py()
+    try:
+        made = pa.scalar(number, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return None
+    return made if made.as_py() == number else None
 
 
 def _of_one_size(values: list[Any]) -> list[Any]:
@@ -136,7 +163,7 @@ def alike(*values: Any) -> list[Any]:
     if len(families) > 1:
         raise Misfit(f"takes values of one kind, not {types_of(values)}")
     if families == {"number"}:
-        return _of_one_size(numbers(*values))
+        return _of_columns_type(values) or _of_one_size(numbers(*values))
     if families == {"text"}:
         return texts(*values)
     types = list(dict.fromkeys(value.type for value in values if family(value) != "null"))

@@ -47,9 +47,9 @@ class StateColumns:
     """The partial aggregates of named aggregations; `types` has the type of each column they read.
 
     >>> from windrow import Mean, Sum
-    >>> parts = StateColumns([("a", Mean("x")), ("b", Sum("x"))], {"x": pa.int64()})
+    >>> parts = StateColumns([("a", Mean("x")), ("b", Sum("x"))], {"x": pa.float64()})
     >>> [f"{field.name} {field.type}" for field in parts.fields]
-    ['partial:sum:x int64', 'partial:count:x int64']
+    ['partial:sum:x double', 'partial:rest:x double', 'partial:count:x int64']
     """
 
     def __init__(

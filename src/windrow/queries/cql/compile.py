@@ -49,7 +49,9 @@ class _Compiler(Calls):
         super().__init__(parts, parts.tree)
         self.session = self._session()  # a call in GROUP BY
         if not parts.window and self.session is None:
-            raise self.wrong(self.select.args["from_"].this, "the stream has no window", NO_WINDOW)
+            raise self.wrong(
+                self.select.args["from_"].this, "the statement has no window", NO_WINDOW
+            )
         self.check_clauses()
         self.said = {name: clause.value for name, clause in parts.window.items()}
         if self.session is not None:
