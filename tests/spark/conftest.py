@@ -15,6 +15,8 @@ from windrow.kernels.routes import TRACE
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.spark.sources import Source
+
 HERE = Path(__file__).parent
 
 SETTINGS = {
@@ -75,3 +77,11 @@ def trace(spark: SparkSession, trace_path: Path) -> Iterator[Callable[[], set[tu
     spark.sparkContext.environment[TRACE] = str(trace_path)
     yield lambda: {tuple(line.split("\t")) for line in trace_path.read_text().splitlines()}
     del spark.sparkContext.environment[TRACE]
+
+
+@pytest.fixture
+def source(spark: SparkSession, tmp_path: Path) -> Source:
+    """Files of rows that a stream reads, each a micro-batch."""
+    from tests.spark.sources import Source
+
+    return Source(spark, tmp_path)

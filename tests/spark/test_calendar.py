@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from tests.spark.frames import alike, frame_of
+from tests.spark.sources import Source, told
 from tests.spark.test_keys import setting
-from tests.spark.test_stream import Source, told
 from tests.tables.test_calendar import BERLIN, rows
 from windrow import ArgMax, Count, Max, Mean, StdDev, Sum, sliding
 

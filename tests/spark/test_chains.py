@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
 from tests.spark.frames import frame_of, slow
-from tests.spark.test_stream import Source, counted, told
+from tests.spark.sources import Source, counted, told
 from tests.streams.feeding import disordered, readings
 from windrow import Collect, Count, Max, Min, Sum, sliding, streaming
 

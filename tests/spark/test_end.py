@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +11,7 @@ pytest.importorskip("pyspark")
 from pyspark.errors import StreamingQueryException
 
 from tests.spark.frames import slow
-from tests.spark.test_stream import ASKED, Source, counted, refused, told
+from tests.spark.sources import ASKED, Source, counted, refused, told
 from tests.streams.feeding import disordered, readings
 from windrow import Collect, Count, Max, sliding, streaming
 from windrow.errors import InvalidArgument
@@ -22,11 +20,6 @@ pytestmark = pytest.mark.xdist_group("streams")
 AROUND = sliding(
     partition_by="key", order_by="ts", rows=(-2, 2), lateness="30 seconds", c=Collect("id")
 )
-
-
-@pytest.fixture
-def source(spark: Any, tmp_path: Path) -> Source:
-    return Source(spark, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["rows", *map(slow, ("around", "hopping", "policy", "frame"))])

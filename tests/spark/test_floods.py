@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: windrow[spark]")
 
-from tests.spark.test_stream import Source, Told, told
+from tests.spark.sources import Source, Told, told
 from tests.streams.feeding import readings
 from windrow import Count, Max, Sum, sliding, streaming
 from windrow.spark.progress import Progress

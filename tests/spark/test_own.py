@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from tests.spark.frames import slow
-from tests.spark.test_stream import Source
+from tests.spark.sources import Source
 from tests.streams.feeding import disordered, readings
 from windrow import Aggregation, sliding
 

@@ -16,7 +16,7 @@ pytest.importorskip("pyspark")
 import duckdb
 
 from tests.spark.frames import frame_of, slow
-from tests.spark.test_stream import Source, counted, refused
+from tests.spark.sources import Source, counted, refused
 from tests.streams.feeding import disordered, readings
 from windrow import Count, Max, Sum, shared, sliding, streaming
 
@@ -77,11 +77,6 @@ def run(source: Source, query: Any, sink: Sink) -> list[dict[str, Any]]:
     running = writer.trigger(availableNow=True).start()
     running.awaitTermination()
     return [dict(p) for p in running.recentProgress]
-
-
-@pytest.fixture
-def source(spark: Any, tmp_path: Path) -> Source:
-    return Source(spark, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["range", *map(slow, ("rows", "around", "rows around"))])

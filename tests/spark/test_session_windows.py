@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
 from tests.spark.frames import alike, slow
-from tests.spark.test_stream import Source, counted, fed, told
+from tests.spark.sources import Source, counted, fed, told
 from tests.streams.feeding import disordered, readings
 from windrow import (
     Collect,
@@ -174,11 +173,6 @@ def test_sessions_and_hopping_windows_do_not_run_in_one_pass(rows: DataFrame) ->
 # -- streams --------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def source(spark: Any, tmp_path: Path) -> Source:
-    return Source(spark, tmp_path)
-
-
 @pytest.mark.xdist_group("streams")
 @pytest.mark.parametrize(
     "gap", [slow("40 seconds"), slow("CASE WHEN x > 0 THEN '1 minute' ELSE '5 seconds' END")]
@@ -213,7 +207,6 @@ def test_append_is_sparks_own_late_rows_included(source: Source, spark: Any, gap
 
 
 @pytest.mark.xdist_group("streams")
-@pytest.mark.slow
 def test_a_stream_answers_as_the_table_with_a_restart(source: Source) -> None:
     rows = disordered(readings(300, 5, seed=3, spread=1500), 30_000_000, seed=3)
     query = sliding(

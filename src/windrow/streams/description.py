@@ -17,7 +17,7 @@ from windrow.identity import digest_of, named
 from windrow.queries.query import Query
 from windrow.queries.streaming import Streaming
 from windrow.streams.plan import Plan
-from windrow.tables.bind import Bound
+from windrow.tables.bind import Bound, columns_read
 from windrow.windows.base import Kept
 
 
@@ -98,12 +98,10 @@ def describe(
     if delay is not None:
         options["watermark"] = f"{delay} ms behind the newest row"
     texts: dict[str, str] = {}
-    reads: dict[str, list[str]] = {}
     for query, bound in zip(asked.queries, plan.bounds, strict=True):
         for name, part in query.parts.items():
             pairs = zip(bound.query.parts[name].columns, part.columns, strict=True)
             texts |= {new: text for new, text in pairs if new != text}
-        reads |= {name: bound.columns_of(text) for name, text in texts.items()}
     return Description(
         [_question(*each) for each in zip(asked.queries, plan.bounds, strict=True)],
         options,
@@ -116,7 +114,7 @@ def describe(
         delay,
         own,
         texts,
-        reads,
+        {name: columns_read(text, rows) for name, text in texts.items()},
     )
 
 

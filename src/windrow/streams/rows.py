@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from windrow.streams.family import Family
 from windrow.streams.log import Log
 from windrow.streams.step import Gap, Joined, NewResults, rows_among
-from windrow.tables.bind import Bound
+from windrow.tables.bind import Bound, columns_read
 from windrow.tables.filters import columns_of
 from windrow.tables.rows import RowValues
 from windrow.tables.sort import TableRows
@@ -60,7 +60,7 @@ class RowWindows(Family[Log]):
             for part in bound.query.parts.values():
                 names.update(dict.fromkeys(part.columns))
             for text in bound.query.window.reads:
-                names.update(dict.fromkeys(bound.columns_of(text)))
+                names.update(dict.fromkeys(columns_read(text, bound.schema)))
         if self.gap is not None:
             names[self.gap.time] = None
         kept = self.bounds[0].schema

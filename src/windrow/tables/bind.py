@@ -133,10 +133,6 @@ class Bound:
         some = self.query.where is not None or window.row_size is not None
         return some or self.filters or not window.per_row
 
-    def columns_of(self, text: str) -> list[str]:
-        """The columns of the frame that a column or an expression reads."""
-        return _Columns(self.schema).read("column", text)[1]
-
     def output(self) -> pa.Schema:
         """The schema of the result: what rides along, and the results."""
         if self.own_rows:
@@ -294,6 +290,11 @@ class SchemaColumns:
 
         kind = self._columns.read("column", text)[0]
         return family(pa.nulls(0, plain(kind)))
+
+
+def columns_read(text: str, schema: pa.Schema) -> list[str]:
+    """The columns of a frame that a column or an expression reads."""
+    return _Columns(schema).read("column", text)[1]
 
 
 class _Columns:
