@@ -73,11 +73,11 @@ ALLOWED = {
         asked(Max("x"), range="20 s"), asked(Max("x"), Min("x"), Mean("x"), range="20 s"),
     ),
     "more of the same slices": (
-        asked(Mean("x"), range="40 s", slide="4 s"),
-        asked(Mean("x"), Sum("x"), Count("x"), range="40 s", slide="4 s"),
+        asked(Mean("y"), range="40 s", slide="4 s"),
+        asked(Mean("y"), Sum("y"), Count("y"), range="40 s", slide="4 s"),
     ),
     "more of the same states": (
-        asked(Mean("x"), range="unbounded"), asked(Mean("x"), Sum("x"), range="unbounded")
+        asked(Mean("y"), range="unbounded"), asked(Mean("y"), Sum("y"), range="unbounded")
     ),
     "more and shorter": (asked(Max("x"), rows=9), asked(Max("x"), Sum("x"), rows=3)),
 }  # fmt: skip
