@@ -319,6 +319,8 @@ def test_what_a_stream_cannot_do_is_said_before_it_starts(source: Source) -> Non
     refused(source, shared(per_row, around), "does not share a stream with others")
     loose = sliding(partition_by="key", rows=(-1, 1), b=Max("x"))
     refused(source, streaming(loose, idle="1 hour"), "would be forgotten; give order_by=")
+    with pytest.raises(AnalysisException, match="'windrow_bucket' of its own: rename the frame's"):
+        source.frame().withColumnRenamed("y", "Windrow_Bucket").transform(per_row)
 
 
 def test_streams_of_one_frame_have_metrics_of_their_own(source: Source) -> None:

@@ -175,6 +175,8 @@ def planned_stream(
 ) -> PlannedStream:
     """What runs for queries over a streaming DataFrame, in which expressions are columns."""
     _check(streaming, bounds, frame)
+    if BUCKET in map(str.lower, columns):
+        raise InvalidArgument(f"a stream has a column {BUCKET!r} of its own: rename the frame's")
     operators = _operators(frame)
     if streaming.mode == "update" and (others := _STATEFUL & operators - {"Join"}):
         raise Unsupported(
