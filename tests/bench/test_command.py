@@ -69,8 +69,10 @@ def test_peers_leaves_points_of_everyone(tmp_path: Path, monkeypatch: pytest.Mon
     assert status == 0
     raw = json.loads((tmp_path / "results.json").read_text())
     points = raw["experiments"]["arrays"]["points"]
-    assert {p["series"] for p in points} >= {"windrow", "bottleneck", "pandas"}
-    assert {p["status"] for p in points} == {"ok"}
+    statuses = {p["series"]: p["status"] for p in points}  # other peers may not be installed
+    assert {name: statuses[name] for name in ("windrow", "bottleneck", "pandas")} == {
+        "windrow": "ok", "bottleneck": "ok", "pandas": "ok"
+    }  # fmt: skip
 
 
 @pytest.mark.slow
