@@ -64,6 +64,7 @@ def test_trailing_windows_are_those_of_sparks_intervals(spark: SparkSession) -> 
             compared(made, joined(spark, table, size, "a.key = b.key"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cut")
 def test_ranges_and_hot_keys(spark: SparkSession) -> None:
     table = rows(1200, seed=2, keys=1)

@@ -102,6 +102,7 @@ def test_frames_of_two_hot_keys(rows: DataFrame, ends: tuple[int, int]) -> None:
     both(rows, sliding(partition_by="key", order_by="ts", range=seconds, **PARTS, **TIED), window)
 
 
+@pytest.mark.slow
 def test_keys_of_several_columns(rows: DataFrame) -> None:
     from pyspark.sql import Window
 
@@ -110,6 +111,7 @@ def test_keys_of_several_columns(rows: DataFrame) -> None:
     both(rows, query, window)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [slow(100), 600])
 def test_what_does_not_commute(rows: DataFrame, size: int) -> None:
     query = sliding(

@@ -66,7 +66,7 @@ def test_results_are_those_of_one_table(spark: SparkSession, size: str) -> None:
 
 
 @pytest.mark.parametrize("power", [slow(1), 3])  # later rows lie farther apart
-@pytest.mark.parametrize("size", [1, slow(2), 40, slow(300), 700])
+@pytest.mark.parametrize("size", [slow(1), slow(2), 40, slow(300), 700])
 def test_windows_of_rows_are_those_of_spark(spark: SparkSession, size: int, power: int) -> None:
     from pyspark.sql import Window
     from pyspark.sql import functions as sf
@@ -104,6 +104,7 @@ def test_windows_of_rows_and_of_time_together(spark: SparkSession, size: str) ->
         same_bits(made.select(names), alone.select(names))
 
 
+@pytest.mark.slow
 def test_more_rows_than_the_driver_takes_are_moved(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +137,9 @@ def test_partitions_need_not_be_numbered_along_the_order(spark: SparkSession) ->
     same_bits(made, locally(frame, query, made))
 
 
-@pytest.mark.parametrize("kind", ["double", "float", "short", "date", "timestamp_ntz"])
+@pytest.mark.parametrize(
+    "kind", ["double", *map(slow, ("float", "short", "date")), "timestamp_ntz"]
+)
 def test_every_type_of_order(spark: SparkSession, kind: str) -> None:
     from pyspark.sql import functions as sf
 
@@ -168,6 +171,7 @@ def test_shared_queries_and_having(spark: SparkSession) -> None:
         same_bits(made.select([name]), run(frame, query).select([name]))
 
 
+@pytest.mark.slow
 def test_what_comes_after_may_join_partitions(spark: SparkSession) -> None:
     frame = frame_of(spark)
     query = sliding(order_by="t", range="10 minutes", **PARTS)
@@ -199,6 +203,7 @@ def test_rows_that_overlap_are_moved(spark: SparkSession, monkeypatch: pytest.Mo
     same_bits(made, locally(shuffled, query, made))
 
 
+@pytest.mark.slow
 def test_long_halos_are_not_collected(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     in_place = import_module("windrow.spark.in_place")
     monkeypatch.setattr(in_place, "MOST_BYTES", 1 << 12)

@@ -396,6 +396,7 @@ def test_a_key_longer_than_a_batch_and_a_window_longer_than_a_piece(spark: Spark
         assert made.count() == 100_000
 
 
+@pytest.mark.slow
 def test_keys_go_on_from_piece_to_piece(spark: SparkSession) -> None:
     """Partitions of more rows than are looked at at once, in batches that end anywhere."""
     from pyspark.sql import Window

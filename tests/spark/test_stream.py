@@ -127,6 +127,7 @@ def test_columns_of_every_plain_type_come_out_as_they_went_in(source: Source, sp
     assert told(made.drop_columns(["last"])) == told(given)
 
 
+@pytest.mark.slow
 def test_queries_share_a_stream(source: Source) -> None:
     rows = disordered(readings(200, 3, seed=6, spread=300), 10_000_000, seed=6)
     fed(source, rows)
@@ -157,6 +158,7 @@ def test_count_windows_share_a_stream(source: Source) -> None:
         assert told(mine) == told(alone)
 
 
+@pytest.mark.slow
 def test_cql_over_a_stream_with_its_own_watermark(source: Source) -> None:
     rows = readings(150, 3, seed=7, spread=300)
     fed(source, rows)
@@ -210,6 +212,7 @@ def test_the_state_can_be_read_and_is_refused_by_another_query_before_a_row_meet
     assert told(made) == told(query(pa.concat_tables([rows, others])).select(made.column_names))
 
 
+@pytest.mark.slow
 def test_a_row_from_the_future_is_set_aside(source: Source) -> None:
     rows = readings(200, 3, seed=8, spread=300)
     query = sliding(partition_by="key", order_by="ts", rows=3, lateness="1 second", a=Max("x"))
