@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.examples import PROFILE
 from windrow.kernels.routes import TRACE
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+    # Compiling each plan takes longer than its few rows: `make test-all` does it all the same.
+    "spark.sql.codegen.wholeStage": str(PROFILE != "windrow").lower(),
 }
 
 
