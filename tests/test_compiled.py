@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -11,10 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 
+import windrow
 from windrow import Max, compiled, rolling
-from windrow.identity import digest_of
+from windrow.identity import digest_of, globals_of
 
 PROGRAM = """
 import warnings, sys
@@ -94,6 +98,73 @@ def test_a_function_inside_that_is_compiled_otherwise_makes_another_one() -> Non
         digests.add(digest_of(lambda x, inside=inside: inside(x), into="windrow"))
     assert len(digests) == 2
     assert digest_of(compiled.inner(double)) == digest_of(double)
+
+
+FACTORY = """
+import sys
+import numpy as np
+from windrow.compiled import compiled, inner
+
+def part_of(step):
+    @inner(apart=True)
+    def part(values, out):
+        for i in range(values.size):
+            each = values[i]
+            for _ in range(step):
+                each = each * 3 + i if each % 2 else each // 2 + step
+            out[i] = each
+    return part
+
+one, other = part_of(1), part_of(7)
+
+@compiled
+def forward(values, out):
+    one(values, out)
+    other(out, out)
+
+@compiled
+def backward(values, out):
+    other(values, out)
+    one(out, out)
+
+for name in sys.argv[1:]:
+    out = np.zeros(9, int)
+    globals()[name](np.arange(9), out)
+    print(name, *out, sum(globals()[name].stats.cache_hits.values()))
+"""
+
+
+def test_what_processes_compiled_by_themselves_goes_together(tmp_path: Path) -> None:
+    """Numba gives functions of one name the same number in each, whichever comes first."""
+
+    def lines(*names: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", FACTORY, *names],
+            env={**os.environ, "WINDROW_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.splitlines()
+
+    compiled_apart = [line.rsplit(" ", 1)[0] for line in (*lines("forward"), *lines("backward"))]
+    loaded_together = [f"{line} 1" for line in compiled_apart]
+    assert lines("forward", "backward") == loaded_together
+    assert lines("backward", "forward") == loaded_together[::-1]
+
+
+def test_nothing_kept_on_disk_is_called_by_what_is_compiled() -> None:
+    functions = {}
+    for about in pkgutil.walk_packages(windrow.__path__, "windrow."):
+        if about.name.startswith(("windrow.kernels", "windrow.windows")):
+            module = importlib.import_module(about.name)
+            functions |= {id(f): f for f in vars(module).values() if isinstance(f, Dispatcher)}
+    assert len(functions) > 200
+    for function in functions.values():
+        cells = [cell.cell_contents for cell in function.py_func.__closure__ or ()]
+        used = cells + [value for _, value in globals_of(function.py_func, "windrow")]
+        kept = [f.py_func for f in used if isinstance(getattr(f, "_cache", None), compiled._Copies)]
+        assert not kept, f"{function.py_func} calls {kept}, which inner functions may be"
 
 
 def test_what_is_damaged_is_made_anew_and_told(warm: tuple[Path, str], tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def compiled(function: Any = None, *, cached: bool = True, **options: Any) -> An
     dispatcher = numba.njit(**{"nogil": True, "no_cfunc_wrapper": True, **options})(function)
     dispatcher.compiled_with = repr(sorted(options.items()))
     dispatcher.get_call_template = functools.partial(_call_template, dispatcher.get_call_template)
-    if cached:
+    if cached:  # not to be called by another one, into which names of other processes would come
         dispatcher._cache = _Copies(function, options)
         dispatcher.compile = functools.partial(_compile, dispatcher, dispatcher.compile)
     return dispatcher
@@ -355,9 +355,15 @@ def _rebuilt(path: Path, context: Any) -> Any:
 
 
 def _loaded(data: bytes, context: Any) -> Any:
-    """Return the compiled function that such bytes hold."""
+    """Return the compiled function that such bytes hold, in an engine of its own.
+
+    Numba tells functions of one name apart by counting them in each process. So what two processes
+    compiled may have other functions by the same name, of which one engine would take the first for
+    all: a maximum then came from the function for suffixes where the one for prefixes was meant.
+    """
     rebuild: Any = CompileResult._rebuild
-    return rebuild(context, *pickle.loads(data))
+    with own_engine():
+        return rebuild(context, *pickle.loads(data))
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -140,7 +140,7 @@ class _Walk:
             return
         cells = [_content(cell) for cell in value.__closure__ or ()]
         self._all("function", (value.__code__, value.__defaults__, value.__kwdefaults__, cells))
-        for name, used in _globals(value, self._into):
+        for name, used in globals_of(value, self._into):
             self._say(name)
             self.add(used)
 
@@ -203,7 +203,7 @@ def _content(cell: Any) -> Any:
         return None
 
 
-def _globals(function: Any, into: str | None) -> Iterator[tuple[str, Any]]:
+def globals_of(function: Any, into: str | None) -> Iterator[tuple[str, Any]]:
     """Yield names and values that a function's code uses of its module, and of modules there."""
     names = list(dict.fromkeys(_names(function.__code__)))
     known = function.__globals__

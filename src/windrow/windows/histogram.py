@@ -92,11 +92,18 @@ def _drop(delta: float, counts: Array, sums: Array, squares: Array) -> int:
     return gone
 
 
-@compiled
-def push(value: float, most: int, delta: float, counts: Array, sums: Array, squares: Array) -> int:
+@inner
+def _push(value: float, most: int, delta: float, counts: Array, sums: Array, squares: Array) -> int:
     """Take a value in, and return how many of the oldest go."""
     _insert(value, most, counts, sums, squares)
     gone: int = _drop(delta, counts, sums, squares)
+    return gone
+
+
+@compiled
+def push(value: float, most: int, delta: float, counts: Array, sums: Array, squares: Array) -> int:
+    """Take a value in, and return how many of the oldest go."""
+    gone: int = _push(value, most, delta, counts, sums, squares)
     return gone
 
 
@@ -121,7 +128,7 @@ def slide(
         _restore(values, head, fresh[s], most, counts, sums, squares)
         for i in range(fresh[s], starts[s + 1]):
             if values[i] == values[i]:
-                gone = push(values[i], most, delta, counts, sums, squares)
+                gone = _push(values[i], most, delta, counts, sums, squares)
                 if gone:
                     while gone or values[head] != values[head]:
                         gone -= values[head] == values[head]
