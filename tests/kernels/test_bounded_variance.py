@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from windrow import RollingState, StdDev, Variance, rolling
 from windrow.kernels.aggregate import aggregate
-from windrow.kernels.gaps import aggregate_parts
 from windrow.kernels.routes import route, traced
 from windrow.windows import arrays as threading
 from windrow.windows.gaps import parts_without
@@ -118,7 +117,7 @@ def test_windows_without_the_current_row(
         parts = parts_without(bounds, bounds.windows(lo, hi, slice(None)), "current row")
         if len(parts) < 2:
             return
-    made = aggregate_parts(agg, [values], parts, way=route(agg, ["float64"]))
+    made = aggregate(agg, [values], parts, way=route(agg, ["float64"]))
     check(
         made,
         [np.concatenate([values[lo[i] : i], values[i + 1 : hi[i]]]) for i in range(n)],
@@ -132,7 +131,7 @@ def test_one_row_far_from_all_others_is_in_no_result_of_its_own() -> None:
     bounds = SortedRows(np.array([0, 3000]), np.array([0, 3000]), np.arange(3000))
     lo, hi = np.maximum(np.arange(3000) - 500, 0), np.minimum(np.arange(3000) + 501, 3000)
     parts = parts_without(bounds, bounds.windows(lo, hi, slice(None)), "current row")
-    made = aggregate_parts(Variance(), [values], parts, way=route(Variance(), ["float64"]))
+    made = aggregate(Variance(), [values], parts, way=route(Variance(), ["float64"]))
     others = np.concatenate([values[1000:1500], values[1501:2001]])
     np.testing.assert_allclose(made.values[1500], exact(others, 1), rtol=1e-14)
 

@@ -33,8 +33,8 @@ from windrow import (
 )
 from windrow.aggregations.base import Aggregation
 from windrow.kernels import current_row, gapped, variances
+from windrow.kernels.aggregate import aggregate, few_rows, few_values, knows_gaps
 from windrow.kernels.columns import column
-from windrow.kernels.gaps import aggregate_parts, few_in_parts, few_rows_in_parts, knows_gaps
 from windrow.kernels.routes import NotCompiledWarning, Route, route_over, traced
 from windrow.windows import arrays as threading
 from windrow.windows.bounds import frame_edges
@@ -67,7 +67,7 @@ def check(agg: Aggregation, values: Any, nulls: Any, parts: Any, threads: int = 
     arrays = arrays_for(agg, values)
     way = way_of(agg, arrays, nulls)
     masks = [nulls, *[None] * (len(arrays) - 1)]
-    made = aggregate_parts(agg, arrays, parts, nulls=masks, threads=threads, way=way)
+    made = aggregate(agg, arrays, parts, nulls=masks, threads=threads, way=way)
     want = of_windows(agg, rows_of(agg, arrays, nulls), *(part.bounds() for part in parts))
     assert agree(agg, made, want), (agg, made, want)
 
@@ -146,7 +146,7 @@ def test_deviations_are_exact_far_from_zero(rows: tuple[int, int], offset: float
     parts = around(np.array([0, 1200, 3000]), *rows)
     way = way_of(Variance(), [values], None)
     with traced() as ran:
-        made = aggregate_parts(Variance(), [values + offset], parts, way=way).values
+        made = aggregate(Variance(), [values + offset], parts, way=way).values
     assert ran == [("Variance()", "variances")]
     bounds = [part.bounds() for part in parts]
     for i in range(3000):
@@ -160,7 +160,7 @@ def test_squares_that_no_float_holds() -> None:
     values[100] = 1e200
     parts = around(np.array([0, 200]), 5, 5)
     way = way_of(StdDev(), [values], None)
-    made = aggregate_parts(StdDev(), [values], parts, way=way).values
+    made = aggregate(StdDev(), [values], parts, way=way).values
     assert np.isinf(made[[95, 99, 101, 105]]).all() and np.isfinite(made[100])
 
 
@@ -168,7 +168,7 @@ def test_squares_that_no_float_holds() -> None:
 def test_whole_sums_that_are_too_large(agg: Aggregation) -> None:
     large = np.array([2**62, 2**62, 5, 1] + [0] * 40)
     way = way_of(agg, [large], None)
-    one = aggregate_parts(agg, [large], around(np.array([0, 44]), 1, 1), way=way)
+    one = aggregate(agg, [large], around(np.array([0, 44]), 1, 1), way=way)
     assert one.values[1] == (2**62 + 5) / (2 if isinstance(agg, Mean) else 1)
     check_too_large(agg, large, around(np.array([0, 44]), 2, 2))
 
@@ -177,10 +177,10 @@ def check_too_large(agg: Aggregation, large: NDArray[np.int64], parts: Any) -> N
     """The rows around the third one are 2⁶² twice, 1 and 0: no sum, but a mean."""
     way = way_of(agg, [large], None)
     if isinstance(agg, Mean):
-        assert aggregate_parts(agg, [large], parts, way=way).values[2] == 2**61
+        assert aggregate(agg, [large], parts, way=way).values[2] == 2**61
         return
     with pytest.raises(OverflowError, match="the sum of window 2 exceeds int64"):
-        aggregate_parts(agg, [large], parts, way=way)
+        aggregate(agg, [large], parts, way=way)
 
 
 # -- along the order -----------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def test_windows_along_the_order(
         arrays, masks = arrays_for(agg, values), [gone]
         way = way_of(agg, arrays, gone)
         one, three = (
-            aggregate_parts(agg, arrays, parts, nulls=masks, threads=threads, way=way)
+            aggregate(agg, arrays, parts, nulls=masks, threads=threads, way=way)
             for threads in (1, 3)
         )
     assert np.array_equal(one.mask, three.mask)
@@ -275,7 +275,7 @@ def test_what_is_left_out_leaves_no_trace(ends: tuple[int, int]) -> None:
     values[2000] = 1e20
     parts = along(at, starts, *ends)
     way = way_of(Sum(), [values], None)
-    made = aggregate_parts(Sum(), [values], parts, way=way).values
+    made = aggregate(Sum(), [values], parts, way=way).values
     bounds = [part.bounds() for part in parts]
     for i in [*range(1500, 2500), 0, 3999]:
         own = [float(v) for lo, hi in bounds for v in values[lo[i] : hi[i]]]
@@ -350,7 +350,7 @@ def test_hard_values(sides: tuple[str, int, int], kind: str) -> None:
         ]
         parts = along(np.concatenate(at), starts, *sides[1:])
     made = {
-        agg: aggregate_parts(agg, [values], parts, way=way_of(agg, [values], None))
+        agg: aggregate(agg, [values], parts, way=way_of(agg, [values], None))
         for agg in (Sum(), Mean(), Max(), Min())
     }
     total, mean, highest, lowest = made.values()
@@ -385,7 +385,7 @@ def test_whole_sums_along_the_order_that_are_too_large(agg: Aggregation) -> None
     large = np.array([2**62, 2**62, 5, 1, 0, 0])
     way = way_of(agg, [large], None)
     parts = along(np.arange(6), np.array([0, 6]), 1, 1)
-    one = aggregate_parts(agg, [large], parts, way=way)
+    one = aggregate(agg, [large], parts, way=way)
     assert one.values[1] == (2**62 + 5) / (2 if isinstance(agg, Mean) else 1)
     check_too_large(agg, large, along(np.arange(6), np.array([0, 6]), 2, 2))
 
@@ -406,10 +406,10 @@ def test_windows_of_few_values(sizes: Any, rows: Any, least: int, seed: int) -> 
         there = np.ones(n, np.int64) if nulls is None else 1 - nulls.astype(np.int64)
         before = np.concatenate([[0], np.cumsum(there)])
         counts = sum(before[hi] - before[lo] for lo, hi in (part.bounds() for part in parts))
-        made = few_in_parts(parts, nulls, least)
+        made = few_values(parts, nulls, least)
         assert np.array_equal(
             np.zeros(len(parts[0]), bool) if made is None else made, counts < least
         )
-        few = few_rows_in_parts(parts, least)
+        few = few_rows(parts, least)
         if nulls is None and few is not None:
             assert sorted(few) == np.flatnonzero(counts < least).tolist()

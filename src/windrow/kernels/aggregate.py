@@ -17,29 +17,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.aggregations.algebra import RowAlgebra
 from windrow.aggregations.base import Aggregation, check_aggregation, is_null
 from windrow.aggregations.count import Count
 from windrow.errors import InvalidArgument, whole_number
 from windrow.kernels.bulk import bulk_results
 from windrow.kernels.columns import Column, any_null, column, nanoseconds_of
+from windrow.kernels.current_row import question_about
 from windrow.kernels.interpreted import objects, over_windows, packed, without_columns
 from windrow.kernels.named import Common, Question, check_sums, counts
 from windrow.kernels.results import ResultArray, finished, in_place
 from windrow.kernels.routes import BULK, FLATFIT, Route, route_over, trace
 from windrow.kernels.window_loop import run_loop
-from windrow.windows.arrays import between, widened
-from windrow.windows.positions import Windows
+from windrow.windows.arrays import Positions, moved
+from windrow.windows.positions import FEW, Windows, rows_apart
 
 Nulls = Sequence[NDArray[np.bool_] | None] | None
 
-FEW = 4  # rows of their own in so many: with more of them, all windows go by their bounds
 _FINER = ("ns", "ps", "fs", "as")  # than the times of Python
 
 
 def aggregate(
     aggregation: Aggregation,
     columns: Sequence[NDArray[Any]],
-    windows: Windows,
+    windows: Windows | Sequence[Windows],
     *,
     nulls: Nulls = None,
     threads: int = 1,
@@ -48,6 +49,7 @@ def aggregate(
 ) -> ResultArray:
     """Return the aggregate of each window, with nulls apart; O(1) a row for what compiles.
 
+    Windows of which something is left out come as their parts, if the aggregation `knows_gaps`.
     `nulls` marks the values of each column that are null, besides NaT and None; a NaN is a value.
     An aggregation of pairs takes the measures alone and answers positions. The bits of the results
     depend neither on `threads` nor on how a segment is cut, if `windows` begin with a flip. `way`
@@ -60,26 +62,30 @@ def aggregate(
     array([3, 3, 2, 5, 5])
     >>> aggregate(ArgMax(), [loads], windows).values
     array([0, 0, 2, 3, 3])
+    >>> around = [Windows(np.array([0, 5]), rows=1, ahead=by) for by in (-1, 1)]
+    >>> aggregate(Max(), [loads], around).values
+    array([1, 3, 5, 4, 5])
     """
-    if windows.go_back:
+    if isinstance(windows, Windows) and windows.go_back:
         options: dict[str, Any] = {"nulls": nulls, "threads": threads, "way": way}
         return _in_layers(aggregation, columns, windows, common, options)
     if way is None:  # no plan has seen the aggregation yet
         check_aggregation(aggregation, "aggregate")
         threads = whole_number("threads", threads, least=1)
-    inputs = Inputs(aggregation, columns, nulls, windows.n)
+    whole = windows if isinstance(windows, Windows) else windows[0]
+    inputs = Inputs(aggregation, columns, nulls, whole.n)
     if way is None:
         way = route_over(aggregation, inputs.columns)
-    if way.name == FLATFIT:
+    if way.name == FLATFIT and windows is whole:
         from windrow.kernels.shared import aggregate_shared
 
-        (results,) = aggregate_shared(aggregation, columns, [windows.bounds()], nulls=nulls)
+        (results,) = aggregate_shared(aggregation, columns, [whole.bounds()], nulls=nulls)
         return results
     trace(aggregation, way.name)
-    run = _shifted if windows.ahead else _results
-    results = run(aggregation, inputs, windows, threads, way, common)
-    if aggregation.least < 2:
-        return results
+    if windows is whole and whole.ahead:
+        results = _shifted(aggregation, inputs, whole, threads, way, common)
+    else:
+        results = _results(aggregation, inputs, windows, threads, way, common)
     return with_least(aggregation, results, inputs.absent(), windows, threads)
 
 
@@ -101,10 +107,21 @@ def _in_layers(
     return in_place(parts, [numbers for numbers, _ in windows.layers])
 
 
+def knows_gaps(aggregation: Aggregation, way: Route, parts: int) -> bool:
+    """Whether windows of so many parts can be answered on this way.
+
+    A user's functions may fail, at a row that others can name.
+    """
+    if way.kernel is not None:
+        return parts <= way.kernel.parts
+    own = aggregation.functions is not None or isinstance(way.compiled, RowAlgebra)
+    return way.compiled is not None and not own
+
+
 def _results(
     aggregation: Aggregation,
     inputs: Inputs,
-    windows: Windows,
+    windows: Windows | Sequence[Windows],
     threads: int,
     route: Route,
     common: Common | None = None,
@@ -115,13 +132,20 @@ def _results(
         if first is None or route.kernel.positional:
             first = inputs.anything()
         others = inputs.numbers[1:] if len(inputs.columns) > 1 else ()
-        return route.kernel.run(Question(aggregation, first, windows, threads, common, others))
+        return route.kernel.run(
+            question_about(windows, aggregation, first, threads, common, others)
+        )
     if route.compiled is not None:
         columns = inputs.numbers
-        check_sums(aggregation, columns[0].data, columns[0].nulls, windows, threads)
         data, nulls = tuple(c.data for c in columns), any_null(columns)
-        out, valid = run_loop(aggregation, route.compiled, data, nulls, windows, threads)
+        if isinstance(windows, Windows):
+            check_sums(aggregation, columns[0].data, columns[0].nulls, windows, threads)
+            out, valid = run_loop(aggregation, route.compiled, data, nulls, windows, threads)
+        else:
+            parts: Any = question_about(windows, aggregation, columns[0], threads)
+            out, valid = parts.by_states(route.compiled, data, nulls)
         return finished(aggregation, columns[0], out, valid)
+    assert isinstance(windows, Windows), f"{aggregation!r} does not know gaps"
     if route == BULK:
         known = inputs.columns[0]
         values = inputs.arrays[0] if known is None else known.data
@@ -179,57 +203,11 @@ def _shifted(
     return ResultArray(values, missing, alone if apart.missing.all() else None)
 
 
-def moved(
-    values: NDArray[Any],
-    others: NDArray[Any],
-    alone: NDArray[np.int64],
-    by: int,
-    count: int,
-    own: bool,
-) -> NDArray[Any]:
-    """So many values from the by-th on (before the first, if it is negative), some replaced.
-
-    They stay where they are if nobody else has them and their memory has room for more: to move
-    them costs half of what a kernel does, and fresh memory as much as a kernel.
-    """
-    wide = widened(values, max(0, -by), max(0, by + count - values.size)) if own else None
-    if wide is not None:
-        results = wide[max(0, by) :][:count]
-    elif own and by >= 0 and count <= values.size:
-        values[: max(0, values.size - by)] = values[by:]
-        results = values[:count]
-    else:
-        results = np.empty(count, values.dtype)
-        moved = values[max(0, by) :][: count + min(0, by)]
-        results[max(0, -by) :][: moved.size] = moved
-    results[alone] = others
-    return results
-
-
-def rows_apart(starts: NDArray[np.int64], *ahead: int) -> NDArray[np.int64]:
-    """The rows for which one of the rows that are so many ahead is not of their segment.
-
-    >>> rows_apart(np.array([0, 4, 5]), 2), rows_apart(np.array([0, 4, 5]), -1, 1)
-    (array([2, 3, 4]), array([0, 3, 4]))
-    >>> rows_apart(np.array([0, 4]), -1, 2), rows_apart(np.array([0, 4]), 9)
-    (array([0, 2, 3]), array([0, 1, 2, 3]))
-    """
-    if starts.size == 2:
-        first, past = starts.tolist()
-        early = min(first - min(0, *ahead), past)
-        late = max(past - max(0, *ahead), early)
-        return np.concatenate([np.arange(first, early), np.arange(late, past)])
-    begin, end = starts[:-1], starts[1:]
-    early = np.minimum(begin - min(0, *ahead), end)
-    late = np.maximum(end - max(0, *ahead), early)
-    return between(*(np.stack(pair, axis=1).ravel() for pair in ((begin, late), (early, end))))
-
-
 def with_least(
     aggregation: Aggregation,
     results: ResultArray,
     nulls: NDArray[np.uint8] | None,
-    windows: Windows,
+    windows: Windows | Sequence[Windows],
     threads: int = 1,
 ) -> ResultArray:
     """Results with null where a window has fewer values than the aggregation needs."""
@@ -239,7 +217,7 @@ def with_least(
 
 
 def few_values(
-    windows: Windows,
+    windows: Windows | Sequence[Windows],
     nulls: NDArray[np.uint8] | None,
     least: int,
     threads: int = 1,
@@ -251,18 +229,33 @@ def few_values(
     these have in common is that of the windows of other rows.
     """
     if nulls is None:
-        return windows.shorter_than(least)
-    if windows.go_back:
+        return _rows_in(windows).shorter_than(least)
+    if isinstance(windows, Windows) and windows.go_back:
         before = np.concatenate([[0], np.cumsum(nulls == 0)])
         lo, hi = windows.bounds()
         counted = before[hi] - before[lo]
     else:
-        rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
-        if windows.ahead:
+        if isinstance(windows, Windows) and windows.ahead:
             windows, common = windows.chosen(), None
-        counted = counts.run(Question(Count("rows"), rows, windows, threads, common)).values
+        counted = counts.run(_rows_in(windows, nulls, threads, common)).values
     few = np.asarray(counted < least)
     return few if few.any() else None
+
+
+def few_rows(windows: Windows | Sequence[Windows], least: int) -> Positions | None:
+    """The few windows with fewer rows than `least`, in no order; None if many have fewer."""
+    return _rows_in(windows).few_shorter_than(least)
+
+
+def _rows_in(
+    windows: Windows | Sequence[Windows],
+    nulls: NDArray[np.uint8] | None = None,
+    threads: int = 1,
+    common: Common | None = None,
+) -> Question:
+    """The question how many rows windows have, of those that are not null."""
+    rows = Column(np.empty(0, np.int64), nulls, np.dtype(np.int64))
+    return question_about(windows, Count("rows"), rows, threads, common)
 
 
 # -- what goes in --------------------------------------------------------------------------------

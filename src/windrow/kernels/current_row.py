@@ -19,12 +19,12 @@ from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import Column
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.gapped import LOOKED, Gapped, few_filled, looped
-from windrow.kernels.named import Common, Find
+from windrow.kernels.named import Common, Find, Question
 from windrow.kernels.special.bounded import bounded_extremes_without, bounded_sums_without
 from windrow.kernels.special.joined import divide_by_others, join_extremes, join_sums
 from windrow.kernels.special.minmax import Order
 from windrow.kernels.window_loop import run_loop
-from windrow.windows.arrays import empty, in_threads, stretches
+from windrow.windows.arrays import Positions, empty, in_threads, stretches
 from windrow.windows.gaps import Around
 from windrow.windows.positions import Piece, Windows
 
@@ -58,6 +58,10 @@ class WithoutRow(Gapped):
     def shorter_than(self, length: int) -> NDArray[np.bool_] | None:
         """Which windows have fewer rows; None if none has."""
         return self.around.windows.shorter_than(length + 1)
+
+    def few_shorter_than(self, length: int) -> Positions | None:
+        """The numbers of the windows with fewer rows, in no order; None if they are many."""
+        return self.around.windows.few_shorter_than(length + 1)
 
     def by_states(
         self,
@@ -135,3 +139,13 @@ class WithoutRow(Gapped):
     def one_sided(self, rows: int) -> bool:
         """Whether windows have fewer rows, on average, before their own or behind it."""
         return min(self.around.beside) < rows * len(self.windows)
+
+
+def question_about(
+    windows: Windows | Sequence[Windows], aggregation: Aggregation, column: Column, *more: Any
+) -> Question:
+    """A question about windows, or about those that have such parts."""
+    if isinstance(windows, Windows):
+        return Question(aggregation, column, windows, *more)
+    kind = WithoutRow if isinstance(windows, Around) else Gapped
+    return kind(aggregation, column, windows, *more)  # type: ignore[arg-type]

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
-from windrow.kernels.aggregate import FEW, moved, rows_apart
 from windrow.kernels.columns import NO_NULLS, Column
 from windrow.kernels.compiled_states import Compiled
 from windrow.kernels.generate import loop_of
@@ -35,9 +34,9 @@ from windrow.kernels.special.minmax import Order
 from windrow.kernels.special.rows_around import extremes_around_rows, sums_around_rows
 from windrow.kernels.states import States, states_over, with_states_as_results
 from windrow.kernels.window_loop import result_arrays
-from windrow.windows.arrays import Positions, empty, in_threads, stretches, widened
+from windrow.windows.arrays import Positions, empty, in_threads, moved, stretches, widened
 from windrow.windows.lengths import add_lengths, count_filled
-from windrow.windows.positions import EVERY, Chosen, Piece, Windows
+from windrow.windows.positions import EVERY, FEW, Chosen, Piece, Windows, rows_apart
 
 # Windows of maxima that overlap cover the parts of others, if they are so many or fewer.
 _COVERING = 6
@@ -329,6 +328,10 @@ class Gapped(Question):
             return self.whole.shorter_than(length + self.gap)
         short = self.sizes() < length
         return short if short.any() else None
+
+    def few_shorter_than(self, length: int) -> Positions | None:
+        """The numbers of the windows with fewer rows, in no order; None if they are many."""
+        return None if self.whole is None else self.whole.few_shorter_than(length + self.gap)
 
 
 def _over(found: NDArray[Any], at: int, low: int, count: int) -> NDArray[Any]:

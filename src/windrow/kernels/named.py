@@ -29,7 +29,6 @@ from windrow.windows.positions import LONGEST, Piece, Windows
 SUM, PRESENT, SIZES = "the sum", "how many values are not null", "how many rows there are"
 HIGHEST, LOWEST = "the maximum", "the minimum"
 
-
 # Find returns an array with an item for each window of a question. Join(a, b, into) writes what
 # Find would return for whole windows, from its arrays for their older and their newer parts.
 Find = Callable[["Question"], NDArray[Any]]
@@ -95,7 +94,7 @@ class Question:
     extremes, and how many values are not null. So a Sum, a Mean and a Count are one pass.
     """
 
-    parts: Sequence[Windows] = ()  # of windows with gaps, see `gaps`
+    parts: Sequence[Windows] = ()  # of windows with gaps, see `gapped`
     # the row that alone is left out of the first window, as the next one is of the next
     left_out: int | None = None
 
@@ -206,6 +205,10 @@ class Question:
     def shorter_than(self, length: int) -> NDArray[np.bool_] | None:
         """Which windows have fewer rows; None if none has."""
         return self.windows.shorter_than(length)
+
+    def few_shorter_than(self, length: int) -> Positions | None:
+        """The numbers of the windows with fewer rows, in no order; None if they are many."""
+        return self.windows.few_shorter_than(length)
 
     def present(self) -> NDArray[np.int64] | None:
         """How many values of each window are not null; None if none is."""

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
-from windrow.kernels.aggregate import aggregate, few_values
+from windrow.kernels.aggregate import aggregate, few_rows, few_values, knows_gaps
 from windrow.kernels.columns import nanoseconds_of
-from windrow.kernels.gaps import aggregate_parts, few_in_parts, few_rows_in_parts, knows_gaps
 from windrow.kernels.interpreted import failing_position
 from windrow.kernels.named import PRESENT, Common
 from windrow.kernels.results import ResultArray, with_nulls
@@ -255,13 +254,13 @@ class WindowResults:
         return kind
 
     def _call_on(self, plan: ResultPlan, values: Sequence[Values]) -> ResultArray:
-        call: Any = aggregate_parts if self.parts else self._call
         data, nulls, some = [], [], False
         for each in values:
             data.append(each.data)
             nulls.append(each.nulls)
             some = some or each.nulls is not None
-        return call(  # type: ignore[no-any-return]
+        call: Aggregate = aggregate if self.parts else self._call
+        return call(
             plan.aggregation,
             data,
             self.parts or self.windows,
@@ -300,9 +299,8 @@ class WindowResults:
             # the result itself may ask for the same counts
             alike = measures == aggregation.columns[:1] and not self.windows.go_back
             common = Common((PRESENT,), self._found_of(aggregation)) if alike else None
-            count: Any = few_in_parts if self.parts else few_values
             counted, threads = self.parts or self.windows, self.sorted_rows.threads
-            self._counted[key] = count(counted, nulls, least, threads, common)
+            self._counted[key] = few_values(counted, nulls, least, threads, common)
         return self._counted[key]
 
     def _few_places(self, aggregation: Aggregation, least: int) -> NDArray[np.int64] | None:
@@ -312,9 +310,7 @@ class WindowResults:
         """
         if any(self.columns.nulls(text) is not None for text in aggregation.measures):
             return None
-        if not self.parts:
-            return self.windows.few_shorter_than(least)
-        return few_rows_in_parts(self.parts, least)
+        return few_rows(self.parts or self.windows, least)
 
     # -- kinds of results -------------------------------------------------------------------
 

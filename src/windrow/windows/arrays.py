@@ -97,6 +97,33 @@ def widened(values: NDArray[Any], before: int, behind: int) -> NDArray[Any] | No
     return base.view(values.dtype)[at - before : at + values.size + behind]
 
 
+def moved(
+    values: NDArray[Any],
+    others: NDArray[Any],
+    alone: NDArray[np.int64],
+    by: int,
+    count: int,
+    own: bool,
+) -> NDArray[Any]:
+    """So many values from the by-th on (before the first, if it is negative), some replaced.
+
+    They stay where they are if nobody else has them and their memory has room for more: to move
+    them costs half of what a kernel does, and fresh memory as much as a kernel.
+    """
+    wide = widened(values, max(0, -by), max(0, by + count - values.size)) if own else None
+    if wide is not None:
+        results = wide[max(0, by) :][:count]
+    elif own and by >= 0 and count <= values.size:
+        values[: max(0, values.size - by)] = values[by:]
+        results = values[:count]
+    else:
+        results = np.empty(count, values.dtype)
+        moved = values[max(0, by) :][: count + min(0, by)]
+        results[max(0, -by) :][: moved.size] = moved
+    results[alone] = others
+    return results
+
+
 def between(begins: Positions, ends: Positions) -> Positions:
     """The positions from each of `begins` to before the one of `ends`, one after the other.
 

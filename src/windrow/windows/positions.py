@@ -26,6 +26,9 @@ LONGEST = 1 << 60
 # So many windows of rows have their bounds at a time, which then stay in the cache.
 _AT_ONCE = 1 << 14
 
+# Rows of their own in so many: with more of them, all windows go by their bounds.
+FEW = 4
+
 Chosen = slice | Positions
 EVERY = slice(None)
 
@@ -276,3 +279,22 @@ class Windows:
         flips = -(-(wanted + self.first - split) // self.rows)
         flip = split + max(1, flips) * self.rows
         return flip - self.first, flip - self.rows
+
+
+def rows_apart(starts: NDArray[np.int64], *ahead: int) -> NDArray[np.int64]:
+    """The rows for which one of the rows that are so many ahead is not of their segment.
+
+    >>> rows_apart(np.array([0, 4, 5]), 2), rows_apart(np.array([0, 4, 5]), -1, 1)
+    (array([2, 3, 4]), array([0, 3, 4]))
+    >>> rows_apart(np.array([0, 4]), -1, 2), rows_apart(np.array([0, 4]), 9)
+    (array([0, 2, 3]), array([0, 1, 2, 3]))
+    """
+    if starts.size == 2:
+        first, past = starts.tolist()
+        early = min(first - min(0, *ahead), past)
+        late = max(past - max(0, *ahead), early)
+        return np.concatenate([np.arange(first, early), np.arange(late, past)])
+    begin, end = starts[:-1], starts[1:]
+    early = np.minimum(begin - min(0, *ahead), end)
+    late = np.maximum(end - max(0, *ahead), early)
+    return between(*(np.stack(pair, axis=1).ravel() for pair in ((begin, late), (early, end))))
