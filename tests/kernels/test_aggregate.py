@@ -47,7 +47,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.momentsketch import Moments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.kernels.aggregate import aggregate
-from windrow.kernels.end_positions import positions_of_ends
+from windrow.kernels.end_positions import ends, placed
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import NotCompiledWarning
 from windrow.windows import arrays, positions
@@ -394,7 +394,7 @@ def test_positions_of_ends(windows: Windows, seed: int) -> None:
     for last in (False, True):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(positions, "_AT_ONCE", 16)
-            got = listed(positions_of_ends(windows, nulls, last=last))
+            got = listed(placed(ends(windows, nulls, last=last)))
         want = []
         for a, b in zip(*windows.bounds(), strict=True):
             there = [p for p in range(a, b) if nulls is None or not nulls[p]]

@@ -35,7 +35,7 @@ class HyperLogLog(Aggregation):
     commutative = True
     result = "int64"
     empty = 0
-    kernel = "windrow.kernels.registers:estimates"
+    kernel = "windrow.kernels.distinct:estimates"
     sql_names = dict.fromkeys(("APPROX_COUNT_DISTINCT", "APPROX_DISTINCT"), SqlName())
 
     def __init__(self, *columns: str, precision: int = 12) -> None:

@@ -23,7 +23,7 @@ from windrow.aggregations.algebra import Algebra, RowAlgebra, number_type
 from windrow.aggregations.base import Aggregation
 from windrow.compiled import INNER, own_engine
 from windrow.errors import Unsupported
-from windrow.kernels import checked, checked_arithmetic, checked_math, user_functions
+from windrow.kernels import checked, checked_arithmetic, user_functions
 from windrow.kernels.checked_arithmetic import exact_float
 from windrow.kernels.functions import NotCompilable, embed, first_line
 from windrow.kernels.user_functions import user_function
@@ -216,7 +216,7 @@ def _source(
 @functools.cache
 def meaning() -> str:
     """A digest of how a user's functions are compiled: what is kept on disk depends on it."""
-    modules = (checked, checked_arithmetic, checked_math, user_functions)
+    modules = (checked, checked_arithmetic, user_functions)
     texts = map(inspect.getsource, modules)
     return hashlib.sha256("".join(texts).encode()).hexdigest()
 

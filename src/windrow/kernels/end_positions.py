@@ -12,24 +12,16 @@ from windrow.kernels.special.places import bounded_first, bounded_last
 from windrow.windows.positions import Piece, Windows
 
 
-def positions_of_ends(
-    windows: Windows, nulls: NDArray[Any] | None = None, *, last: bool
-) -> ResultArray:
-    """The position of each window's first row that is not null, or its last. O(rows + windows).
-
-    >>> windows = Windows(np.array([0, 3]), rows=2)
-    >>> positions_of_ends(windows, np.array([False, True, False]), last=False).values
-    array([0, 0, 2])
-    """
-    return placed(ends(windows, nulls, last))
-
-
 def ends(
     windows: Windows, nulls: NDArray[Any] | None, last: bool, left_out: int = -1
 ) -> NDArray[np.int64]:
-    """The same positions, −1 for none.
+    """The position of each window's first row that is not null, or its last; −1 for none. O(rows).
 
     A row `left_out` that is not negative is not in the first window, nor the next in the next.
+
+    >>> windows = Windows(np.array([0, 3]), rows=2)
+    >>> ends(windows, np.array([False, True, False]), last=False)
+    array([0, 0, 2])
     """
     positions = np.empty(len(windows), np.int64)
     marks = np.zeros(windows.n, np.uint8) if nulls is None else nulls.astype(np.uint8)
