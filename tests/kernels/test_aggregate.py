@@ -51,8 +51,8 @@ from windrow.kernels.end_positions import ends, placed
 from windrow.kernels.results import ResultArray
 from windrow.kernels.routes import NotCompiledWarning
 from windrow.windows import arrays, positions
-from windrow.windows.measured import measured_bounds
 from windrow.windows.positions import Windows
+from windrow.windows.span_bounds import measured_bounds
 
 NAN = math.nan
 SPREAD = aggregation(

@@ -17,7 +17,7 @@ from windrow import RollingState, StdDev, Variance, rolling
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.routes import route, traced
 from windrow.windows import arrays as threading
-from windrow.windows.gaps import parts_without
+from windrow.windows.exclude import parts_without
 from windrow.windows.positions import Windows
 from windrow.windows.sorted_rows import SortedRows
 

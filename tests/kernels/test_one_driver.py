@@ -31,8 +31,8 @@ from windrow.aggregations.base import Aggregation
 from windrow.kernels.aggregate import aggregate
 from windrow.kernels.results import merged
 from windrow.kernels.routes import NotCompiledWarning, traced
-from windrow.windows.measured import measured_bounds
 from windrow.windows.positions import Windows
+from windrow.windows.span_bounds import measured_bounds
 
 SMALL = {"bits": 128, "precision": 5, "epsilon": 0.2, "order": 3}
 OWN = [

@@ -17,8 +17,8 @@ from tests.kernels.test_aggregate import segments
 from windrow.errors import InvalidArgument, InvalidValue
 from windrow.windows import arrays
 from windrow.windows.hop_bounds import Selection, hop_bounds
-from windrow.windows.measured import TILE, Extent, measured_bounds
 from windrow.windows.positions import Windows
+from windrow.windows.span_bounds import TILE, Extent, measured_bounds
 
 NAN = math.nan
 

@@ -44,7 +44,7 @@ from windrow.errors import InvalidArgument
 from windrow.kernels.rolling import RollingState
 from windrow.windows import arrays
 from windrow.windows.bounds import frame_edges
-from windrow.windows.gaps import peers
+from windrow.windows.exclude import peers
 
 NAN = float("nan")
 ENDS = st.one_of(st.just("unbounded"), st.integers(-6, 6))

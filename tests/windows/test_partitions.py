@@ -63,7 +63,7 @@ def test_a_compiled_window_is_asked_without_a_value(first: int, monkeypatch: Any
     values, times = rng.normal(size=60).tolist(), np.cumsum(rng.integers(0, 4, 60)).tolist()
     results = []
     for pushes in (first, 1000):
-        monkeypatch.setattr("windrow.windows.numbers.PUSHES", pushes)
+        monkeypatch.setattr("windrow.windows.pushed_numbers.PUSHES", pushes)
         w = window({"sum": Sum(), "n": Count()}, range=7)
         results.append([])
         for i, (value, t) in enumerate(zip(values, times, strict=True)):

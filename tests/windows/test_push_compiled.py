@@ -24,10 +24,10 @@ from tests.examples import examples
 from windrow import Count, Max, Mean, Sum, Variance, rolling, window
 from windrow.algorithms import ALGORITHMS
 from windrow.kernels import push as compiled
-from windrow.windows import numbers, pushed_rows
+from windrow.windows import pushed_numbers, pushed_rows
 from windrow.windows.base import written
 from windrow.windows.instants import instant, number_of_times_like
-from windrow.windows.numbers import is_numeric
+from windrow.windows.pushed_numbers import is_numeric
 
 NUMERIC = [each for each in AGGREGATIONS if is_numeric(each)]
 LOOPS = [name for name in ALGORITHMS if compiled.has_loop(name, Sum())]
@@ -48,7 +48,7 @@ TIMES = [int(t) for t in np.cumsum(rng.integers(0, 3, 200))]
 @pytest.fixture(autouse=True)
 def not_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     """No window is compiled sooner because another test has the loop."""
-    monkeypatch.setattr(numbers, "_ready", set())
+    monkeypatch.setattr(pushed_numbers, "_ready", set())
 
 
 def pushed(w: Any, values: list[Any], timed: bool) -> list[Any]:
@@ -91,7 +91,7 @@ def test_a_window_that_is_compiled_on_the_way_answers_as_before(
     interpreted = window(aggregation, **extent)
     expected = pushed(interpreted, values, timed)
     assert "in the interpreter" in runs(interpreted)
-    monkeypatch.setattr(numbers, "PUSHES", 20)
+    monkeypatch.setattr(pushed_numbers, "PUSHES", 20)
     w = window(aggregation, **extent)
     results = pushed(w, values, timed)
     assert runs(w).startswith("compiled")
@@ -126,10 +126,10 @@ def test_floats_are_compiled_on_the_way_where_they_are_rounded_alike(
     timed = "range" in extent
     values = [float(v) for v in rng.normal(1e3, 1e2, len(TIMES))]
     expected = pushed(window(Variance(ddof=0), algorithm=algorithm, **extent), values, timed)
-    monkeypatch.setattr(numbers, "PUSHES", 20)
+    monkeypatch.setattr(pushed_numbers, "PUSHES", 20)
     w = window(Variance(ddof=0), algorithm=algorithm, **extent)
     assert pushed(w, values, timed) == expected
-    compiles = algorithm not in numbers.OTHER_BITS
+    compiles = algorithm not in pushed_numbers.OTHER_BITS
     assert runs(w).startswith("compiled") == compiles
 
 
@@ -274,14 +274,14 @@ def test_the_first_pushes_load_nothing_heavy() -> None:
         "print([m for m in ('numpy', 'numba') if m in sys.modules], w.explain().splitlines()[-1])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    then = f"compiled after {numbers.PUSHES:,} numbers of a type, or by push_many"
+    then = f"compiled after {pushed_numbers.PUSHES:,} numbers of a type, or by push_many"
     assert done.stdout.strip() == f"[] in the interpreter; {then}"
 
 
 def test_a_loop_that_is_there_is_taken_sooner() -> None:
     window(Max(), rows=9).push_many(np.empty(0))
     windows = window(Max(), rows=3, partition_by=True)
-    for i in range(numbers.PUSHES_IF_READY + 1):
+    for i in range(pushed_numbers.PUSHES_IF_READY + 1):
         windows.push(float(i), key="many")
         windows.push(float(i % 7), key="few" if i < 50 else "others")
     assert [runs(w).split()[0] for w in windows.values()] == ["compiled,", "in", "in"]
@@ -426,7 +426,7 @@ def test_what_cannot_be_compiled_stays_in_the_interpreter(monkeypatch: pytest.Mo
     def refuse(*_: Any) -> Any:
         raise windrow.errors.Unsupported("Max() does not compile")
 
-    monkeypatch.setattr(numbers, "PUSHES", 3)
+    monkeypatch.setattr(pushed_numbers, "PUSHES", 3)
     monkeypatch.setattr(compiled, "push_loop_of", refuse)
     w = window(Max(), rows=2)
     assert [w.push(v) for v in (5.0, 4.0, 3.0, 2.0, 1.0)] == [5, 5, 4, 3, 2]

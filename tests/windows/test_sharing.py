@@ -32,7 +32,7 @@ from windrow import (
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.shared_states import SharedStates
 from windrow.errors import InvalidArgument, InvalidValue
-from windrow.windows.edges import SharedPlan
+from windrow.windows.shared_plan import SharedPlan
 from windrow.windows.sharing import Answer, SharedWindows
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.errors import InvalidArgument
-from windrow.windows.edges import SharedPlan
+from windrow.windows.shared_plan import SharedPlan
 from windrow.windows.slicing import STRATEGIES, Slicing, choose_slicing, slices
 
 sizes = st.integers(1, 30)

@@ -35,8 +35,8 @@ from windrow.queries.expressions import columns_of
 from windrow.queries.query import Query, sliding
 from windrow.queries.select import Select
 from windrow.tables.types import result_type
-from windrow.windows.numbers import is_numeric
 from windrow.windows.push import window
+from windrow.windows.pushed_numbers import is_numeric
 
 COMMON = ("COUNT", "SUM", "AVG", "MIN", "MAX", "STDDEV")
 _WINDOWS: tuple[dict[str, Any], ...] = (

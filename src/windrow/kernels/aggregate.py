@@ -49,7 +49,7 @@ def aggregate(
 ) -> ResultArray:
     """Return the aggregate of each window, with nulls apart; O(1) a row for what compiles.
 
-    Windows of which something is left out come as their parts, if the aggregation `knows_gaps`.
+    Windows of which something is left out come as their parts, if the route `takes_parts`.
     `nulls` marks the values of each column that are null, besides NaT and None; a NaN is a value.
     An aggregation of pairs takes the measures alone and answers positions. The bits of the results
     depend neither on `threads` nor on how a segment is cut, if `windows` begin with a flip. `way`
@@ -107,8 +107,8 @@ def _in_layers(
     return in_place(parts, [numbers for numbers, _ in windows.layers])
 
 
-def knows_gaps(aggregation: Aggregation, way: Route, parts: int) -> bool:
-    """Whether windows of so many parts can be answered on this way.
+def takes_parts(aggregation: Aggregation, way: Route, parts: int) -> bool:
+    """Whether windows that are so many parts can be answered on this way.
 
     A user's functions may fail, at a row that others can name.
     """
@@ -145,7 +145,7 @@ def _results(
             parts: Any = question_about(windows, aggregation, columns[0], threads)
             out, valid = parts.by_states(route.compiled, data, nulls)
         return finished(aggregation, columns[0], out, valid)
-    assert isinstance(windows, Windows), f"{aggregation!r} does not know gaps"
+    assert isinstance(windows, Windows), f"{aggregation!r} does not take parts"
     if route == BULK:
         known = inputs.columns[0]
         values = inputs.arrays[0] if known is None else known.data

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from windrow.kernels.columns import NO_NULLS, any_null
 from windrow.kernels.compiled_states import state_of
-from windrow.kernels.gapped import Gapped
 from windrow.kernels.named import Kernel, Question
+from windrow.kernels.parts import PartsQuestion
 from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.special.comoments import SCRATCH, results_of
 from windrow.windows.arrays import ordinary
 
 
 def _comoments(question: Question) -> ResultArray:
-    if isinstance(question, Gapped):
+    if isinstance(question, PartsQuestion):
         out, valid = _of_parts(question)
     else:
         out, valid = _of_windows(question)
@@ -44,7 +44,7 @@ def _of_windows(question: Question) -> list[NDArray[Any]]:
     return question.fill_several(by_rows, by_bounds, kinds, anywhere=False)
 
 
-def _of_parts(question: Gapped) -> tuple[NDArray[Any], NDArray[Any]]:
+def _of_parts(question: PartsQuestion) -> tuple[NDArray[Any], NDArray[Any]]:
     """The same where something is left out of the windows."""
     aggregation = question.aggregation
     y, x, nulls = _pairs(question)

@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.kernels.columns import Column
 from windrow.kernels.compiled_states import Compiled
-from windrow.kernels.gapped import LOOKED, Gapped, few_filled, looped
 from windrow.kernels.named import Common, Find, Question
+from windrow.kernels.parts import LOOKED, PartsQuestion, few_filled, looped
 from windrow.kernels.special.bounded import bounded_extremes_without, bounded_sums_without
 from windrow.kernels.special.joined import divide_by_others, join_extremes, join_sums
 from windrow.kernels.special.minmax import Order
 from windrow.kernels.window_loop import run_loop
 from windrow.windows.arrays import Positions, empty, in_threads, stretches
-from windrow.windows.gaps import Around
+from windrow.windows.exclude import Around
 from windrow.windows.positions import Piece, Windows
 
 
-class WithoutRow(Gapped):
+class WithoutRow(PartsQuestion):
     """A question about windows by their bounds, of which the current row alone is left out."""
 
     def __init__(
@@ -46,7 +46,7 @@ class WithoutRow(Gapped):
         )
         self.around, self.left_out = around, around.first
 
-    def with_gaps(self) -> Windows:
+    def whole_windows(self) -> Windows:
         """The windows as if nothing were left out of them."""
         return self.around.windows
 
@@ -147,5 +147,5 @@ def question_about(
     """A question about windows, or about those that have such parts."""
     if isinstance(windows, Windows):
         return Question(aggregation, column, windows, *more)
-    kind = WithoutRow if isinstance(windows, Around) else Gapped
+    kind = WithoutRow if isinstance(windows, Around) else PartsQuestion
     return kind(aggregation, column, windows, *more)  # type: ignore[arg-type]

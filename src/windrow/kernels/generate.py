@@ -23,8 +23,8 @@ from windrow.compiled import INNER, run_of
 from windrow.errors import Unsupported
 from windrow.kernels.compiled_states import Compiled, Monoid
 from windrow.kernels.functions import first_line
-from windrow.kernels.kept import FOLLOW, HEADER, HI, LO, OUT, PAST, ROOM, ROW, SIZE, VALID
 from windrow.kernels.loops import protocol
+from windrow.kernels.pushed_values import FOLLOW, HEADER, HI, LO, OUT, PAST, ROOM, ROW, SIZE, VALID
 
 CURSORS = 16
 
@@ -266,7 +266,7 @@ def _entry_of_one(
         "return out[0] if valid[0] else None",
     ]
     return [
-        f"from windrow.kernels.kept import slide_by_{by} as slide",
+        f"from windrow.kernels.pushed_values import slide_by_{by} as slide",
         "from numba.core.types import Optional",
         "loop = inner(run)",
         "\n    ".join(["def run(kept, arena, value, null, t, step):", *lines]),

@@ -94,7 +94,7 @@ class Question:
     extremes, and how many values are not null. So a Sum, a Mean and a Count are one pass.
     """
 
-    parts: Sequence[Windows] = ()  # of windows with gaps, see `gapped`
+    parts: Sequence[Windows] = ()  # of the windows, if something is left out of them
     # the row that alone is left out of the first window, as the next one is of the next
     left_out: int | None = None
 
@@ -169,7 +169,7 @@ class Question:
         """What `find` finds for the windows; where they have parts, what `join` makes of theirs."""
         return find(self)
 
-    def with_gaps(self) -> Windows:
+    def whole_windows(self) -> Windows:
         """The windows as if nothing were left out of them."""
         return self.windows
 
@@ -436,7 +436,7 @@ def _end(question: Question, last: bool) -> ResultArray:
     values = question.column.restore(question.data)
 
     if question.left_out is not None:
-        found = ends(question.with_gaps(), question.nulls, last, question.left_out)
+        found = ends(question.whole_windows(), question.nulls, last, question.left_out)
     else:
         found = question.joined(
             lambda part: ends(part.windows, question.nulls, last),

@@ -20,11 +20,21 @@ from windrow.kernels.compiled_states import Monoid, compiled_state
 from windrow.kernels.generate import CURSORS, Kernel, dtype_of, push_loop_of
 from windrow.kernels.growth import arrays_of, grown
 from windrow.kernels.interpreted import objects, packed
-from windrow.kernels.kept import ADVANCE, BEFORE, END, FIRST, FOLLOW, PAST, PAST_BEFORE, PUSH, Kept
+from windrow.kernels.pushed_values import (
+    ADVANCE,
+    BEFORE,
+    END,
+    FIRST,
+    FOLLOW,
+    PAST,
+    PAST_BEFORE,
+    PUSH,
+    PushedValues,
+)
 from windrow.kernels.results import finished, merged
 from windrow.kernels.stream_loop import NO_BOUNDS, loop_name
 from windrow.kernels.window_loop import capacity_for
-from windrow.windows.numbers import LARGEST
+from windrow.windows.pushed_numbers import LARGEST
 
 _DTYPES = {float: "float64", int: "int64"}
 _FOREVER = 2 * LARGEST + 1  # further than any time from another
@@ -133,7 +143,7 @@ class PushLoop:
         for part in self._parts:
             part.kernel(None if many else self._times)
             part.empty()
-        self._kept = Kept(dtype, self._times, rows or self._size, not from_start)
+        self._kept = PushedValues(dtype, self._times, rows or self._size, not from_start)
         self._came = 0  # how many values
         self._left = 0  # how many may be pushed one by one before there must be more room
         self._null, self._no_time = kind(), time_kind()

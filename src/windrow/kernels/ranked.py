@@ -52,7 +52,7 @@ def _quantiles(question: Question) -> ResultArray:
     how, n = aggregation.how, len(question.windows)
     out = [np.empty(n, np.int64) for _ in aggregation.shares]
     valid = np.empty(n, np.uint8)
-    windows = question.with_gaps()
+    windows = question.whole_windows()
 
     def kernel(given: Any, here: slice) -> None:
         parts = [part.bounds_of(here.start, here.stop) for part in question.parts]

@@ -1,4 +1,4 @@
-"""Variances and deviations of the last rows, of windows by their bounds, and of both with gaps."""
+"""Variances and deviations of the last rows, of windows by their bounds, and of their parts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from windrow.kernels.columns import NO_NULLS
 from windrow.kernels.compiled_states import Compiled, state_of
-from windrow.kernels.gapped import Gapped, looped
 from windrow.kernels.generate import loop_of
 from windrow.kernels.named import Kernel, Question
+from windrow.kernels.parts import PartsQuestion, looped
 from windrow.kernels.results import ResultArray, finished
 from windrow.kernels.special import segmented
 from windrow.kernels.special.bounded_variance import ROOM, SCRATCH, bounded_variances
@@ -30,13 +30,13 @@ _NO_MEANS = np.empty(0)
 def _variance(question: Question, root: bool) -> ResultArray:
     values = question.data.astype(np.float64, copy=False)
     (ddof,) = question.aggregation.constants
-    windows, first = question.with_gaps(), question.left_out
-    if isinstance(question, Gapped) and first is None:
+    windows, first = question.whole_windows(), question.left_out
+    if isinstance(question, PartsQuestion) and first is None:
         (results,), valid = question.by_states(_states(question), (ordinary(values),), None)
         return finished(question.aggregation, question.column, (results,), valid)
     if windows.rows is None:
         results, odd = _by_bounds(question, values, ddof, root)
-    elif not isinstance(question, Gapped):
+    elif not isinstance(question, PartsQuestion):
         results, odd = _of_last_rows(question, values, ddof, root)
     elif question.alone is None or question.alone.size * RARE > len(windows):
         results, odd = _by_bounds(question, values, ddof, root)
@@ -57,7 +57,7 @@ def _by_bounds(
     question: Question, values: NDArray[np.float64], ddof: int, root: bool
 ) -> tuple[NDArray[Any], bool]:
     """The variances of windows by their bounds, and whether one is not finite."""
-    windows, data, odd = question.with_gaps(), ordinary(values), [False]
+    windows, data, odd = question.whole_windows(), ordinary(values), [False]
     windows = windows if windows.rows is None else windows.chosen()
     row = -1 if question.left_out is None else question.left_out
     results = empty(len(windows), np.float64)
@@ -91,14 +91,14 @@ def _of_last_rows(
 
 
 def _around(
-    question: Gapped, values: NDArray[np.float64], ddof: int, root: bool, alone: Positions
+    question: PartsQuestion, values: NDArray[np.float64], ddof: int, root: bool, alone: Positions
 ) -> tuple[NDArray[Any], bool]:
     """The variances of the rows before and behind, and whether one of them is not finite.
 
     Those of whole windows are found first, a tile at a time, and the rows taken out of them while
     they are in the cache.
     """
-    whole, rows, odd = question.with_gaps(), question.rows, [False]
+    whole, rows, odd = question.whole_windows(), question.rows, [False]
     starts, w, count, n = whole.starts, sum(rows) + 1, len(whole), values.size
     first, last = whole.first, whole.first + whole.ahead  # a window's own row, and its last one
     found, means = empty(n + whole.ahead, np.float64), empty(n, np.float64)
@@ -121,7 +121,7 @@ def _around(
 
 
 def _by_states(
-    question: Gapped, values: NDArray[np.float64], some: Positions
+    question: PartsQuestion, values: NDArray[np.float64], some: Positions
 ) -> NDArray[np.float64]:
     """The variances of some windows, by states that nothing makes infinite."""
     aggregation = question.aggregation
@@ -138,7 +138,7 @@ def _recalculate(
     """Put right the results that are not finite: one ⊕ for each row of their windows."""
     aggregation = question.aggregation
     wrong = np.flatnonzero(~np.isfinite(results))
-    if isinstance(question, Gapped):
+    if isinstance(question, PartsQuestion):
         results[wrong] = _by_states(question, values, wrong)
         return
     loop = loop_of("recalculate", aggregation, _states(question), ["float64"], "range", False)

@@ -11,7 +11,7 @@ from windrow.errors import InvalidArgument, Unsupported
 from windrow.queries.frames import engine_of
 from windrow.queries.query import Query
 from windrow.windows.durations import nanoseconds
-from windrow.windows.edges import SharedPlan
+from windrow.windows.shared_plan import SharedPlan
 from windrow.windows.sharing import SharedWindows
 from windrow.windows.sizes import is_number
 

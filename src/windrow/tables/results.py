@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
 from windrow.aggregations.sums import Sum
-from windrow.kernels.aggregate import aggregate, few_rows, few_values, knows_gaps
+from windrow.kernels.aggregate import aggregate, few_rows, few_values, takes_parts
 from windrow.kernels.columns import nanoseconds_of
 from windrow.kernels.interpreted import failing_position
 from windrow.kernels.named import PRESENT, Common
@@ -270,13 +270,13 @@ class WindowResults:
             common=self._common(plan),
         )
 
-    def knows_gaps(self, plan: ResultPlan) -> bool:
-        """Whether the result of windows with gaps is made of those of its parts."""
+    def takes_parts(self, plan: ResultPlan) -> bool:
+        """Whether the result of windows is made of those of their parts."""
         if self.windows.go_back or plan.form in ("list", "objects", "decimals"):
             return False
         texts = plan.aggregation.columns[: plan.aggregation.inputs]
         nulls = any(self.columns.nulls(text) is not None for text in texts)
-        return knows_gaps(plan.aggregation, plan.route(nulls), len(self.parts))
+        return takes_parts(plan.aggregation, plan.route(nulls), len(self.parts))
 
     def _common(self, plan: ResultPlan) -> Common | None:
         """What the result has in common with others of its column, if it has anything."""

@@ -277,7 +277,7 @@ def new_columns(
     least, merged = bound.query.min_rows, []
     for result in (plan or bound.plan).results:
         name = result.name
-        if windows.parts and not over.knows_gaps(result):
+        if windows.parts and not over.takes_parts(result):
             merged.append(name)
             continue
         new[name] = back(over.column(result, bound.types[name], least))

@@ -27,8 +27,8 @@ from windrow.windows.span import Closed, Span
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.measured import Measures
     from windrow.windows.sorted_rows import Bounds, SortedRows
+    from windrow.windows.span_bounds import Measures
 
 # What may be left out of a frame; rows of equal order are known where windows go by the order.
 EXCLUDE = ("current row", "group", "ties")
@@ -108,7 +108,7 @@ class Frame(Window):
         bounds = rows.windows(lo[beside], hi[beside], beside, go_back=self.go_back, extent=extent)
         if self.exclude is None:
             return bounds
-        from windrow.windows.gaps import parts_without
+        from windrow.windows.exclude import parts_without
 
         return bounds.put_together(parts_without(rows, bounds, self.exclude, measures))
 
@@ -309,7 +309,7 @@ class RangeFrame(Frame, Closed):
         import numpy as np
 
         from windrow.windows.bounds import frame_edges
-        from windrow.windows.measured import measured_bounds
+        from windrow.windows.span_bounds import measured_bounds
 
         assert rows.at is not None
         from_calendar, to_calendar = (self.by_calendar(end) is not None for end in self.ends)

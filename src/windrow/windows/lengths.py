@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from windrow.compiled import compiled
 from windrow.windows.arrays import Positions, ordinary
 from windrow.windows.bounds import frame_at, last_at, widths
-from windrow.windows.measured import TILE, Extent
+from windrow.windows.span_bounds import TILE, Extent
 
 Array = np.ndarray[Any, Any]
 _LAST = 2**63 - 1

@@ -19,7 +19,7 @@ from windrow.windows import arrays, bounds, lengths
 from windrow.windows.arrays import Positions, between, ordinary, roomy
 
 if TYPE_CHECKING:
-    from windrow.windows.measured import Extent
+    from windrow.windows.span_bounds import Extent
 
 # A window that no table fills, and to which positions can be added.
 LONGEST = 1 << 60

@@ -13,7 +13,7 @@ from windrow.errors import InvalidArgument
 from windrow.identity import digest_of
 from windrow.stores.base import Closing
 from windrow.windows import base
-from windrow.windows.numbers import loops
+from windrow.windows.pushed_numbers import loops
 from windrow.windows.rows import Rows
 from windrow.windows.span import Span
 

@@ -15,7 +15,7 @@ from typing import Any
 from windrow.algorithms.base import Aggregator
 from windrow.windows.durations import NANOSECONDS, Interval
 from windrow.windows.instants import WITH_ZONE
-from windrow.windows.numbers import Numbers
+from windrow.windows.pushed_numbers import Numbers
 from windrow.windows.pushed_rows import WithinSpan
 from windrow.windows.sizes import Axis
 from windrow.windows.span import Span

@@ -20,8 +20,8 @@ from windrow.windows.instants import (
     number_of_times_like,
     time_of,
 )
-from windrow.windows.numbers import LARGEST, PUSHES, Numbers, is_numeric, loops
 from windrow.windows.pushed import Window, emptied
+from windrow.windows.pushed_numbers import LARGEST, PUSHES, Numbers, is_numeric, loops
 from windrow.windows.rows import Rows
 from windrow.windows.sizes import NOW, UNBOUNDED, is_number, measure
 from windrow.windows.span import Span

@@ -7,7 +7,7 @@ from typing import Any
 from windrow.algorithms.base import Aggregator
 from windrow.errors import InvalidArgument
 from windrow.windows.instants import distance
-from windrow.windows.numbers import Numbers
+from windrow.windows.pushed_numbers import Numbers
 from windrow.windows.pushed_rows import LastRows
 from windrow.windows.session import Session
 from windrow.windows.sizes import Axis

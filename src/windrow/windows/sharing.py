@@ -1,8 +1,8 @@
 """Several windows over one stream: one plan, one set of slices, one FlatFIT (paper 002).
 
-At each edge of the plan (`edges`) the queries that are due are answered from one FlatFIT of the
-slices, the longest window first, since the shorter ones then find its work done. Windows that do
-not profit from one plan have several (`weaving`).
+At each edge of the plan (`shared_plan`) the queries that are due are answered from one FlatFIT of
+the slices, the longest window first, since the shorter ones then find its work done. Windows that
+do not profit from one plan have several (`weaving`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from windrow.aggregations.together import Record
 from windrow.algorithms.base import NOTHING
 from windrow.algorithms.flatfit import FlatFit
 from windrow.errors import InvalidArgument
-from windrow.windows.edges import Edge, SharedPlan
 from windrow.windows.room import check_room
+from windrow.windows.shared_plan import Edge, SharedPlan
 from windrow.windows.slicing import Slicing
 from windrow.windows.weaving import Group, woven
 

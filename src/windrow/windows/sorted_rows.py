@@ -23,7 +23,7 @@ from windrow.windows.positions import EVERY, Chosen, Windows
 from windrow.windows.sizes import Axis
 
 if TYPE_CHECKING:
-    from windrow.windows.measured import Extent
+    from windrow.windows.span_bounds import Extent
     from windrow.windows.until import Progress, Tree
 
 # Rows without an order come first and are equal to each other, as in Spark; NaN comes last.

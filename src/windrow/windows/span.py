@@ -24,8 +24,8 @@ from windrow.windows.zoned import Zoned
 
 if TYPE_CHECKING:
     from windrow.windows.arrays import Positions
-    from windrow.windows.measured import Extent
     from windrow.windows.sorted_rows import Bounds, SortedRows
+    from windrow.windows.span_bounds import Extent
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,8 @@ class Span(Closed):
         """The rows within the size before each row; those of equal order see each other."""
         import numpy as np
 
-        from windrow.windows.measured import measured_bounds
         from windrow.windows.positions import EVERY
+        from windrow.windows.span_bounds import measured_bounds
 
         assert rows.at is not None and rows.axis is not None
         if self.go_back:

@@ -26,7 +26,7 @@ HEADER = 13
 PUSH, ADVANCE, FOLLOW = range(3)  # the steps; the last one is that of a further aggregation
 
 
-class Kept:
+class PushedValues:
     """The values of a window, of one type, and their times, int64 unless they are floats."""
 
     def __init__(self, dtype: str, times: str, size: Any, is_open: bool) -> None:

@@ -32,13 +32,14 @@ from windrow import (
     Variance,
 )
 from windrow.aggregations.base import Aggregation
-from windrow.kernels import current_row, gapped, variances
-from windrow.kernels.aggregate import aggregate, few_rows, few_values, knows_gaps
+from windrow.kernels import current_row, variances
+from windrow.kernels import parts as of_parts
+from windrow.kernels.aggregate import aggregate, few_rows, few_values, takes_parts
 from windrow.kernels.columns import column
 from windrow.kernels.routes import NotCompiledWarning, Route, route_over, traced
 from windrow.windows import arrays as threading
 from windrow.windows.bounds import frame_edges
-from windrow.windows.gaps import parts_without
+from windrow.windows.exclude import parts_without
 from windrow.windows.positions import Windows
 from windrow.windows.sorted_rows import SortedRows
 
@@ -52,7 +53,7 @@ def way_of(agg: Aggregation, arrays: list[Any], nulls: Any) -> Route:
 
 def known(agg: Aggregation) -> bool:
     values = arrays_for(agg, np.arange(4.0))
-    return knows_gaps(agg, way_of(agg, values, None), 2)
+    return takes_parts(agg, way_of(agg, values, None), 2)
 
 
 def around(starts: Any, before: int, behind: int, first: int = 0, past: Any = None) -> Any:
@@ -72,14 +73,14 @@ def check(agg: Aggregation, values: Any, nulls: Any, parts: Any, threads: int = 
     assert agree(agg, made, want), (agg, made, want)
 
 
-def test_most_aggregations_know_gaps() -> None:
+def test_most_aggregations_take_parts() -> None:
     gaps = {type(agg) for agg in NUMBERS if known(agg)}
     assert gaps >= {Max, Min, Sum, Mean, Count, ArgMax, StdDev, Variance, Median}
 
 
 @pytest.mark.parametrize("agg", NUMBERS, ids=identified)
 @pytest.mark.parametrize("nulls", [False, True])
-def test_every_aggregation_that_knows_gaps(agg: Aggregation, nulls: bool) -> None:
+def test_every_aggregation_that_takes_parts(agg: Aggregation, nulls: bool) -> None:
     if not known(agg):  # asked here and not by the parameters: it may compile
         return
     random = np.random.default_rng(4)
@@ -133,7 +134,7 @@ def test_rows_around_the_current_one(
         patch.setattr(threading, "PIECE", 64)
         patch.setattr(variances, "TILE", 100)
         patch.setattr(variances, "TIMES", 1)
-        patch.setattr(gapped, "LOOKED", 3 * seed % 11)
+        patch.setattr(of_parts, "LOOKED", 3 * seed % 11)
         check(agg, values, nulls, around(starts, before, behind, first, past), threads)
 
 
@@ -239,7 +240,7 @@ def test_windows_along_the_order(
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threading, "PIECE", 64)
-        for module in (current_row, gapped):
+        for module in (current_row, of_parts):
             patch.setattr(module, "LOOKED", 3 * seed % 11)  # and so it is too much, or is not
         check(agg, values, gone, parts)
         arrays, masks = arrays_for(agg, values), [gone]

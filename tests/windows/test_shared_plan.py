@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from windrow.errors import InvalidArgument
-from windrow.windows.edges import Due, SharedPlan
+from windrow.windows.shared_plan import Due, SharedPlan
 from windrow.windows.slicing import STRATEGIES
 
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from windrow.compiled import compiled
 from windrow.windows.arrays import Positions, empty, ordinary, widened
 from windrow.windows.bounds import differ
-from windrow.windows.measured import Measures, sides_measured
 from windrow.windows.positions import Windows
 from windrow.windows.sorted_rows import Bounds, SortedRows
+from windrow.windows.span_bounds import Measures, sides_measured
 
 Array = np.ndarray[Any, Any]
 

@@ -46,7 +46,7 @@ LOOKED = 8
 SHORT_EXTREMES = 2
 
 
-class Gapped(Question):
+class PartsQuestion(Question):
     """A question about windows that have parts."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Gapped(Question):
         threads: int,
         common: Common | None = None,
         others: Sequence[Column] = (),
-        windows: Windows | None = None,  # with their gaps, where parts wait to be asked for
+        windows: Windows | None = None,  # the whole ones, where parts wait to be asked for
     ) -> None:
         windows = parts[0] if windows is None else windows
         super().__init__(aggregation, column, windows, threads, common, others)
@@ -106,7 +106,7 @@ class Gapped(Question):
         """A number of rows that no window exceeds."""
         return sum(part.longest for part in self.parts)
 
-    def with_gaps(self) -> Windows:
+    def whole_windows(self) -> Windows:
         """The windows as if nothing were left out of them."""
         if self.whole is not None:
             return self.whole
@@ -174,7 +174,7 @@ class Gapped(Question):
 
         Those of so many rows are the last rows of others, as in `aggregate`.
         """
-        windows, count = self.with_gaps(), len(self.windows)
+        windows, count = self.whole_windows(), len(self.windows)
         if windows.rows is None:
             return find(self.about(windows))
         alone = self._apart(windows.ahead)
@@ -233,7 +233,7 @@ class Gapped(Question):
         first, looked = self.left_out, []
         if first is None or self.one_sided(SHORT_EXTREMES):
             return self.joined(find, join)
-        windows, places = self.with_gaps(), self.of_whole(find)
+        windows, places = self.whole_windows(), self.of_whole(find)
         most = LOOKED * 2 * places.size
 
         def run(piece: Piece) -> None:
@@ -303,7 +303,7 @@ class Gapped(Question):
     def sizes(self) -> NDArray[np.int64]:
         """How many rows each window has."""
         if self.left_out is not None:
-            return self.with_gaps().lengths(fewer=1)
+            return self.whole_windows().lengths(fewer=1)
         made = empty(len(self.windows), np.int64)
         made[:] = 0
         for part in self.parts:
