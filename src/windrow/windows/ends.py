@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from windrow.errors import InvalidArgument, whole_number
-from windrow.windows.sizes import NOW, UNBOUNDED, in_cql, is_number, measure, signed
+from windrow.windows.sizes import NOW, UNBOUNDED, in_cql, is_number, measure, opposite, signed
 
 Ends = tuple[Any, Any]
 
@@ -29,7 +29,7 @@ def up_to_now(size: str, value: Any) -> Any:
     if value == NOW:
         return 0, 0
     measure(size, value)
-    return (f"-{value.strip()}" if isinstance(value, str) else -value), 0
+    return opposite(value), 0
 
 
 def checked_ends(size: str, arguments: dict[str, Any]) -> Ends:
@@ -89,7 +89,7 @@ def end_in_cql(end: Any, first: bool) -> str:
         return "CURRENT ROW"
     if size > 0:
         return f"{in_cql(end)} FOLLOWING"
-    return f"{in_cql(-end) if is_number(end) else in_cql(end).lstrip('-')} PRECEDING"
+    return f"{in_cql(opposite(end))} PRECEDING"
 
 
 def counted_in_words(start: Any, end: Any) -> str:

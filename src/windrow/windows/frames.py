@@ -21,7 +21,7 @@ from windrow.errors import choice
 from windrow.windows.base import Kept, Window
 from windrow.windows.ends import Ends, counted_in_words, end_in_cql, is_now, measured_in_words
 from windrow.windows.rows import Rows
-from windrow.windows.sizes import CLOSED, NOW, UNBOUNDED, Axis, signed, signed_interval
+from windrow.windows.sizes import CLOSED, NOW, UNBOUNDED, Axis, opposite, signed, signed_interval
 from windrow.windows.sketch import Sketch, between, excluding
 from windrow.windows.span import Closed, Span
 
@@ -262,8 +262,7 @@ class RangeFrame(Frame, Closed):
             return Span(UNBOUNDED if start == UNBOUNDED else NOW, timezone=self.timezone)
         if signed(self.measured, start) > 0:
             return self
-        size = -start if not isinstance(start, str) else start.strip()[1:].strip()
-        arguments: dict[str, Any] = {self.measured: size, "timezone": self.timezone}
+        arguments: dict[str, Any] = {self.measured: opposite(start), "timezone": self.timezone}
         return Span(closed=self.closed, **arguments)
 
     def bounds(self, rows: SortedRows) -> Bounds:

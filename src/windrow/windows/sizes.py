@@ -160,6 +160,20 @@ def signed_interval(name: str, value: Any) -> Interval:
     return interval(value, name)
 
 
+def opposite(size: Any) -> Any:
+    """Return a size on the other side of the current row.
+
+    >>> opposite(3), opposite("-1 hour"), opposite("unbounded")
+    (-3, '1 hour', 'unbounded')
+    """
+    if not isinstance(size, str):
+        return -size
+    text = size.strip()
+    if text == UNBOUNDED:
+        return text
+    return text[1:].lstrip() if text.startswith("-") else f"-{text}"
+
+
 def in_cql(value: Any) -> str:
     """Return a size as CQL has it: a number, an interval in words if it is read back, or quoted.
 

@@ -16,6 +16,7 @@ from windrow.windows.sizes import (
     Axis,
     in_cql,
     is_number,
+    opposite,
     signed,
     signed_interval,
 )
@@ -249,9 +250,7 @@ class Span(Closed):
         return axis.units(self.measure() if self.bounded else 0)
 
     def sketch(self) -> Sketch:
-        size = self.size
-        if self.bounded:
-            size = f"-{size.strip()}" if isinstance(size, str) else -size
+        size = opposite(self.size) if self.bounded else self.size
         return self.sketch_of((0 if size == NOW else size, 0), self.closed)
 
     def cql(self) -> list[str]:

@@ -12,19 +12,6 @@ from windrow.errors import InvalidArgument
 from windrow.windows.sizes import UNBOUNDED
 
 
-def opposite(end: Any) -> Any:
-    """Return an end on the other side of the current row.
-
-    >>> opposite(3), opposite("-1 hour"), opposite("unbounded")
-    (-3, '1 hour', 'unbounded')
-    """
-    if not isinstance(end, str):
-        return -end
-    if end == UNBOUNDED:
-        return end
-    return end[1:] if end.startswith("-") else f"-{end}"
-
-
 def check_unbounded(ends: Sequence[Any], sides: Sequence[Any]) -> None:
     """Refuse a frame that begins behind all rows, or ends before them."""
     if (ends[0], sides[0]) == (UNBOUNDED, "FOLLOWING"):

@@ -16,14 +16,14 @@ from sqlglot import exp
 from windrow.aggregations.base import Aggregation
 from windrow.errors import InvalidArgument, QuerySyntaxError, did_you_mean
 from windrow.queries.cql.calls import Calls, called, is_call, narrowed
-from windrow.queries.cql.frames import check_unbounded, excluded, opposite
+from windrow.queries.cql.frames import check_unbounded, excluded
 from windrow.queries.cql.parser import Parsed
 from windrow.queries.expressions import as_column, interval_text
 from windrow.queries.select import OWN, Columns
 from windrow.queries.syntax import identifier
 from windrow.windows.base import Window
 from windrow.windows.kinds import window_of
-from windrow.windows.sizes import UNBOUNDED, is_number
+from windrow.windows.sizes import UNBOUNDED, is_number, opposite
 
 # What goes up where values of a family go down; NaN is larger than any number.
 _TURNED = {
