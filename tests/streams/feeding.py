@@ -15,7 +15,7 @@ from windrow.queries.streaming import streaming
 from windrow.streams.bucket import Bucket, StepResult
 from windrow.streams.cache import DECODED
 from windrow.streams.header import Header
-from windrow.streams.plan import Plan, identity_text
+from windrow.streams.plan import StreamPlan, identity_text
 from windrow.tables.bind import bind
 
 
@@ -46,7 +46,7 @@ class Store:
 class Stream:
     """Steps of a plan over one bucket, as an engine would make them."""
 
-    plan: Plan
+    plan: StreamPlan
     lateness: int = 0
     store: Store = field(default_factory=Store)
     tables: list[pa.Table] = field(default_factory=list)
@@ -121,14 +121,14 @@ class Stream:
         self.partly += outcome.partly
 
 
-def plan_of(*queries: Query, schema: pa.Schema, **options: Any) -> Plan:
+def plan_of(*queries: Query, schema: pa.Schema, **options: Any) -> StreamPlan:
     bounds = tuple(bind(query, schema) for query in queries)
     asked = identity_text(streaming(shared(*queries)), schema, None)
     timed = bool(bounds[0].query.order_by)
-    return Plan(bounds, tuple(schema.names), timed, asked=asked, **options)
+    return StreamPlan(bounds, tuple(schema.names), timed, asked=asked, **options)
 
 
-def results_with_restarts(plan: Plan, came: pa.Table, lateness: int) -> pa.Table:
+def results_with_restarts(plan: StreamPlan, came: pa.Table, lateness: int) -> pa.Table:
     """All results of rows that come seventeen at a time, with a restart after each time."""
     stream = Stream(plan, lateness)
     for at in range(0, came.num_rows, 17):

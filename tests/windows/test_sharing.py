@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.algorithms.counting import Q1, Q2, STREAM, Counting
 from tests.catalogue import AGGREGATIONS, closeness, same, values_for
 from tests.examples import examples
-from tests.windows.test_edges import ends_of, every_strategy, some_windows
+from tests.windows.test_shared_plan import ends_of, every_strategy, some_windows
 from windrow import (
     ArgMax,
     Collect,

@@ -20,7 +20,7 @@ from windrow.kernels.routes import trace
 from windrow.windows.arrays import Positions
 from windrow.windows.base import Window
 from windrow.windows.sorted_rows import SortedRows
-from windrow.windows.until import Progress, Tree
+from windrow.windows.until import PolicyProgress, Tree
 
 
 class Decided:
@@ -105,7 +105,7 @@ class _Values:
             arrays[1] = np.array([*arrays[1], None], object)[:-1]  # no type of Python has them
         return objects(arrays, nulls)
 
-    def policy_starts(self, progress: Progress) -> Positions | None:
+    def policy_starts(self, progress: PolicyProgress) -> Positions | None:
         """Where the windows of a policy begin, by machine code; None if it is not compiled."""
         columns = {str(i): column for i, column in enumerate(self._columns)}
         kinds = {text: _kind_of(column) for text, column in columns.items()}

@@ -36,7 +36,7 @@ _BOUNDS = {
 
 
 @dataclass(frozen=True)
-class Kernel:
+class CompiledLoop:
     """A compiled loop and the buffers that it works in."""
 
     run: Any
@@ -66,7 +66,9 @@ class Kernel:
         at, capacity = CURSORS, int(arena[2])
         for name, (times, plus) in {**self.states, **self.indices}.items():
             parts = []
-            for field in _fields(self.monoid, self.nulls) if name in self.states else ["int64"]:
+            for field in (
+                state_fields(self.monoid, self.nulls) if name in self.states else ["int64"]
+            ):
                 end = at + times * capacity + plus
                 parts.append(arena[at:end].view(field))
                 at = end
@@ -77,7 +79,9 @@ class Kernel:
         """Room for n states."""
         if isinstance(self.monoid, RowAlgebra):
             return np.zeros((n, self.monoid.width), self.monoid.dtype)
-        return tuple(np.zeros(n, dtype_of(field)) for field in _fields(self.monoid, self.nulls))
+        return tuple(
+            np.zeros(n, dtype_of(field)) for field in state_fields(self.monoid, self.nulls)
+        )
 
 
 def dtype_of(field: str) -> np.dtype[Any]:
@@ -96,7 +100,7 @@ def loop_of(
     columns: Sequence[str],
     bounds: str,
     nulls: bool,
-) -> Kernel:
+) -> CompiledLoop:
     """The loop of `algorithm` for an aggregation's states over `columns` (their types).
 
     `bounds` is "rows" or "range"; with `nulls`, some values or windows may be empty.
@@ -112,7 +116,7 @@ def push_loop_of(
     column: str,
     bounds: str,
     times: str | None = None,
-) -> Kernel:
+) -> CompiledLoop:
     """The same loop for values that are pushed, whose cursors and buffers lie in one array.
 
     With `times`, the type of a value's time, it is for one value: its `run(kept, arena, value,
@@ -132,7 +136,7 @@ def _kernel_for(
     bounds: str,
     nulls: bool,
     pushed: Pushed | None = None,
-) -> Kernel:
+) -> CompiledLoop:
     """The loop, or an error that says that the aggregation does not compile."""
     try:
         commutative = aggregation.commutative
@@ -151,7 +155,7 @@ def kernel(
     nulls: bool,
     commutative: bool,
     pushed: Pushed | None = None,
-) -> Kernel:
+) -> CompiledLoop:
     """The loop, compiled; with `pushed`, for values that are pushed."""
     least, times = pushed or (1, None)
     loop = importlib.import_module(f"windrow.kernels.loops.{algorithm}")
@@ -165,7 +169,7 @@ def kernel(
         )
     else:
         functions = tuple_functions(monoid, nulls, least)
-        state = _tuple_type(_fields(monoid, nulls))
+        state = _tuple_type(state_fields(monoid, nulls))
         outputs, error_model = list(monoid.outputs), monoid.error_model
     arguments = [
         *["int64"] * 4,
@@ -178,7 +182,7 @@ def kernel(
     ]
     entry, signature = [], f"void({', '.join(arguments)})"
     if times is not None and not isinstance(monoid, RowAlgebra):
-        held = _in_one_array(loop, _fields(monoid, nulls))
+        held = _in_one_array(loop, state_fields(monoid, nulls))
         entry = _entry_of_one(*held, columns[0], outputs[0], bounds, times)
         taken = f"int64[::1], int64[::1], {columns[0]}, boolean, {times}, int64"
         signature = f"Optional({outputs[0]})({taken})"
@@ -198,7 +202,7 @@ def kernel(
             monoid.source,
             f"COMMUTATIVE = {commutative}",
             f"BY_ROWS = {bounds == 'rows'}",
-            _function("window(r, row, w, lo, hi)", *_BOUNDS[bounds]),
+            function_text("window(r, row, w, lo, hi)", *_BOUNDS[bounds]),
             *functions,
             *(f"@inner\n{inspect.getsource(function)}" for function in protocol.SHARED),
             body,
@@ -208,7 +212,9 @@ def kernel(
             "",
         ]
     )
-    return Kernel(run_of(text), loop.STATES, loop.INDICES, loop.LAYOUT, loop.ROUNDED, monoid, nulls)
+    return CompiledLoop(
+        run_of(text), loop.STATES, loop.INDICES, loop.LAYOUT, loop.ROUNDED, monoid, nulls
+    )
 
 
 def _tuple_type(items: Sequence[str]) -> str:
@@ -216,7 +222,7 @@ def _tuple_type(items: Sequence[str]) -> str:
     return f"Tuple(({', '.join(i if '[' in i else f'{i}[::1]' for i in items)},))"
 
 
-def _fields(monoid: Monoid, nulls: bool) -> tuple[str, ...]:
+def state_fields(monoid: Monoid, nulls: bool) -> tuple[str, ...]:
     """The types of a state's fields; with nulls it also has the number of its values."""
     return (*monoid.fields, "int64") if nulls else monoid.fields
 
@@ -303,39 +309,39 @@ def tuple_functions(monoid: Monoid, nulls: bool, least: int = 1) -> list[str]:
         return [f"if {state}[{k}] {few}:\n        {otherwise}"] if nulls else []
 
     return [
-        _function("slot(buffer, i)", "return 0"),
-        _function("load(buffer, i)", f"return {_tuple('buffer[{i}][i]', size)}"),
-        _function("store(buffer, i, s)", *(f"buffer[{i}][i] = s[{i}]" for i in range(size))),
+        function_text("slot(buffer, i)", "return 0"),
+        function_text("load(buffer, i)", f"return {_tuple('buffer[{i}][i]', size)}"),
+        function_text("store(buffer, i, s)", *(f"buffer[{i}][i] = s[{i}]" for i in range(size))),
         "keep = store",
-        _function(
+        function_text(
             "typed(s)",
             f"return ({', '.join(f'{f}(s[{i}])' for i, f in enumerate(monoid.fields))},)",
         ),
-        _function("counted(s, n)", f"return {_tuple('s[{i}]', k)} + (n,)"),
-        _function("plain(s)", f"return {_tuple('s[{i}]', k)}"),
-        _function(
+        function_text("counted(s, n)", f"return {_tuple('s[{i}]', k)} + (n,)"),
+        function_text("plain(s)", f"return {_tuple('s[{i}]', k)}"),
+        function_text(
             "same(a, b)",
             f"return {' and '.join(equal)}" + f" and (a[{k}] > 0) == (b[{k}] > 0)" * nulls,
         ),
-        _function(
+        function_text(
             "lost(s)", *unless_empty("s", "return False"), f"return {' or '.join(odd) or 'False'}"
         ),
-        _function(
+        function_text(
             "lift(columns, nulls, j, position, into)",
             counted(f"{monoid.unit}({', '.join(values)})", "int64(0) if nulls[j] else int64(1)"),
         ),
-        _function(
+        function_text(
             "combine(a, b, into)",
             *unless_empty("a", "return b"),
             *unless_empty("b", "return a"),
             counted(f"{monoid.plus}(plain(a), plain(b))", f"a[{k}] + b[{k}]"),
         ),
-        _function(
+        function_text(
             "invert(a, b, into)",
             *unless_empty("b", "return a"),
             counted(f"{monoid.minus or 'minus'}(plain(a), plain(b))", f"a[{k}] - b[{k}]"),
         ),
-        _function(
+        function_text(
             "emit(out, valid, i, s)",
             *unless_empty("s", nothing, few),
             *[f"if not {monoid.defined}(plain(s){more}):\n        {nothing}"]
@@ -343,7 +349,7 @@ def tuple_functions(monoid: Monoid, nulls: bool, least: int = 1) -> list[str]:
             f"answer_ = {monoid.answer}(plain(s){more})",
             *(f"out[{i}][i] = {result}" for i, result in enumerate(results)),
         ),
-        _function("emit_nothing(out, valid, i)", "valid[i] = 0"),
+        function_text("emit_nothing(out, valid, i)", "valid[i] = 0"),
     ]
 
 
@@ -351,29 +357,30 @@ def _row_functions(monoid: RowAlgebra) -> list[str]:
     """The functions for a state that is a row of a 2-D array, combined in place."""
     more = "".join(f", {value!r}" for value in monoid.constants)
     return [
-        _function("slot(buffer, i)", "return buffer[i]"),
+        function_text("slot(buffer, i)", "return buffer[i]"),
         "load = slot",
-        _function("lost(s)", "return False"),
-        _function("store(buffer, i, s)", f"{monoid.copy}(s, buffer[i])"),
-        _function("keep(buffer, i, s)", "pass"),
-        _function(
+        function_text("lost(s)", "return False"),
+        function_text("store(buffer, i, s)", f"{monoid.copy}(s, buffer[i])"),
+        function_text("keep(buffer, i, s)", "pass"),
+        function_text(
             "lift(columns, nulls, j, position, into)",
             "null = nulls.size > 0 and nulls[j] != 0",
             f"{monoid.unit}({monoid.read}(columns[0][j]), null, into{more})",
             "return into",
         ),
-        _function("combine(a, b, into)", f"{monoid.plus}(a, b, into{more})", "return into"),
-        _function(
+        function_text("combine(a, b, into)", f"{monoid.plus}(a, b, into{more})", "return into"),
+        function_text(
             "invert(a, b, into)", f"{monoid.minus or 'minus'}(a, b, into{more})", "return into"
         ),
-        _function(
+        function_text(
             "emit(out, valid, i, s)", f"valid[i] = 1 if {monoid.answer}(s, out[0][i]{more}) else 0"
         ),
-        _function("emit_nothing(out, valid, i)", "valid[i] = 0"),
+        function_text("emit_nothing(out, valid, i)", "valid[i] = 0"),
     ]
 
 
-def _function(head: str, *body: str) -> str:
+def function_text(head: str, *body: str) -> str:
+    """The text of an inner function."""
     return "\n    ".join((f"@inner\ndef {head}:", *body))
 
 

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.generate import Kernel
+from windrow.kernels.generate import CompiledLoop
 
 Places = NDArray[np.int64]
 
 
-def grown(kernel: Kernel, buffers: list[Any], cursors: NDArray[np.int64], capacity: int) -> None:
+def grown(
+    kernel: CompiledLoop, buffers: list[Any], cursors: NDArray[np.int64], capacity: int
+) -> None:
     """Put larger buffers into the list `buffers`, with all that is in use."""
     old = int(cursors[2])
     sizes = {**kernel.states, **kernel.indices}

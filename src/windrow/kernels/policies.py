@@ -26,13 +26,13 @@ from windrow.compiled import INNER, own_engine, run_of
 from windrow.kernels.columns import NO_NULLS, Column
 from windrow.kernels.compiled_states import COMPILER, Monoid, compiled_state, meaning, returned
 from windrow.kernels.functions import NotCompilable, embed, first_line
-from windrow.kernels.generate import dtype_of, tuple_functions
+from windrow.kernels.generate import dtype_of, function_text, state_fields, tuple_functions
 from windrow.kernels.user_functions import user_function
 from windrow.windows import policy_tree
 from windrow.windows.adwin import Adwin
 from windrow.windows.arrays import Positions, in_threads, ordinary, stretches
 from windrow.windows.policy_tree import EDGES, LEVELS
-from windrow.windows.until import KNOWN, UNKNOWN, Policy, Progress, takes_window
+from windrow.windows.until import KNOWN, UNKNOWN, Policy, PolicyProgress, takes_window
 
 ONLY = ""  # the name of a result that is the only one, and that the policy sees without a name
 _NUMBERS = ("int64", "float64")
@@ -213,7 +213,10 @@ def _problem(text: str, seen: tuple[tuple[str, str], ...], of_window: bool) -> s
 
 
 def compiled_starts(
-    plan: PolicyPlan, column: Callable[[str, str], Column], progress: Progress, threads: int = 1
+    plan: PolicyPlan,
+    column: Callable[[str, str], Column],
+    progress: PolicyProgress,
+    threads: int = 1,
 ) -> Positions | None:
     """Where the windows begin of the rows a policy decides about; None if the interpreter must.
 
@@ -233,7 +236,9 @@ def compiled_starts(
             return None
     n = int(progress.starts[-1])
     counted = tuple(mask is not None for mask in nulls)
-    fields = [f for p, c in zip(plan.parts, counted, strict=True) for f in _fields(p, c)]
+    fields = [
+        f for p, c in zip(plan.parts, counted, strict=True) for f in state_fields(p.monoid, c)
+    ]
     nodes = _states(fields, n)
     first = np.full(n, UNKNOWN)
     data = tuple(c.data for own in given for c in own) or (np.zeros(n, np.int64),)
@@ -262,7 +267,7 @@ def _states(fields: Sequence[str], n: int) -> tuple[NDArray[Any], ...]:
     return tuple(np.zeros(n, dtype_of(field)) for field in fields)
 
 
-def way_of(first: Positions | None, progress: Progress) -> str:
+def way_of(first: Positions | None, progress: PolicyProgress) -> str:
     """How a policy ran: "compiled", "interpreted", or for some stretches the one or the other."""
     if first is None:
         return "interpreted"
@@ -293,11 +298,6 @@ def _fits(part: PolicyPart, data: NDArray[Any], nulls: NDArray[np.uint8] | None)
     return largest < (2**63 if part.output == "int64" else 2**53)
 
 
-def _fields(part: PolicyPart, nulls: bool) -> tuple[str, ...]:
-    """The types of a state's fields; where values may be null, with their number."""
-    return (*part.monoid.fields, "int64") if nulls else part.monoid.fields
-
-
 @functools.lru_cache(maxsize=64)
 def _loop(plan: PolicyPlan, nulls: tuple[bool, ...], of_window: bool) -> Any:
     """The loop over all stretches, compiled for the parts of a plan.
@@ -307,7 +307,7 @@ def _loop(plan: PolicyPlan, nulls: tuple[bool, ...], of_window: bool) -> Any:
     texts, fields, columns = [], list[str](), list[str]()
     for i, (part, counted) in enumerate(zip(plan.parts, nulls, strict=True)):
         texts.append(_part_text(i, part, counted, len(fields), len(columns), plan.knows_nulls))
-        fields += _fields(part, counted)
+        fields += state_fields(part.monoid, counted)
         columns += part.dtypes
     names = tuple(name for name, _ in _seen(plan.parts, plan.knows_nulls))
     shown = ", ".join([f"r{i}" for i in range(len(texts))])
@@ -336,18 +336,20 @@ def _loop(plan: PolicyPlan, nulls: tuple[bool, ...], of_window: bool) -> Any:
             f"inner = njit(error_model='python', **{INNER})",
             "" if names == (ONLY,) else f"Record = record_class({names!r})",
             f"LEVELS = {LEVELS}",
-            _function("own(rows, i)", f"return {' + '.join(text.own for text in texts)}"),
-            _function("combine(a, b)", f"return {' + '.join(text.combined for text in texts)}"),
-            _function(
+            function_text("own(rows, i)", f"return {' + '.join(text.own for text in texts)}"),
+            function_text("combine(a, b)", f"return {' + '.join(text.combined for text in texts)}"),
+            function_text(
                 "load(states, i)", f"return {_tuple(f'states[{k}][i]' for k in range(size))}"
             ),
-            _function("store(states, i, s)", *(f"states[{k}][i] = s[{k}]" for k in range(size))),
-            _function(
+            function_text(
+                "store(states, i, s)", *(f"states[{k}][i] = s[{k}]" for k in range(size))
+            ),
+            function_text(
                 "seen(rows, s, n)",
                 *(line for text in texts for line in text.seen),
                 f"return {shown if names == (ONLY,) else f'Record({shown})'}",
             ),
-            _function("goes(total, old)", f"return bool({called})"),
+            function_text("goes(total, old)", f"return bool({called})"),
             *(f"@inner\n{inspect.getsource(each)}" for each in policy_tree.TREE),
             _RUN.format(of_window=of_window, unknown=UNKNOWN),
             "run = compiled(run, error_model='python')",
@@ -423,10 +425,6 @@ def _part_text(
         f"combine_{i}(a[{fields}], b[{fields}], 0)",
         seen,
     )
-
-
-def _function(head: str, *body: str) -> str:
-    return "\n    ".join((f"@inner\ndef {head}:", *body))
 
 
 def _tuple(items: Any) -> str:

@@ -17,7 +17,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.aggregations.together import Record
 from windrow.kernels.columns import Column, as_array, column
 from windrow.kernels.compiled_states import Monoid, compiled_state
-from windrow.kernels.generate import CURSORS, Kernel, dtype_of, push_loop_of
+from windrow.kernels.generate import CURSORS, CompiledLoop, dtype_of, push_loop_of
 from windrow.kernels.growth import arrays_of, grown
 from windrow.kernels.interpreted import objects, packed
 from windrow.kernels.pushed_values import (
@@ -58,14 +58,14 @@ class _Part:
     ) -> None:
         self.name, self.aggregation = name, aggregation
         self._loop = loop_name(algorithm, aggregation), dtype, bounds
-        self._kernels: dict[str | None, Kernel] = {}
+        self._kernels: dict[str | None, CompiledLoop] = {}
         self.arena = NO_BOUNDS
 
-    def kernel(self, times: str | None) -> Kernel:
+    def kernel(self, times: str | None) -> CompiledLoop:
         """The loop for one value whose time is of this type; for an array if that is None."""
         return self._kernels.get(times) or self._compiled(times)
 
-    def _compiled(self, times: str | None) -> Kernel:
+    def _compiled(self, times: str | None) -> CompiledLoop:
         algorithm, dtype, bounds = self._loop
         monoid = compiled_state(self.aggregation, [dtype], algorithm == "subtract_on_evict")
         assert isinstance(monoid, Monoid), "windows of such numbers only are compiled"
@@ -74,7 +74,7 @@ class _Part:
         return kernel
 
     @property
-    def _any_kernel(self) -> Kernel:
+    def _any_kernel(self) -> CompiledLoop:
         """The loop in one of its forms, for what they have in common."""
         return next(iter(self._kernels.values()), None) or self._compiled(None)
 

@@ -42,7 +42,7 @@ from windrow.kernels.window_loop import (
     rows_at_once,
 )
 from windrow.windows.positions import Windows
-from windrow.windows.sharing import Slices
+from windrow.windows.sharing import SliceFlatFit
 
 Positions = NDArray[np.int64]
 # How many windows one call computes: their bounds and results then stay in the cache.
@@ -269,7 +269,7 @@ def _interpreted(aggregation: Aggregation, values: list[Any], cuts: _Cuts) -> li
     # what the windows from here on ask for: nothing before may stop a value of another kind
     floors = list(itertools.accumulate(reversed([first for _, first, _, _ in due]), min))[::-1]
     edges = cuts.edges.tolist()
-    slices = Slices(aggregation)
+    slices = SliceFlatFit(aggregation)
     end = 0
     results: list[list[Any]] = [[None] * lo.size for lo, _ in cuts.windows]
     for (past, first, query, i), floor in zip(due, floors, strict=True):

@@ -117,8 +117,8 @@ def roller(
     nulls = nulls or any(c.nulls is not None for c in known)
     arguments = aggregation, compiled, known, arrays, rows, name, nulls
     if algorithm == "pba":
-        return Pba(*arguments, cuts=cuts)
-    return (Late if late else Loop)(*arguments)
+        return PbaLoop(*arguments, cuts=cuts)
+    return (LateLoop if late else Loop)(*arguments)
 
 
 def loop_name(algorithm: str, aggregation: Aggregation) -> str:
@@ -339,7 +339,7 @@ class Loop:
             )
 
 
-class Late(Loop):
+class LateLoop(Loop):
     """FiBA's loop over rows that come in any order of time; its nodes may grow in number."""
 
     def _wanted(self, columns: list[Column]) -> tuple[int, int]:
@@ -370,7 +370,7 @@ class Late(Loop):
         error.add_note(f"in {self.aggregation!r}, at a row from {batch.base} on")
 
 
-class Pba(Loop):
+class PbaLoop(Loop):
     """PBA's loop in two threads: the caller's, and one that does what the caller hands to it.
 
     The second one is started when a long chunk may be closed, and goes on when the call is over:

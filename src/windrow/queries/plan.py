@@ -26,7 +26,7 @@ from windrow.aggregations.base import Aggregation
 from windrow.queries.query import Query
 from windrow.windows.base import Kept
 from windrow.windows.slicing import Slicing
-from windrow.windows.weaving import Group, woven
+from windrow.windows.weaving import PlanGroup, woven
 
 Kind = str
 # The form in which kernels and loops get the values: as numbers; as ranks among all values, where
@@ -220,14 +220,14 @@ def _source(result: ResultPlan, others: Sequence[ResultPlan]) -> Aggregation:
     return best
 
 
-def groups_of(queries: Sequence[Query]) -> list[Group]:
+def groups_of(queries: Sequence[Query]) -> list[PlanGroup]:
     """Return the groups of queries that share slices: over the same rows, where it pays."""
     alike: dict[Any, dict[int, Slicing]] = {}
-    groups: list[Group] = []
+    groups: list[PlanGroup] = []
     for i, query in enumerate(queries):
         cut = None if query.window.per_row else query.window.slicing()
         if cut is None:
-            groups.append(Group((i,)))
+            groups.append(PlanGroup((i,)))
         else:
             alike.setdefault(rows_of(query), {})[i] = cut
     for cuts in alike.values():

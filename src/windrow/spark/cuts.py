@@ -26,7 +26,7 @@ BINS = 16  # for each range
 
 
 @dataclass(frozen=True)
-class Cuts:
+class RangeCuts:
     """Bins of the order, ranges of bins, and for each range its halo and its middle.
 
     Bin b holds the values from ``edges[b − 1]`` up to below ``edges[b]``; nulls are in the first.
@@ -65,7 +65,7 @@ class Cuts:
 
 def cut_by_size(
     edges: Sequence[Any], counts: Sequence[int], ranges: int, size: Any, top: Any, least: Any = None
-) -> Cuts:
+) -> RangeCuts:
     """Return cuts for windows [t − size, t] along values up to `top`.
 
     A size of None reaches back to the beginning. `counts` has the rows of each bin; if it is
@@ -82,7 +82,7 @@ def cut_by_size(
     return _cuts(edges, owner, first, last)
 
 
-def cut_by_count(edges: Sequence[Any], counts: Sequence[int], ranges: int, rows: int) -> Cuts:
+def cut_by_count(edges: Sequence[Any], counts: Sequence[int], ranges: int, rows: int) -> RangeCuts:
     """Return cuts for windows of the last `rows` rows; `counts` has the rows of each bin."""
     before = [0, *accumulate(counts)]
     first = [bisect_right(before, max(0, n + 1 - rows)) - 1 for n in before[:-1]]
@@ -92,7 +92,7 @@ def cut_by_count(edges: Sequence[Any], counts: Sequence[int], ranges: int, rows:
 
 def cut_frame_by_size(
     edges: Sequence[Any], counts: Sequence[int], ranges: int, size: Any, ahead: Any, top: Any
-) -> Cuts:
+) -> RangeCuts:
     """Return cuts for windows that lie in [t − size, t + ahead], along values up to `top`."""
     bins = len(edges) + 1
     # a bin's rows are before its end, so no window of them begins before its first row's does
@@ -103,7 +103,7 @@ def cut_frame_by_size(
 
 def cut_frame_by_count(
     edges: Sequence[Any], counts: Sequence[int], ranges: int, rows: int, ahead: int
-) -> Cuts:
+) -> RangeCuts:
     """Return cuts for windows among the last `rows` rows and `ahead` more after the current one."""
     before = [0, *accumulate(counts)]
     first = [bisect_right(before, max(0, n + 1 - rows)) - 1 for n in before[:-1]]
@@ -115,7 +115,7 @@ def cut_frame_by_count(
 
 def _frame_cuts(
     edges: Sequence[Any], owner: tuple[int, ...], first: Sequence[int], last: Sequence[int]
-) -> Cuts:
+) -> RangeCuts:
     """Return the halos before and behind, from the bins that each bin's windows reach."""
     halos, behind, middles = [], [], []
     for p in range(owner[-1] + 1):
@@ -123,10 +123,10 @@ def _frame_cuts(
         halos.append(range(min(first[begin], begin), begin))
         behind.append(range(end, max(last[end - 1] + 1, end)))
         middles.append(range(begin, begin))
-    return Cuts(tuple(edges), owner, tuple(halos), tuple(middles), tuple(behind))
+    return RangeCuts(tuple(edges), owner, tuple(halos), tuple(middles), tuple(behind))
 
 
-def joined_cuts(cuts: Sequence[Cuts]) -> Cuts | None:
+def joined_cuts(cuts: Sequence[RangeCuts]) -> RangeCuts | None:
     """Return the cuts for several windows at once: rows from where the longest of them begins.
 
     None if a range would need aggregates, which are those of one window's bins only.
@@ -157,7 +157,7 @@ def _owner(counts: Sequence[int], ranges: int) -> tuple[int, ...]:
 
 def _cuts(
     edges: Sequence[Any], owner: tuple[int, ...], first: Sequence[int], last: Sequence[int]
-) -> Cuts:
+) -> RangeCuts:
     """Return halos and middles, from the bins in which each bin's first and last windows begin."""
     halos, middles = [], []
     for p in range(owner[-1] + 1):
@@ -165,4 +165,4 @@ def _cuts(
         stop = min(last[end - 1] + 1, begin)
         halos.append(range(min(first[begin], stop), stop))
         middles.append(range(stop, begin))
-    return Cuts(tuple(edges), owner, tuple(halos), tuple(middles))
+    return RangeCuts(tuple(edges), owner, tuple(halos), tuple(middles))

@@ -27,7 +27,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from windrow.spark.columns import column, ticks_axis, unused
 from windrow.spark.cuts import (
     BINS,
-    Cuts,
+    RangeCuts,
     cut_by_count,
     cut_by_size,
     cut_frame_by_count,
@@ -56,7 +56,7 @@ class Group:
     """A sequence of rows, its cuts, and the numbers of its first range and bin among all."""
 
     number: int
-    cuts: Cuts
+    cuts: RangeCuts
     before: tuple[int, ...]  # how many rows lie before each bin, if windows count rows
     range: int = 0
     bin: int = 0
@@ -133,7 +133,7 @@ def cut(bounds: Sequence[Bound], frame: Any, at: Any, which: Any, tasks: int) ->
     return Ranges(tuple(groups), at, which) if groups else None
 
 
-def _cut(bound: Bound, edges: Any, counts: list[int], ranges: int, top: Any) -> Cuts:
+def _cut(bound: Bound, edges: Any, counts: list[int], ranges: int, top: Any) -> RangeCuts:
     """Return where one query cuts a group."""
     window = bound.query.window
     rows, ahead = window.reach_rows, window.ahead_rows

@@ -37,7 +37,7 @@ from windrow.spark.stream_state import Travelling
 from windrow.spark.workers import Batches, arrow_result, in_arrow, spare_garbage_collection
 from windrow.stores.encoding import encode as encoded
 from windrow.stores.encoding.tables import decode, encode
-from windrow.streams.plan import Plan
+from windrow.streams.plan import StreamPlan
 from windrow.tables.columns import nulls_of, whole
 
 PACKETS = StructType(
@@ -51,7 +51,7 @@ PACKETS = StructType(
 _PACKED = 1 << 18
 
 
-def in_packets(frame: Any, plan: Plan) -> Any:
+def in_packets(frame: Any, plan: StreamPlan) -> Any:
     """The rows of a frame, which has the bucket of each, as packets."""
     if not _is_plain(frame.schema):
         return in_arrow(frame, Packed(plan), PACKETS)
@@ -102,7 +102,7 @@ def _answers(travelling: Travelling, names: list[str]) -> Any:
 class Packed:
     """What a worker runs over rows: those of a bucket as one value, or slices of them."""
 
-    plan: Plan
+    plan: StreamPlan
 
     def __call__(self, batches: Batches) -> Batches:
         """A row for each bucket and some hundred thousand rows, and its place among all."""
@@ -166,7 +166,7 @@ def _packets(labels: list[int], places: list[int], packets: list[bytes]) -> pa.R
 class Unpacked:
     """What a worker runs over packed results: rows again."""
 
-    plan: Plan
+    plan: StreamPlan
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:

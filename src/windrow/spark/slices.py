@@ -59,7 +59,7 @@ def hopping(bounds: Sequence[Bound], frame: Any, schema: Any) -> Any:
     )
     spread = sliced.repartition(*keys) if keys else sliced.coalesce(1)
     over = tuple(_over_slices(bound, parts, start) for bound in bounds)
-    work = Slices(over, arrow_result(schema), parts)
+    work = MergedSlices(over, arrow_result(schema), parts)
     return in_arrow(spread.sortWithinPartitions(*keys, start), work, schema)
 
 
@@ -127,7 +127,7 @@ def _over_slices(bound: Bound, parts: StateColumns, start: str) -> Bound:
 
 
 @dataclass(frozen=True)
-class Slices(Merged):
+class MergedSlices(Merged):
     """What a worker runs over slices that are sorted by key: windows merged from their states."""
 
     def table(self, batch: pa.RecordBatch) -> pa.Table:

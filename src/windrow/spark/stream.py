@@ -52,7 +52,7 @@ from windrow.spark.stream_processor import (
 from windrow.spark.stream_state import Deferred
 from windrow.spark.workers import arrow_result
 from windrow.streams.description import Description, describe
-from windrow.streams.plan import Flush, Plan, identity_text
+from windrow.streams.plan import Flush, StreamPlan, identity_text
 from windrow.streams.revised import REVISION, is_revisable
 from windrow.tables.bind import Bound
 from windrow.windows.base import written
@@ -84,7 +84,7 @@ _SHORTEST = 100
 class PlannedStream:
     """What runs for a stream: its plan, the rows that it goes over, and what lies in its state."""
 
-    plan: Plan
+    plan: StreamPlan
     frame: Any
     labels: Sequence[int]  # of the buckets
     about: Description
@@ -207,7 +207,7 @@ def planned_stream(
     flush = None
     if streaming.flush is not None and delay is not None:
         flush = Flush(nanoseconds(streaming.flush, "flush") // 1000, delay * 1000)
-    plan = Plan(
+    plan = StreamPlan(
         tuple(bounds),
         tuple(columns),
         timed=bool(bounds[0].query.order_by),
@@ -417,7 +417,7 @@ def _use_rocksdb(session: Any) -> None:
         )
 
 
-def _schema(plan: Plan, frame: Any, delay: int | None) -> StructType:
+def _schema(plan: StreamPlan, frame: Any, delay: int | None) -> StructType:
     """The schema of the result, all of which may be null, with the column that marks late rows.
 
     Spark knows the time of a result, which its operators that follow go by, from a mark.

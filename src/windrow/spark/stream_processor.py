@@ -29,7 +29,7 @@ from windrow.streams.cache import SHARED
 from windrow.streams.changes import side_by_side
 from windrow.streams.description import Description
 from windrow.streams.header import Header, check_identity
-from windrow.streams.plan import Plan
+from windrow.streams.plan import StreamPlan
 from windrow.streams.step import nullable
 from windrow.tables.columns import whole
 
@@ -68,7 +68,7 @@ class WindowProcessor(StatefulProcessor):
 
     def __init__(
         self,
-        plan: Plan,
+        plan: StreamPlan,
         labels: Sequence[int],
         output: pa.Schema,
         in_rows: bool,
@@ -85,7 +85,7 @@ class WindowProcessor(StatefulProcessor):
         SHARED.use(_shared_folder())
         self._handle = handle
         calls = StateCalls(client_of(handle))
-        self._entries = Chunks(state_of(handle), calls.ahead)
+        self._entries = StoredChunks(state_of(handle), calls.ahead)
         self._check_partition(handle)
 
     def handleInputRows(  # noqa: N802
@@ -333,7 +333,7 @@ class Adoption(WindowProcessor):
         """The state is another query's, and that is meant."""
 
 
-class Chunks:
+class StoredChunks:
     """The chunks of a bucket in Spark's state store, and what is kept beside them."""
 
     def __init__(self, state: Any, ahead: Callable[..., Any]) -> None:

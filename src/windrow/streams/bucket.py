@@ -24,7 +24,7 @@ from windrow.streams.cache import DECODED
 from windrow.streams.family import passing
 from windrow.streams.header import Header
 from windrow.streams.log import SEALED, Entries, Log
-from windrow.streams.plan import Plan
+from windrow.streams.plan import StreamPlan
 from windrow.streams.sessions import SessionWindows
 from windrow.streams.slices import SlicedWindows
 from windrow.streams.step import END, NEVER, NewResults, in_order, integers
@@ -47,7 +47,7 @@ class StepResult:
 class Bucket:
     """The state of some keys, and the steps that change it."""
 
-    def __init__(self, plan: Plan, entries: Entries, header: Header) -> None:
+    def __init__(self, plan: StreamPlan, entries: Entries, header: Header) -> None:
         self.plan, self.header = plan, header
         self._waiting = Waiting(entries, _WAITING, plan.rows, plan.time, header.waiting)
         self._families = [*plan.families, *plan.latest.values()]

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.streams.family import Family
-from windrow.streams.log import Chunk, Entries, History
+from windrow.streams.log import Chunk, Entries, SummarizedChunks
 from windrow.streams.step import (
     COUNT,
     NEVER,
@@ -37,7 +37,7 @@ from windrow.tables.states import states_of
 _WORTH = 2
 
 
-class ChunkedWindows(Family[History]):
+class ChunkedWindows(Family[SummarizedChunks]):
     """Queries with windows by rows or by range, over the same rows in the same order."""
 
     entries = 2  # a chunk and its summary
@@ -58,17 +58,21 @@ class ChunkedWindows(Family[History]):
         kept = self.bounds[0].schema
         return pa.schema([kept.field(name) for name in names if name not in self.keys])
 
-    def open(self, entries: Entries, log: int, chunks: list[Chunk], done: int | None) -> History:
+    def open(
+        self, entries: Entries, log: int, chunks: list[Chunk], done: int | None
+    ) -> SummarizedChunks:
         """The rows that are kept, as the store has them."""
         keys, columns = self.key_schema, self.schema
-        return History(entries, log, keys, columns, chunks, parts=self._parts, time=self._time)
+        return SummarizedChunks(
+            entries, log, keys, columns, chunks, parts=self._parts, time=self._time
+        )
 
     def step(
-        self, log: History, new: pa.Table, now: int | None, done: int | None
+        self, log: SummarizedChunks, new: pa.Table, now: int | None, done: int | None
     ) -> list[NewResults]:
         """Return the results of the new rows, which then join the others."""
         summaries = [log.summary(chunk).select([*self.keys, COUNT]) for chunk in log.chunks]
-        held = Held(self.keys, log.chunks, summaries, new)
+        held = HeldChunks(self.keys, log.chunks, summaries, new)
         results = [self._results(bound, log, held, new) for bound in self.bounds]
         if new.num_rows:
             log.append(new, now or 0)
@@ -78,7 +82,9 @@ class ChunkedWindows(Family[History]):
 
     # -- one query --------------------------------------------------------------------------
 
-    def _results(self, bound: Bound, history: History, held: Held, new: pa.Table) -> NewResults:
+    def _results(
+        self, bound: Bound, history: SummarizedChunks, held: HeldChunks, new: pa.Table
+    ) -> NewResults:
         window = bound.query.window
         if window.reach_rows is not None:
             crossed, inside = held.by_count(window.reach_rows)
@@ -112,7 +118,7 @@ class ChunkedWindows(Family[History]):
         return NewResults(new, joined.new_rows(joined.fresh), results)
 
     def _rows(
-        self, history: History, held: Held, crossed: NDArray[np.bool_]
+        self, history: SummarizedChunks, held: HeldChunks, crossed: NDArray[np.bool_]
     ) -> tuple[pa.Table, NDArray[np.int64]]:
         """The rows of keys whose windows begin in a chunk, and the chunk of each."""
         tables, ordinals = [history.schema.empty_table()], [np.empty(0, np.int64)]
@@ -127,7 +133,7 @@ class ChunkedWindows(Family[History]):
 
     # -- what is kept -----------------------------------------------------------------------
 
-    def _settle(self, history: History, held: Held, now: int | None) -> None:
+    def _settle(self, history: SummarizedChunks, held: HeldChunks, now: int | None) -> None:
         """Delete the chunks that no window to come reaches, and dead rows if they are many."""
         live = np.zeros(held.counts.size, np.bool_)
         for bound in self.bounds:
@@ -156,7 +162,7 @@ def _reach(bound: Bound) -> int:
     return int(size)
 
 
-class Held:
+class HeldChunks:
     """What is held of each chunk and key, and how many new rows each key has."""
 
     def __init__(

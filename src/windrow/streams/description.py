@@ -16,7 +16,7 @@ import pyarrow as pa
 from windrow.identity import digest_of, named
 from windrow.queries.query import Query
 from windrow.queries.streaming import Streaming
-from windrow.streams.plan import Plan
+from windrow.streams.plan import StreamPlan
 from windrow.tables.bind import Bound, columns_read
 from windrow.windows.base import Kept
 
@@ -86,7 +86,7 @@ class Description:
 
 
 def describe(
-    asked: Streaming, plan: Plan, buckets: int, rows: pa.Schema, delay: int | None, own: bool
+    asked: Streaming, plan: StreamPlan, buckets: int, rows: pa.Schema, delay: int | None, own: bool
 ) -> Description:
     """What the stream of a plan was asked; `rows` are the columns that came in.
 

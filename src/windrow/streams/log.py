@@ -273,7 +273,7 @@ def _chosen(rows: pa.Table, kept: NDArray[Any]) -> pa.Table:
 
 
 @dataclass(eq=False)
-class History(Chunks):
+class SummarizedChunks(Chunks):
     """Chunks of rows in the order of time, and beside each the states of its keys."""
 
     parts: StateColumns = field(kw_only=True)

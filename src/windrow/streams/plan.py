@@ -50,7 +50,7 @@ class Flush(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class StreamPlan:
     """Queries over one stream of rows.
 
     Queries with a result for every row put it beside the row. Hopping ones give a row for each

@@ -29,7 +29,7 @@ from windrow.tables.results import numbered
 from windrow.tables.sort import TableRows
 from windrow.tables.types import kind_of
 from windrow.windows.arrays import Positions
-from windrow.windows.until import Progress
+from windrow.windows.until import PolicyProgress
 
 Columns = Callable[[str], Any]
 
@@ -66,7 +66,7 @@ class RowValues:
         """The columns that the aggregations read, in the rows at these positions."""
         return self._records(self._read, begin, stop)
 
-    def policy_starts(self, progress: Progress) -> Positions | None:
+    def policy_starts(self, progress: PolicyProgress) -> Positions | None:
         """Where the windows of a policy begin, by machine code; None if it is not compiled."""
         kinds = {text: kind_of(self._array(text).type) for text in self._read}
         plan = policy_plan(progress.policy, self._parts, kinds)

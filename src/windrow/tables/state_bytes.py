@@ -89,7 +89,7 @@ def _flattened(over: WindowResults, name: str) -> WindowResults:
 # -- what is sent as bytes ----------------------------------------------------------------------
 
 
-class Sketch(Part):
+class SketchBytes(Part):
     """A sketch: the bytes of its row.
 
     Of a slice with a single value only the head is sent, so small slices stay small.

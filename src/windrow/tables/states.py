@@ -35,7 +35,7 @@ from windrow.tables.bind import Bound
 from windrow.tables.columns import null_where
 from windrow.tables.results import SortedColumns, WindowResults, in_layers
 from windrow.tables.sort import rows_in_place
-from windrow.tables.state_bytes import Encoded, Foreign, Listed, Sketch
+from windrow.tables.state_bytes import Encoded, Foreign, Listed, SketchBytes
 from windrow.tables.state_numbers import ExactSum, Numbers, Part, Picked
 from windrow.tables.types import kind_of, plain
 from windrow.windows.positions import Windows
@@ -175,7 +175,7 @@ def part_of(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) -
     if aggregation.bulk() is not None:
         return Foreign(name, aggregation, types)
     if aggregation.rows("int64") is not None:
-        return Sketch(name, aggregation, types)
+        return SketchBytes(name, aggregation, types)
     return (Encoded if aggregation.listing is None else Listed)(name, aggregation, types)
 
 

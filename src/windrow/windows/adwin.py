@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.windows.arrays import Positions
-    from windrow.windows.until import Progress
+    from windrow.windows.until import PolicyProgress
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Adwin:
         """Refuse to be called: its windows follow from the values."""
         raise InvalidArgument("Adwin is asked for windows by `until=`, and not called")
 
-    def starts(self, values: NDArray[np.float64], progress: Progress) -> Positions:
+    def starts(self, values: NDArray[np.float64], progress: PolicyProgress) -> Positions:
         """Return where the windows begin of the rows to decide about; NaN is no value."""
         import numpy as np
 

@@ -85,7 +85,7 @@ def _changes_in(zone: str, year: int) -> tuple[int, int, list[tuple[int, int]]]:
 
 
 @dataclass(frozen=True)
-class Clock:
+class ZoneClock:
     """The offsets of a zone's clocks from UTC during some years, in the unit of an axis."""
 
     changes: Times  # when the offset from UTC changes
@@ -108,10 +108,10 @@ class Clock:
         return instants
 
 
-_UTC_CLOCK = Clock(np.empty(0, np.int64), np.zeros(1, np.int64))
+_UTC_CLOCK = ZoneClock(np.empty(0, np.int64), np.zeros(1, np.int64))
 
 
-def clock_of(zone: str | None, axis: Axis, *days: Times) -> Clock:
+def clock_of(zone: str | None, axis: Axis, *days: Times) -> ZoneClock:
     """Return the clock of a zone in the years of some days; of UTC for times that are local."""
     if zone is None or not axis.zoned:
         return _UTC_CLOCK
@@ -119,7 +119,7 @@ def clock_of(zone: str | None, axis: Axis, *days: Times) -> Clock:
 
 
 @functools.lru_cache(maxsize=256)
-def _clock(zone: str, scale: int, years: tuple[int, ...]) -> Clock:
+def _clock(zone: str, scale: int, years: tuple[int, ...]) -> ZoneClock:
     """Return the clock of a zone in some years, in units of which a second has `scale`."""
     offsets: list[int] = []
     changes: list[int] = []
@@ -131,7 +131,7 @@ def _clock(zone: str, scale: int, years: tuple[int, ...]) -> Clock:
             elif offset != offsets[-1] and abs(second * scale) <= _MOST:
                 changes.append(second * scale)
                 offsets.append(offset)
-    return Clock(np.array(changes, np.int64), np.array(offsets, np.int64) * scale)
+    return ZoneClock(np.array(changes, np.int64), np.array(offsets, np.int64) * scale)
 
 
 def _years(days: tuple[Times, ...]) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 from windrow.algorithms.base import Aggregator
 from windrow.windows.durations import NANOSECONDS, Interval
 from windrow.windows.instants import WITH_ZONE
-from windrow.windows.pushed_numbers import Numbers
+from windrow.windows.pushed_numbers import PushedNumbers
 from windrow.windows.pushed_rows import WithinSpan
 from windrow.windows.sizes import Axis
 from windrow.windows.span import Span
@@ -52,7 +52,7 @@ class WithinCalendar(WithinSpan):
         """Return whether no value is in the window or may be in one to come."""
         return not len(self._swag) and not self._waiting
 
-    def _compilable(self) -> Numbers | None:
+    def _compilable(self) -> PushedNumbers | None:
         return None
 
     def _append(self, value: Any, t: Any) -> Any:

@@ -55,7 +55,7 @@ def is_numeric(aggregation: Aggregation) -> bool:
     )
 
 
-class Numbers:
+class PushedNumbers:
     """The numbers of a window, which are all floats or all integers, and its loop once it has one.
 
     The window is the last `rows`, or if that is 0, those within `size` of the newest time; with

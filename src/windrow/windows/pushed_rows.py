@@ -21,7 +21,7 @@ from windrow.windows.instants import (
     time_of,
 )
 from windrow.windows.pushed import Window, emptied
-from windrow.windows.pushed_numbers import LARGEST, PUSHES, Numbers, is_numeric, loops
+from windrow.windows.pushed_numbers import LARGEST, PUSHES, PushedNumbers, is_numeric, loops
 from windrow.windows.rows import Rows
 from windrow.windows.sizes import NOW, UNBOUNDED, is_number, measure
 from windrow.windows.span import Span
@@ -158,16 +158,16 @@ class LastRows(Window):
 
     # -- numbers, which may be compiled -----------------------------------------------------
 
-    def _compilable(self) -> Numbers | None:
+    def _compilable(self) -> PushedNumbers | None:
         """Return what notes the numbers of a window that can be compiled."""
         return self._numbers_within(0, True)
 
-    def _numbers_within(self, size: Any, from_start: bool) -> Numbers | None:
+    def _numbers_within(self, size: Any, from_start: bool) -> PushedNumbers | None:
         if self._lateness or self._stored is not None or self._every > 1:
             return None
         if not is_numeric(self._swag.aggregation):
             return None
-        return Numbers(self._swag, self._rows, size, from_start)
+        return PushedNumbers(self._swag, self._rows, size, from_start)
 
     @property
     def _loop(self) -> Any:
@@ -383,7 +383,7 @@ class WithinSpan(LastRows):
         """Return whether no value is in the window, or waits to be."""
         return not len(self) and not self._waiting
 
-    def _compilable(self) -> Numbers | None:
+    def _compilable(self) -> PushedNumbers | None:
         return self._numbers_within(self._size, self._from_start) if self._to_end else None
 
     def _refill(self, values: list[Any], times: list[Any]) -> None:

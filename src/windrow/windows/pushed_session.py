@@ -7,7 +7,7 @@ from typing import Any
 from windrow.algorithms.base import Aggregator
 from windrow.errors import InvalidArgument
 from windrow.windows.instants import distance
-from windrow.windows.pushed_numbers import Numbers
+from windrow.windows.pushed_numbers import PushedNumbers
 from windrow.windows.pushed_rows import LastRows
 from windrow.windows.session import Session
 from windrow.windows.sizes import Axis
@@ -42,7 +42,7 @@ class OpenSession(LastRows):
         self._swag.atomically(self._slide_to, [], t, len(self._swag))
         self._kind, self._newest, self._newest_at = kind, t, at
 
-    def _compilable(self) -> Numbers | None:
+    def _compilable(self) -> PushedNumbers | None:
         return None
 
     def _leaving(self, newest: Any) -> int:

@@ -22,7 +22,7 @@ from windrow.errors import InvalidArgument
 from windrow.windows.room import check_room
 from windrow.windows.shared_plan import Edge, SharedPlan
 from windrow.windows.slicing import Slicing
-from windrow.windows.weaving import Group, woven
+from windrow.windows.weaving import PlanGroup, woven
 
 # Up to so many results of a query at a time, nobody asks whether there is room for them.
 _MANY = 1 << 20
@@ -231,7 +231,7 @@ class SharedSlices:
 
     def __init__(
         self,
-        group: Group,
+        group: PlanGroup,
         queries: Sequence[Slicing],
         wanted: Sequence[Aggregation | Mapping[str, Aggregation]],
     ) -> None:
@@ -239,7 +239,7 @@ class SharedSlices:
         self.plan = SharedPlan([queries[i] for i in self.members])
         self._places, aggregations = _places([wanted[i] for i in self.members])
         self.partials = SharedStates(*aggregations)
-        self._slices = Slices(self.partials)
+        self._slices = SliceFlatFit(self.partials)
         self._growing: State = NOTHING
         self._edges: Iterator[Edge]
         self._edge: Edge
@@ -312,7 +312,7 @@ class SharedSlices:
         assert not begun or self._edge.at > position
 
 
-class Slices(FlatFit):
+class SliceFlatFit(FlatFit):
     """FlatFIT over slices: it takes their states, NOTHING for a slice without values.
 
     In the paper a query does not extend the partial where it begins, as that one is overwritten

@@ -24,7 +24,7 @@ from windrow.windows.sizes import Axis
 
 if TYPE_CHECKING:
     from windrow.windows.span_bounds import Extent
-    from windrow.windows.until import Progress, Tree
+    from windrow.windows.until import PolicyProgress, Tree
 
 # Rows without an order come first and are equal to each other, as in Spark; NaN comes last.
 NULL, PLACED, NAN = 0, 1, 2
@@ -46,7 +46,7 @@ class RowReader(Protocol):
     def records(self, begin: int, stop: int) -> Sequence[Any]:
         """Return the rows `begin` … `stop` − 1 as the aggregation takes them."""
 
-    def policy_starts(self, progress: Progress) -> Positions | None:
+    def policy_starts(self, progress: PolicyProgress) -> Positions | None:
         """Return where the windows of a policy begin, by machine code; None if it is not compiled.
 
         A segment for which that does not do is `UNKNOWN`.

@@ -180,7 +180,7 @@ def takes_window(policy: Policy) -> bool:
 
 
 @dataclass(frozen=True)
-class Progress:
+class PolicyProgress:
     """How far a policy has come in each segment of rows.
 
     `fresh` has the first row of each segment that it has not decided about, `origins` how many rows
@@ -200,18 +200,18 @@ class Progress:
         return takes_window(self.policy)
 
 
-def progress_of(rows: SortedRows, policy: Policy) -> Progress:
+def progress_of(rows: SortedRows, policy: Policy) -> PolicyProgress:
     """Return how far a policy has come in rows, some of which it may have decided about before."""
     import numpy as np
 
     begin, nothing = rows.starts[:-1], np.zeros(rows.starts.size - 1, np.int64)
     origins = nothing if rows.before is None else rows.before
     if rows.lengths is None:
-        return Progress(policy, rows.starts, begin, origins, origins)
+        return PolicyProgress(policy, rows.starts, begin, origins, origins)
     known = np.concatenate([[0], np.cumsum(rows.lengths >= 0)])
     fresh = begin + known[rows.starts[1:]] - known[begin]
     lengths = np.where(fresh > begin, np.append(rows.lengths, 0)[fresh - 1], 0)
-    return Progress(policy, rows.starts, fresh, origins, origins + fresh - begin - lengths)
+    return PolicyProgress(policy, rows.starts, fresh, origins, origins + fresh - begin - lengths)
 
 
 @dataclass(slots=True)
@@ -262,7 +262,7 @@ class Tree:
         return self.units[since:], self.nodes[since:]
 
 
-def interpreted_starts(rows: SortedRows, progress: Progress, segment: int) -> list[int]:
+def interpreted_starts(rows: SortedRows, progress: PolicyProgress, segment: int) -> list[int]:
     """Return where the windows begin of the rows of a segment that the policy decides about.
 
     8 or so ⊕ a row. The tree is kept in `rows.trees`, if there is one.

@@ -38,7 +38,7 @@ _TERMS = 1 << 8
 
 
 @dataclass(frozen=True)
-class Group:
+class PlanGroup:
     """Windows with one plan: their numbers, and why they are together, or apart from others."""
 
     members: tuple[int, ...]
@@ -48,7 +48,7 @@ class Group:
         return f"{', '.join(map(str, self.members))}: {self.why}"
 
 
-def woven(queries: Sequence[Slicing], numbers: Sequence[int] | None = None) -> list[Group]:
+def woven(queries: Sequence[Slicing], numbers: Sequence[int] | None = None) -> list[PlanGroup]:
     """Return the groups of windows that are planned together, by their `numbers` (0, 1, …).
 
     >>> from windrow.windows.slicing import slices
@@ -75,7 +75,7 @@ def woven(queries: Sequence[Slicing], numbers: Sequence[int] | None = None) -> l
         _, both, a, b = max(worth, key=operator.itemgetter(0))
         groups = [group for group in groups if group not in (a, b)] + [both]
     groups.sort(key=lambda group: group.members)
-    return [Group(group.members, group.why(groups)) for group in groups]
+    return [PlanGroup(group.members, group.why(groups)) for group in groups]
 
 
 @dataclass(frozen=True)
