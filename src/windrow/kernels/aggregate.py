@@ -30,6 +30,7 @@ from windrow.kernels.results import ResultArray, finished, in_place
 from windrow.kernels.routes import BULK, FLATFIT, Route, route_over, trace
 from windrow.kernels.window_loop import run_loop
 from windrow.windows.arrays import Positions, moved
+from windrow.windows.exclude import Around
 from windrow.windows.positions import FEW, Windows, rows_apart
 
 Nulls = Sequence[NDArray[np.bool_] | None] | None
@@ -72,7 +73,10 @@ def aggregate(
     if way is None:  # no plan has seen the aggregation yet
         check_aggregation(aggregation, "aggregate")
         threads = whole_number("threads", threads, least=1)
-    whole = windows if isinstance(windows, Windows) else windows[0]
+    if isinstance(windows, Windows):
+        whole = windows
+    else:  # parts around the current rows are not told before they are asked for
+        whole = windows.windows if isinstance(windows, Around) else windows[0]
     inputs = Inputs(aggregation, columns, nulls, whole.n)
     if way is None:
         way = route_over(aggregation, inputs.columns)
@@ -86,6 +90,8 @@ def aggregate(
         results = _shifted(aggregation, inputs, whole, threads, way, common)
     else:
         results = _results(aggregation, inputs, windows, threads, way, common)
+    if aggregation.least < 2:
+        return results
     return with_least(aggregation, results, inputs.absent(), windows, threads)
 
 

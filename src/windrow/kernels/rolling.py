@@ -10,7 +10,7 @@ import numpy as np
 from windrow.aggregations.base import Aggregation
 from windrow.algorithms import ALGORITHMS
 from windrow.errors import InvalidArgument, Unsupported
-from windrow.kernels.rolled import RolledStream, over_last_rows
+from windrow.kernels.rolled_stream import RolledStream, over_last_rows
 from windrow.kernels.routes import warn_user
 
 COMPILED = tuple(name for name in ALGORITHMS if name not in ("foa", "ioa"))
