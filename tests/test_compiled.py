@@ -153,6 +153,21 @@ def test_what_processes_compiled_by_themselves_goes_together(tmp_path: Path) -> 
     assert lines("backward", "forward") == loaded_together[::-1]
 
 
+def test_machine_code_goes_by_what_the_processor_can() -> None:
+    """Not by its name alone: a virtual machine may hide instructions."""
+    program = "from windrow.compiled import environment; print(environment())"
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": features},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for features in ("", "+avx2")
+    }
+    assert len(told) == 2
+
+
 def test_nothing_kept_on_disk_is_called_by_what_is_compiled() -> None:
     functions = {}
     for about in pkgutil.walk_packages(windrow.__path__, "windrow."):

@@ -35,7 +35,6 @@ import functools
 import hashlib
 import os
 import pickle
-import platform
 import sys
 import tempfile
 import threading
@@ -49,7 +48,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 import llvmlite
 import numba
-from llvmlite.binding import ffi, get_host_cpu_name, newpassmanagers
+from llvmlite.binding import ffi, newpassmanagers
 from numba._dynfunc import make_function
 from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
@@ -461,15 +460,17 @@ def _usable(path: Path) -> Path | None:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(f"{_environment()}\n{text}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{environment()}\n{text}".encode()).hexdigest()[:32]
 
 
 @functools.cache
-def _environment() -> str:
-    """What machine code depends on besides the functions: the versions and the processor."""
-    processor = os.environ.get("NUMBA_CPU_NAME") or get_host_cpu_name()
-    versions = (numba.__version__, llvmlite.__version__, sys.version, platform.machine())
-    return "\n".join((*versions, processor))
+def environment() -> str:
+    """What machine code depends on besides the functions: the versions, and what the processor can.
+
+    A virtual machine may lack instructions that others with the same processor have.
+    """
+    versions = (numba.__version__, llvmlite.__version__, sys.version)
+    return "\n".join((*versions, *cpu_target.target_context.codegen().magic_tuple()))
 
 
 # -- memory --------------------------------------------------------------------------------------

@@ -99,6 +99,24 @@ def test_hundreds_of_damaged_files(
     record_property("ended the process", outcomes["died"])
 
 
+def test_zeros_over_the_names_of_windows(tmp_path: Path) -> None:
+    """LMDB finds entries without a key there, and the window would look as if it were new."""
+    written_store(tmp_path / "state", "lmdb")
+    whole = (tmp_path / "state/data.mdb").read_bytes()
+    named = [at for at in range(8192, len(whole), 4096) if b"gw" in whole[at : at + 4096]]
+    found = []
+    for at in named:  # one of them is in use
+        content = bytearray(whole)
+        content[at + 1024 : at + 4096] = bytes(3072)
+        (tmp_path / "state/data.mdb").write_bytes(content)
+        try:
+            with LmdbStore(tmp_path / "state") as store:
+                found.append(store.windows())
+        except CorruptValue:
+            found.append(["told"])
+    assert sorted(found) == [["told"], *[["w"]] * (len(named) - 1)]
+
+
 def test_a_file_of_lmdb_that_ends_early(tmp_path: Path) -> None:
     """It is told, and does not end the process, wherever the end is."""
     with LmdbStore(tmp_path / "state") as store:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from windrow.aggregations.quantiles import CONTINUOUS
+from windrow.aggregations.quantiles import CONTINUOUS, place_of
 from windrow.kernels.columns import NO_NULLS
 from windrow.kernels.named import Kernel, Question
 from windrow.kernels.results import ResultArray, finished, lists
-from windrow.kernels.special import ranked, stretches
+from windrow.kernels.special import ranked, short_quantiles, stretches
 from windrow.windows.arrays import in_threads
 from windrow.windows.positions import Piece, Windows
 
@@ -50,8 +51,47 @@ def _run(question: Question, windows: Windows, kernel: Callable[..., None], flip
 def _quantiles(question: Question) -> ResultArray:
     aggregation: Any = question.aggregation
     how, n = aggregation.how, len(question.windows)
-    out = [np.empty(n, np.int64) for _ in aggregation.shares]
+    out = np.empty((len(aggregation.shares), n), np.int64)
     valid = np.empty(n, np.uint8)
+    if not question.parts and question.longest <= short_quantiles.LONGEST:
+        _few_quantiles(question, out, valid)
+    else:
+        _many_quantiles(question, out, valid)
+    continuous = how in CONTINUOUS
+    parts = [found.view(np.float64 if continuous else question.data.dtype) for found in out]
+    if not isinstance(aggregation.q, tuple):
+        return finished(aggregation, question.column, tuple(parts), valid)
+    if not continuous:
+        parts = [question.column.restore(part) for part in parts]
+    lengths = valid * np.int64(len(parts))
+    return ResultArray(lists(np.stack(parts, axis=1), lengths), None if valid.all() else valid == 0)
+
+
+def _few_quantiles(question: Question, out: NDArray[Any], valid: NDArray[Any]) -> None:
+    """Write quantiles of windows of a few rows."""
+    aggregation: Any = question.aggregation
+    how, most = aggregation.how, question.longest
+    nulls = NO_NULLS if question.nulls is None else question.nulls
+    given = question.data.view(np.int64), nulls, (0, question.floating)
+    asked = np.array(aggregation.shares)
+    places = [place_of(most, share, how)[0] for share in aggregation.shares]
+    wanted = frozenset(place for k in places for place in (k, min(k + 1, most - 1)))
+    pairs = short_quantiles.network(most, wanted)
+
+    def run(piece: Piece) -> None:
+        scratch = np.empty((most, short_quantiles.TILE), np.int64)
+        for here, lo, hi in question.windows.in_slices(piece, _AT_ONCE):
+            short_quantiles.few_quantiles(
+                *given, lo, hi, pairs, scratch, asked, how, out[:, here], valid[here]
+            )
+
+    in_threads(run, question.windows.pieces(question.threads, anywhere=True))
+
+
+def _many_quantiles(question: Question, out: NDArray[Any], valid: NDArray[Any]) -> None:
+    """Write quantiles of windows of any length, by the ranks of their rows."""
+    aggregation: Any = question.aggregation
+    how = aggregation.how
     windows = question.whole_windows()
 
     def kernel(given: Any, here: slice) -> None:
@@ -62,14 +102,6 @@ def _quantiles(question: Question) -> ResultArray:
             ranked.window_quantiles(*given_here, into[here], valid[here])
 
     _run(question, windows, kernel)
-    continuous = how in CONTINUOUS
-    parts = [found.view(np.float64 if continuous else question.data.dtype) for found in out]
-    if not isinstance(aggregation.q, tuple):
-        return finished(aggregation, question.column, tuple(parts), valid)
-    if not continuous:
-        parts = [question.column.restore(part) for part in parts]
-    lengths = valid * np.int64(len(parts))
-    return ResultArray(lists(np.stack(parts, axis=1), lengths), None if valid.all() else valid == 0)
 
 
 def _extremes(question: Question, flip: int) -> ResultArray:
@@ -140,8 +172,9 @@ def _histograms(question: Question) -> ResultArray:
 _BITS = "1 and 1 inverse a row"
 _RANKS = "a rank and a value for each row of 8 windows"
 _HOW = "rows are sorted once for 7 windows, and a window is a set of their ranks, a bit each"
+_FEW = f"windows of {short_quantiles.LONGEST} rows or fewer are sorted side by side"
 
-quantiles = Kernel(_quantiles, _HOW, _BITS, _RANKS, parts=2)
+quantiles = Kernel(_quantiles, f"{_HOW}; {_FEW}", _BITS, _RANKS, parts=2)
 largest = Kernel(lambda question: _extremes(question, -1), _HOW, _BITS, _RANKS)
 smallest = Kernel(lambda question: _extremes(question, 0), _HOW, _BITS, _RANKS)
 places = Kernel(_places, _HOW, "2 counts of log₂ w steps a row", _RANKS)

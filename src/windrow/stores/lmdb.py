@@ -28,7 +28,7 @@ class LmdbStore(Store):
     pointer to it, which `flush` writes as well: a crash of the machine may lose the last batch
     before a `flush`, and never damages the others. The file does not shrink; room is used again.
     LMDB's pages have no checksums: what lies in them is checked entry by entry when it is read, and
-    that no page is missing when the store is opened.
+    that no page is missing, and the first has its entries, when the store is opened.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as path, LmdbStore(path) as store:
@@ -51,6 +51,7 @@ class LmdbStore(Store):
             self._env = self._lmdb.open(self.path, map_size=self.map_size, metasync=False)
         try:
             self._check_length()
+            self._check_ends()
         except BaseException:
             self._env.close()
             raise
@@ -98,6 +99,16 @@ class LmdbStore(Store):
                 raise CorruptValue(
                     f"{self!r} is damaged: {_DATA} ends after {there} of {last + 1} pages"
                 )
+
+    def _check_ends(self) -> None:
+        """Raise if the first or the last key is none: where a page has zeros, keys are empty.
+
+        The first ones say which windows there are, and without them a store would look like new.
+        """
+        with self._errors("opened"), self._env.begin() as reading, reading.cursor() as cursor:
+            there = reading.stat()["entries"] > 0
+            if there and not (cursor.first() and cursor.key() and cursor.last() and cursor.key()):
+                raise CorruptValue(f"{self!r} is damaged: {_DATA} has entries without a key")
 
     def get(self, key: bytes) -> bytes | None:
         self._check_open()
