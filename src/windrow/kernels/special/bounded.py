@@ -268,9 +268,7 @@ def _sums(left_out: bool) -> Any:
 
 
 @inner(error_model="numpy", apart=True)
-def _look(
-    values: Array, lo: Array, hi: Array, row: int, sums: Array, begin: int, end: int
-) -> int:
+def _look(values: Array, lo: Array, hi: Array, row: int, sums: Array, begin: int, end: int) -> int:
     """Put right those of sums `begin` … `end` − 1 that are doubtful; how many rows were looked at.
 
     Window k is that of row + k. No slice of a loop is handed over to it: Numba would count at every
