@@ -49,7 +49,7 @@ from windrow.windows.bounds import frame_at, last_at
 
 # Rows that are summed before they are put right: they stay in the second-level cache. A kernel goes
 # back by up to two windows before it begins, so they are more where windows are long.
-TILE, TIMES = 1 << 14, 16
+TILE, TIMES = 1 << 15, 16
 # Of so many rows it is asked at once whether one needs to be looked at.
 _TOGETHER = 128
 # A segment of so many rows has its windows gone through, for extremes.
