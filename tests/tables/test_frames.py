@@ -307,6 +307,35 @@ def test_a_frame_and_its_result_are_written_to_apart(
         assert result["v"].tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("rows", [3, 300_000])  # copied at once, and in pieces by threads
+@pytest.mark.parametrize("option", OPTIONS)
+def test_columns_of_every_kind_ride_along_and_are_written_to_apart(
+    option: tuple[str, Any], rows: int
+) -> None:
+    numbers = RNG.normal(size=(rows, 3))
+    frame = pd.DataFrame(numbers, columns=["v", "w", "x"], index=np.arange(rows) * 2)  # strided
+    frame["small"] = np.arange(rows, dtype=np.int8)
+    frame["ts"] = pd.date_range("2026-01-01", periods=rows, freq="s", unit="us")
+    frame["zone"] = frame["ts"].dt.tz_localize("Europe/Berlin")
+    frame["true"] = numbers[:, 0] > 0
+    frame["some"] = pd.array([1, None, *range(rows - 2)], "Int32")
+    frame["of"] = pd.Series(["a", "b", *"c" * (rows - 2)], frame.index, "category")
+    frame["object"] = pd.Series([pd.Timestamp("2026-01-01")] * rows, frame.index, object)
+    before = frame.copy()
+    with pd.option_context(*option):
+        made = sliding(order_by="ts", rows=2, high=Max("v"))(frame)
+        pd.testing.assert_frame_equal(made[before.columns], before)
+        high = np.maximum(numbers[:, 0], np.roll(numbers[:, 0], 1))
+        assert made["high"].tolist()[1:] == high[1:].tolist()
+        for name in made.columns[:-1]:
+            made.loc[::2, name] = made[name].iloc[-2]
+        pd.testing.assert_frame_equal(frame, before)
+        made = sliding(order_by="ts", rows=2, high=Max("v"))(frame)
+        for name in before.columns:
+            frame.loc[:, name] = frame[name].iloc[-2]
+        pd.testing.assert_frame_equal(made[before.columns], before)
+
+
 def test_results_can_be_written_to() -> None:
     made = sliding(order_by="ts", rows=3, peak=Max("load"), at=ArgMax("load", "ts"))(readings())
     made.loc[:, "peak"] = 0.0

@@ -20,6 +20,7 @@ from windrow.tables.bind import Bound
 from windrow.tables.columns import NumberColumn, as_arrow, lent, null_places, nulls_of, numbers
 from windrow.tables.filters import FrameColumns
 from windrow.tables.run import TableEngine, TableResult
+from windrow.windows.arrays import PIECE, cores, empty, in_threads, stretches
 
 
 def _schema_of(frame: Any) -> pa.Schema:
@@ -74,12 +75,12 @@ def _table_of(frame: pd.DataFrame, names: list[str]) -> FrameColumns:
 
 def _joined(bound: Bound, result: TableResult, frame: pd.DataFrame) -> pd.DataFrame:
     if result.rows is None:
-        new, base = _new_columns(result.columns, frame.index), _apart(frame)
+        new = _new_columns(result.columns, frame.index)
         if _is_plain(frame) and all(isinstance(each, np.ndarray) for each in new.values()):
-            columns = {**dict(base.items()), **new}
+            columns = {**_columns_apart(frame), **new}
             together = pd.DataFrame(columns, frame.index, copy=False)
             return together.__finalize__(frame)  # a third of the time of inserts
-        return _with_columns(base, new)
+        return _with_columns(_apart(frame), new)
     keys = bound.query.partition_by
     if bound.own_rows and not _named(frame, keys):
         own = {name: frame[name].array.take(result.rows) for name in keys}
@@ -92,12 +93,38 @@ def _joined(bound: Bound, result: TableResult, frame: pd.DataFrame) -> pd.DataFr
 
 
 def _apart(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame with the same columns; what is written to one of the two does not change the other.
+    """A frame with the same columns; writing to one of the two does not change the other."""
+    return frame.copy(deep=not _copies_on_write())
 
-    pandas 3 copies when one of them is written to, and pandas 2 if it is told to.
+
+def _copies_on_write() -> bool:
+    """Whether frames copy what is written to, as in pandas 3, and in 2 if it is told to."""
+    return int(pd.__version__.split(".")[0]) > 2 or pd.options.mode.copy_on_write is True
+
+
+def _columns_apart(frame: pd.DataFrame) -> dict[str, Any]:
+    """The columns of `_apart`, in half the time where they are numbers or times.
+
+    These are copied in threads, and into memory that the last result may have left.
     """
-    on_write = int(pd.__version__.split(".")[0]) > 2 or pd.options.mode.copy_on_write is True
-    return frame.copy(deep=not on_write)
+    if _copies_on_write():
+        return dict(frame.copy(deep=False).items())
+    columns, given = dict[str, Any](), list[tuple[Any, Any]]()
+    for name, series in frame.items():
+        if _as_arrow(series.dtype):
+            columns[name] = empty(len(frame), series.dtype)
+            given.append((columns[name], series.values))
+        else:
+            columns[name] = series.copy()
+
+    def fill(rows: tuple[int, int]) -> None:
+        for i in range(*rows, PIECE):  # columns of one array lie among each other
+            here = slice(i, min(i + PIECE, rows[1]))
+            for column, values in given:
+                column[here] = values[here]
+
+    in_threads(fill, stretches(len(frame), cores()))
+    return columns
 
 
 def _is_plain(frame: pd.DataFrame) -> bool:

@@ -49,7 +49,7 @@ from windrow.windows.bounds import frame_at, last_at
 
 # Rows that are summed before they are put right: they stay in the second-level cache. A kernel goes
 # back by up to two windows before it begins, so they are more where windows are long.
-TILE, TIMES = 1 << 14, 16
+TILE, TIMES = 1 << 15, 16
 # Of so many rows it is asked at once whether one needs to be looked at.
 _TOGETHER = 128
 # A segment of so many rows has its windows gone through, for extremes.
@@ -92,25 +92,26 @@ def _subtract(rows: Array, count: float, left: Array, sums: Array) -> bool:
 
 @inner(error_model="numpy", apart=True)
 def _look(
-    values: Array, segment: tuple[int, int], frame: tuple[int, int], row: int, mean: bool,
-    every: bool, left: Array, out: Array,
+    values: Array, segment: tuple[int, int], frame: tuple[int, int], begin: int, stop: int,
+    mean: bool, every: bool, left: Array, out: Array,
 ) -> int:  # fmt: skip
-    """out[k] is the result of row + k, of `every` row or of those whose sums are doubtful.
+    """Write the results of `every` row from `begin` to before `stop`, or of the doubtful ones.
 
-    left[k] is the sum without the row. Returns how many rows were looked at one by one.
+    left[k] is the sum without row begin + k, and its result is that of the row `end` behind it.
+    Returns how many rows were looked at one by one. No slice is handed over, see `bounded`.
     """
     looked = 0
-    own = values[row:]
-    for k in range(out.size):
-        rest = left[k]
-        doubtful = is_doubtful(own[k], rest)
+    start, end = frame
+    for row in range(begin, stop):
+        rest = left[row - begin]
+        doubtful = is_doubtful(values[row], rest)
         if not (every or doubtful):
             continue
-        lo, hi = frame_at(row + k, frame[0], frame[1], segment[0], segment[1])
+        lo, hi = frame_at(row, start, end, segment[0], segment[1])
         if doubtful:
-            rest, seen = sum_of_others(values, lo, hi, row + k, rest)
+            rest, seen = sum_of_others(values, lo, hi, row, rest)
             looked += seen
-        out[k] = rest / (hi - lo - 1) if mean else rest
+        out[row + end] = rest / (hi - lo - 1) if mean else rest
     return looked
 
 
@@ -127,11 +128,10 @@ def _take_out(
     looked = 0
     for a in range(begin, stop, _TOGETHER):
         b = min(a + _TOGETHER, stop)
-        sums = out[a + end : b + end]
         every = mean and not (a + start >= segment[0] and b + end <= segment[1])
         count = float(end - start) if mean and not every else 1.0
-        if _subtract(values[a:b], count, left, sums) or every:
-            looked += _look(values, segment, frame, a, mean, every, left, sums)
+        if _subtract(values[a:b], count, left, out[a + end : b + end]) or every:
+            looked += _look(values, segment, frame, a, b, mean, every, left, out)
     return looked
 
 
