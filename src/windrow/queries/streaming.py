@@ -98,8 +98,10 @@ class Streaming:
         options = {name: getattr(self, name) for name in defaults}
         return {name: value for name, value in options.items() if value != defaults[name]}
 
-    def explain(self) -> str:
+    def explain(self, frame: Any = None) -> str:
         """Return what will run: the query's own explanation, and a line for each option.
+
+        With a frame, it is the plan over its columns.
 
         >>> from windrow import Max, sliding
         >>> late = sliding(order_by="ts", rows=9, lateness="1 hour", peak=Max("load"))
@@ -107,7 +109,7 @@ class Streaming:
         future     5 minutes: rows further ahead of the clock are counted and set aside
         """
         lines = [f"{name:<10} {_MEANS[name].format(v)}" for name, v in self.arguments().items()]
-        return "\n".join([self.query.explain(), *lines])
+        return "\n".join([self.query.explain(frame), *lines])
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: the query, and what the options add."""
