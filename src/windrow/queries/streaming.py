@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from importlib import import_module
 from typing import Any
 
-from windrow.errors import InvalidArgument, choice
+from windrow.errors import InvalidArgument, choice, whole_number
 from windrow.queries.query import Query
 from windrow.queries.shared import Shared
 from windrow.windows.durations import nanoseconds
@@ -62,9 +62,8 @@ class Streaming:
 
     def __post_init__(self) -> None:
         choice("mode", self.mode, ("append", "update"))
-        buckets = BUCKETS if self.buckets is None else self.buckets
-        if not isinstance(buckets, int) or not 0 < buckets <= 4096:
-            raise InvalidArgument(f"buckets={self.buckets!r} must be a number from 1 to 4096")
+        if self.buckets is not None:
+            object.__setattr__(self, "buckets", whole_number("buckets", self.buckets, 1, 4096))
         for name in ("idle", "flush", "future"):
             if getattr(self, name) is not None:
                 nanoseconds(getattr(self, name), name)
