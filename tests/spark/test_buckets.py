@@ -28,12 +28,8 @@ def test_spark_puts_each_bucket_into_a_partition_of_its_own(spark: SparkSession)
     assert sorted(partition for _, partition in found) == [0, 1, 2, 3, 4]
 
 
-def test_labels_are_numbers_in_a_row_if_their_number_is_given_or_partitions_are_many(
-    spark: SparkSession,
-) -> None:
-    assert bucket_labels(None, ["key"], spark) == partition_labels(2)
-    assert bucket_labels(16, ["key"], spark) == range(16)
-    assert bucket_labels(None, [], spark) == range(1)
-    session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "200")
-    assert bucket_labels(None, ["key"], session) == range(16)
+def test_labels_are_numbers_in_a_row_if_their_number_is_given_or_partitions_are_many() -> None:
+    assert bucket_labels(None, ["key"], 2) == partition_labels(2)
+    assert bucket_labels(16, ["key"], 2) == range(16)
+    assert bucket_labels(None, [], 2) == range(1)
+    assert bucket_labels(None, ["key"], 200) == range(16)

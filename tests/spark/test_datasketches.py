@@ -74,7 +74,7 @@ def test_spark_answers_as_the_table(
         request.getfixturevalue("small")
     asked = EVERY if kind.startswith("slices") else EVERY | OURS
     query = sliding(asked, **window)
-    assert import_module("windrow.spark.dataframe").plan(query, frame).spark == way
+    assert import_module("windrow.spark.dataframe").plans([query], frame)[0].spark == way
     made = frame.transform(query)
     if way == "slices":  # Spark itself makes the sketches
         assert "kll_sketch_agg_double" in made._jdf.queryExecution().toString()  # type: ignore[operator]

@@ -70,7 +70,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def frame_plan(query: Any, frame: DataFrame) -> str:
-    return str(import_module("windrow.spark.dataframe").plan(query, frame).spark)
+    return str(import_module("windrow.spark.dataframe").plans([query], frame)[0].spark)
 
 
 @pytest.mark.parametrize(

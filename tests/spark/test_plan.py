@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from tests.queries.test_plan import policy_routes
-from windrow import Collect, Count, Max, StdDev, Sum, shared, sliding
+from windrow import Collect, Count, Max, StdDev, Sum, shared, sliding, streaming
 from windrow.kernels.routes import traced
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_frame_runs_its_plan(frame: DataFrame, name: str, trace: Any) -> None:
     query = sliding(order_by="ts", **QUERIES[name])
-    plan = import_module("windrow.spark").plan(query, frame)
+    plan = import_module("windrow.spark").plans([query], frame)[0]
     with traced() as chosen:
         result = frame.transform(query)
     assert chosen == [(repr(query.window), plan.spark)]
@@ -104,3 +104,36 @@ def test_queries_for_each_row_share_their_ranges(frame: DataFrame) -> None:
 
 def rounded(row: dict[str, Any]) -> dict[str, Any]:
     return {n: round(v, 9) if isinstance(v, float) else v for n, v in row.items()}
+
+
+def test_of_a_stream_the_plan_says_what_waits_and_is_kept_and_nothing_of_frames(
+    spark: SparkSession, frame: DataFrame
+) -> None:
+    stream = spark.readStream.format("rate").load().withColumnsRenamed({"timestamp": "ts"})
+    stream = stream.selectExpr("value % 5 AS key", "ts", "CAST(value AS double) AS v")
+    keyed = {"partition_by": "key", "order_by": "ts", "lateness": "9 s"}
+    short = sliding(**keyed, rows=3, peak=Max("v"))
+    hourly = sliding(**keyed, range="1 hour", peak=Max("v"), where="v > 1")
+    sizes = sliding(**keyed, rows=[2, 7], peak=Max("v"))
+    both = shared(hourly.replace(where=None), sliding(**keyed, rows=3, top=Max("v")))
+    for query in (short, hourly, sizes, both, streaming(hourly, idle="1 day")):
+        text = query.explain(stream)
+        assert "on Spark" not in text
+        assert "on a stream rows wait for the watermark; kept are rows" in text
+    assert "where       v > 1" in hourly.explain(stream)
+    own = stream.withWatermark("ts", "9 seconds")
+    assert "on a stream" in hourly.replace(lateness=None).explain(own)
+    as_they_come = sliding(partition_by="key", rows=3, peak=Max("v")).explain(stream)
+    assert "on a stream rows go as they come; kept are rows" in as_they_come
+
+
+def test_queries_that_run_together_are_explained_together(frame: DataFrame) -> None:
+    keyed = {"partition_by": "key", "order_by": "ts"}
+    for query in (
+        sliding(**keyed, rows=[3, 7], peak=Max("v")),
+        shared(sliding(**keyed, rows=3, a=Max("v")), sliding(**keyed, rows=7, b=Max("v"))),
+    ):
+        with traced() as chosen:
+            frame.transform(query)
+        assert [way for _, way in chosen] == ["keys", "keys"]  # alone each runs in Spark's frames
+        assert query.explain(frame).count("one pass over each partition") == 2

@@ -98,7 +98,7 @@ def test_sessions_are_sparks_own(
         made = rows.transform(query)
     ((_, ran),) = chosen
     assert ran == ("ranges" if way == "uneven" else "keys" if keys else "one task")
-    assert import_module("windrow.spark").plan(query, rows).spark == ran
+    assert import_module("windrow.spark").plans([query], rows)[0].spark == ran
     alike(made.toArrow(), spark_s_own(rows, keys, gap), [*keys, "session_start"])
 
 

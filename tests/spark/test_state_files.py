@@ -15,6 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from tests.spark.test_checkpoint import PEAK, Files
 from windrow import Count, Max, Mean, Min, Sum, sliding, streaming
 from windrow.cli.app import run
+from windrow.cli.query import read_query
 from windrow.errors import InvalidArgument
 from windrow.spark.checkpoint import read_checkpoint
 from windrow.spark.state_files import export_state, import_state
@@ -123,3 +124,11 @@ def test_what_is_refused_shows_both_queries_and_longer_windows_fill_up_if_that_i
     with pytest.raises(StreamingQueryException, match="≠") as caught:
         files.answer(PEAK.replace(aggregations=(("peak", Min("load")),)))
     assert "windrow state export" in str(caught.value)
+
+    batch = read_checkpoint(spark, changed).batch
+    schema = "plug long, ts timestamp, load double"
+    stream = spark.readStream.schema(schema).parquet(str(tmp_path / "rows"))
+    stream = stream.transform(read_query(longer))  # goes on, though nothing was said of buckets
+    started = stream.writeStream.format("noop").option("checkpointLocation", changed)
+    started.trigger(availableNow=True).start().awaitTermination()
+    assert read_checkpoint(spark, changed).batch > batch

@@ -112,14 +112,14 @@ def import_(
     from windrow.cli.failures import Usage, usage
     from windrow.cli.query import read_query
     from windrow.queries.query import Query
-    from windrow.queries.streaming import BUCKETS, streaming
+    from windrow.queries.streaming import streaming
     from windrow.spark.state_files import import_state
 
     changed = read_query(query)
     if not isinstance(changed, Query):
         raise Usage("--query: a stream has a query in CQL, as `windrow run --stream` takes it")
     with usage():
-        stream = streaming(changed, future=future, buckets=buckets or BUCKETS)
+        stream = streaming(changed, future=future, buckets=buckets)
     with _session(verbose) as session:
         import_state(session, directory, checkpoint, stream, fill=fill, output=output)
     click.echo(f"{checkpoint} is ready: start the changed query with it", err=True)

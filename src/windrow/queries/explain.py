@@ -22,11 +22,11 @@ _RANGES = {
     False: "no key: cut along the order into ranges that run in parallel",
 }
 _KEPT = {
-    "aggregate": "rows wait for the watermark; kept is an aggregate a key",
-    "window": "rows wait for the watermark; kept are the rows of the window",
-    "chunks": "rows wait for the watermark; kept are rows, and aggregates of those between",
-    "rows": "rows wait for the watermark; kept are the rows that windows may hold",
-    "followed": "rows wait for the watermark to pass their windows; kept are whole rows",
+    "aggregate": "kept is an aggregate a key",
+    "window": "kept are the rows of the window",
+    "chunks": "kept are rows, and aggregates of those between",
+    "rows": "kept are the rows that windows may hold",
+    "followed": "kept are whole rows",
 }
 
 _AT_ONCE = {"slices": "slice", "sessions": "open session"}
@@ -104,8 +104,9 @@ def entries(plan: Plan) -> dict[str, list[str]]:
         "keys": [f"by {keys}" if keys else "none: one sequence of windows over all rows"],
         "order": [_order(plan)],
         "slices": [_slices(plan)],
-        "on Spark": [_SPARK.get(plan.spark) or _RANGES[bool(query.partition_by)]],
     }
+    if plan.spark is not None:
+        texts["on Spark"] = [_SPARK.get(plan.spark) or _RANGES[bool(query.partition_by)]]
     if query.window.go_back:
         more = "some more for windows that begin before an earlier one, as on 31 March"
         texts["passes"] = [f"one over the rows, and {more}"]
@@ -122,6 +123,7 @@ def entries(plan: Plan) -> dict[str, list[str]]:
         texts["emits"] = ["a result when it differs from the one before"]
     if query.lateness is not None:
         texts["lateness"] = [f"{query.lateness}: later rows are counted and dropped"]
+    if query.lateness is not None or plan.spark is None:
         texts["on a stream"] = [_on_a_stream(plan)]
     for result in plan.results:
         texts.setdefault(result.name, []).extend(_result(result))
@@ -163,7 +165,9 @@ def _slices(plan: Plan) -> str:
 def _on_a_stream(plan: Plan) -> str:
     """Return what waits, and what is kept in the state store."""
     if plan.stream not in _AT_ONCE:
-        return _KEPT[plan.stream]
+        behind = " to pass their windows" if plan.stream == "followed" else ""
+        waits = f"rows wait for the watermark{behind}"
+        return f"{waits if plan.query.order_by else 'rows go as they come'}; {_KEPT[plan.stream]}"
     commutes = all(result.aggregation.commutative for result in plan.results)
     when = f"rows enter {plan.stream} as they come" if commutes else "rows wait for the watermark"
     return f"{when}; kept is an aggregate a key and {_AT_ONCE[plan.stream]}"

@@ -39,11 +39,11 @@ class Horizons(Shared):
 
     def explain(self, frame: Any = None) -> str:
         """Return the explanation of the query of each size, one after the other."""
-        from windrow.queries.explain import Explanation
+        from windrow.queries.explain import Explanation, explain
 
-        texts = [query.explain(frame) for query in self.queries]
-        text = "\n\n".join(["sizes share their rows: sorted, shuffled and kept once", *texts])
-        return Explanation(text, [plan for text in texts for plan in text.plans])
+        plans = self._plans(frame)
+        heading = "sizes share their rows: sorted, shuffled and kept once"
+        return Explanation("\n\n".join([heading, *map(explain, plans)]), plans)
 
     def _pictures(self) -> list[str]:
         """Return the windows as a drawing in HTML: those of one row, one a size."""

@@ -117,12 +117,12 @@ class Plan:
     cut along the order into ranges that run in parallel; "partitions": they lie in such ranges
     already. "frames": Spark's own window functions, for a few rows. "tables": workers hold small
     partitions and sort them. "keys": a pass over the sorted rows of each key. "one task": one pass
-    over all rows.
+    over all rows. None: the frame is a stream.
     """
 
     query: Query
     results: tuple[ResultPlan, ...]
-    spark: SparkPlan
+    spark: SparkPlan | None
     stream: Kept
     group: tuple[int, ...] = ()  # the numbers of the queries that share slices, if several run
     assumed: bool = False  # whether the kinds of the columns were not known

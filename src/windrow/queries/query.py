@@ -103,7 +103,7 @@ class Query:
         from windrow.queries.explain import explain
         from windrow.queries.plan import plan_of
 
-        return explain(plan_of(self) if frame is None else engine_of(frame).plan(self, frame))
+        return explain(plan_of(self) if frame is None else engine_of(frame).plans([self], frame)[0])
 
     def plot(self, frame: Any, key: Any = None) -> Figure:
         """Return a figure of Matplotlib: the columns over time, and the results of their windows.

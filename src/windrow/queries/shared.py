@@ -60,20 +60,25 @@ class Shared:
         ]
         return SharedWindows(windows, parts, lateness=_lateness(self.queries))
 
-    def explain(self) -> str:
-        """Return in words which slices queries share, and then the plan of each query."""
+    def explain(self, frame: Any = None) -> str:
+        """Return in words which slices queries share, and then the plan of each query.
+
+        With a frame, it is the plan over its columns; without one, over columns of floats.
+        """
         from windrow.queries.explain import Explanation, explain
 
-        lines, plans = [self._shared_slices()], self._plans()
+        lines, plans = [self._shared_slices()], self._plans(frame)
         for i, plan in enumerate(plans):
             lines.append(f"\nquery {i}\n{explain(plan)}")
         return Explanation("\n".join(lines), plans)
 
-    def _plans(self) -> list[Plan]:
+    def _plans(self, frame: Any = None) -> list[Plan]:
         """Return the plans of the queries, which run together."""
         from windrow.queries.plan import plan_of, share
 
-        return share([plan_of(query) for query in self.queries])
+        if frame is None:
+            return share([plan_of(query) for query in self.queries])
+        return share(engine_of(frame).plans(self.queries, frame))
 
     def _shared_slices(self) -> str:
         """Return in words which queries share slices, and what that saves."""

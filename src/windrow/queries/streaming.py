@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from importlib import import_module
 from typing import Any
 
-from windrow.errors import InvalidArgument, choice
+from windrow.errors import InvalidArgument, choice, whole_number
 from windrow.queries.query import Query
 from windrow.queries.shared import Shared
 from windrow.windows.durations import nanoseconds
@@ -62,9 +62,8 @@ class Streaming:
 
     def __post_init__(self) -> None:
         choice("mode", self.mode, ("append", "update"))
-        buckets = BUCKETS if self.buckets is None else self.buckets
-        if not isinstance(buckets, int) or not 0 < buckets <= 4096:
-            raise InvalidArgument(f"buckets={self.buckets!r} must be a number from 1 to 4096")
+        if self.buckets is not None:
+            object.__setattr__(self, "buckets", whole_number("buckets", self.buckets, 1, 4096))
         for name in ("idle", "flush", "future"):
             if getattr(self, name) is not None:
                 nanoseconds(getattr(self, name), name)
@@ -98,8 +97,10 @@ class Streaming:
         options = {name: getattr(self, name) for name in defaults}
         return {name: value for name, value in options.items() if value != defaults[name]}
 
-    def explain(self) -> str:
+    def explain(self, frame: Any = None) -> str:
         """Return what will run: the query's own explanation, and a line for each option.
+
+        With a frame, it is the plan over its columns.
 
         >>> from windrow import Max, sliding
         >>> late = sliding(order_by="ts", rows=9, lateness="1 hour", peak=Max("load"))
@@ -107,7 +108,7 @@ class Streaming:
         future     5 minutes: rows further ahead of the clock are counted and set aside
         """
         lines = [f"{name:<10} {_MEANS[name].format(v)}" for name, v in self.arguments().items()]
-        return "\n".join([self.query.explain(), *lines])
+        return "\n".join([self.query.explain(frame), *lines])
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: the query, and what the options add."""

@@ -24,7 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windrow.spark.dataframe import plan, run, run_shared, run_stream, run_together
+    from windrow.spark.dataframe import plans, run, run_shared, run_stream, run_together
     from windrow.spark.observed_results import live_results
     from windrow.spark.progress_page import live_view
     from windrow.spark.select import columns_of_frame, run_select
@@ -40,7 +40,7 @@ __all__ = [
     "columns_of_frame",
     "live_results",
     "live_view",
-    "plan",
+    "plans",
     "run",
     "run_select",
     "run_shared",

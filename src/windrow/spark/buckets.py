@@ -16,15 +16,13 @@ from pyspark.sql import functions as sf
 from windrow.queries.streaming import BUCKETS
 from windrow.spark.columns import column
 
-_PARTITIONS = "spark.sql.shuffle.partitions"
 _WORD = (1 << 32) - 1
 
 
-def bucket_labels(buckets: int | None, keys: Sequence[str], session: Any) -> Sequence[int]:
+def bucket_labels(buckets: int | None, keys: Sequence[str], partitions: int) -> Sequence[int]:
     """The labels of as many buckets as were asked for; a range, unless each has its partition."""
     if not keys:
         return range(1)
-    partitions = int(session.conf.get(_PARTITIONS))
     if buckets is not None or partitions >= BUCKETS:
         return range(buckets or BUCKETS)
     return partition_labels(partitions)

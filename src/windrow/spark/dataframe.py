@@ -74,18 +74,21 @@ def run_stream(query: Streaming, frame: Any) -> Any:
         return stream(query, bounds, frame, columns)
 
 
-def planned(query: Streaming, frame: Any) -> PlannedStream:
-    """Return what `run_stream` would run over a streaming DataFrame."""
+def planned(query: Streaming, frame: Any, partitions: int) -> PlannedStream:
+    """Return what `run_stream` would run where a shuffle makes so many partitions."""
     with analysed(frame):
         bounds, columns, frame = _prepared_all(query.query, frame)
-        return planned_stream(query, bounds, frame, columns)
+        return planned_stream(query, bounds, frame, columns, partitions)
 
 
-def plan(query: Query, frame: Any) -> Plan:
-    """Return what will run for a query over a DataFrame; it looks at the frame as `run` does."""
+def plans(queries: Sequence[Query], frame: Any) -> list[Plan]:
+    """Return what will run for queries over a DataFrame; it looks at the frame as `run` does."""
     with analysed(frame):
-        bound, frame = _prepared(query, frame)
-        return replace(bound.plan, spark=_chosen([bound], frame)[0])
+        bounds, _, frame = _prepared_all(Shared(tuple(queries)), frame)
+        check_together(bounds, frame)
+        chosen = None if frame.isStreaming else _chosen(bounds, frame)[0]
+        asked = zip(queries, bounds, strict=True)
+        return [replace(bound.plan, query=query, spark=chosen) for query, bound in asked]
 
 
 Cut = Ranges | Sequence[Stretch] | None
@@ -96,7 +99,7 @@ def _chosen(bounds: Sequence[Bound], frame: Any) -> tuple[SparkPlan, Cut]:
     plans = {bound.plan.spark for bound in bounds}
     if plans == {"slices"}:
         return "slices", None
-    if plans == {"ranges"} and not frame.isStreaming and not told_apart(bounds):
+    if plans == {"ranges"} and not told_apart(bounds):
         chosen, cut = _along_the_order(bounds, frame)
         if chosen is not None:
             return chosen, cut

@@ -110,6 +110,7 @@ def import_state(
 
     It may have other `buckets`, more aggregations of what is kept, and shorter windows; longer ones
     with `fill`, which then hold what is kept and fill up from now on. Anything else is refused.
+    Without `buckets` there are those of a stream whose state has as many partitions as this one.
     """
     streaming = query if isinstance(query, Streaming) else Streaming(query)
     try:
@@ -118,10 +119,11 @@ def import_state(
         raise InvalidArgument(f"{directory} is not what `windrow state export` writes") from None
     then = Description.decode("".join(row[0] for row in text))
     copied = f"{directory}/checkpoint"
-    batch = read_checkpoint(session, copied).batch
+    state = read_checkpoint(session, copied)
+    batch = state.batch
     check_listed(session, output, batch + 1)
     source = _nothing(session, offsets(session, copied, batch)[1:])
-    stream = planned(streaming, _like(source, then, streaming))
+    stream = planned(streaming, _like(source, then, streaming), state.partitions)
     check_change(then, stream.about, fill)
     place, system = _new(session, checkpoint)
     heads = _headers(session, copied)

@@ -37,7 +37,7 @@ from windrow.queries.streaming import Streaming
 from windrow.spark.buckets import bucket_labels, bucket_of
 from windrow.spark.clock import clock
 from windrow.spark.columns import as_number, column, unused
-from windrow.spark.keys import needed_columns
+from windrow.spark.keys import needed_columns, shuffle_partitions
 from windrow.spark.packets import PACKETS, Beats, Unpacked, in_packets
 from windrow.spark.progress import observed_name
 from windrow.spark.schema import check_together, result_schema
@@ -151,7 +151,7 @@ def _same_workers(session: Any) -> Iterator[None]:
 
 def stream(streaming: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]) -> Any:
     """The results of queries over a streaming DataFrame, in which expressions are columns."""
-    planned = planned_stream(streaming, bounds, frame, columns)
+    planned = planned_stream(streaming, bounds, frame, columns, shuffle_partitions(frame))
     plan, schema = planned.plan, planned.schema
     packed = in_packets(planned.bucketed(planned.frame), plan)
     if streaming.flush is not None or streaming.final is not None:
@@ -171,9 +171,16 @@ def stream(streaming: Streaming, bounds: Sequence[Bound], frame: Any, columns: l
 
 
 def planned_stream(
-    streaming: Streaming, bounds: Sequence[Bound], frame: Any, columns: list[str]
+    streaming: Streaming,
+    bounds: Sequence[Bound],
+    frame: Any,
+    columns: list[str],
+    partitions: int,
 ) -> PlannedStream:
-    """What runs for queries over a streaming DataFrame, in which expressions are columns."""
+    """What runs for queries over a streaming DataFrame, in which expressions are columns.
+
+    `partitions` are those that a new state has.
+    """
     _check(streaming, bounds, frame)
     if BUCKET in map(str.lower, columns):
         raise InvalidArgument(f"a stream has a column {BUCKET!r} of its own: rename the frame's")
@@ -220,7 +227,7 @@ def planned_stream(
         past=_EARLIER * 1000 if own is None else 1,
     )
     _use_rocksdb(frame.sparkSession)
-    labels = bucket_labels(streaming.buckets, plan.keys, frame.sparkSession)
+    labels = bucket_labels(streaming.buckets, plan.keys, partitions)
     about = describe(streaming, plan, len(labels), rows, delay, own is not None)
     schema = _schema(plan, frame, delay)
     return PlannedStream(plan, frame, labels, about, counters, schema)

@@ -67,6 +67,6 @@ def run(query: Query, frame: Any) -> Any:
     return (tables if isinstance(frame, pa.Table) else _engine).run(query, frame)
 
 
-run_shared, plan = _engine.run_shared, _engine.plan
+run_shared, plans = _engine.run_shared, _engine.plans
 run_together, run_select = _engine.run_together, _engine.run_select
 columns_of_frame, read = _engine.columns_of_frame, _engine.read

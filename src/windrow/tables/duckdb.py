@@ -34,6 +34,6 @@ def _quoted(name: str) -> str:
 
 
 _engine = SourceEngine(tables, _source)
-run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan
+run, run_shared, plans = _engine.run, _engine.run_shared, _engine.plans
 run_together, run_select = _engine.run_together, _engine.run_select
 columns_of_frame, read = _engine.columns_of_frame, _engine.read

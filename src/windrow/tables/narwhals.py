@@ -50,10 +50,10 @@ def columns_of_frame(frame: Any) -> Columns:
     return columns
 
 
-def plan(query: Query, frame: Any) -> Plan:
-    """What will run for a query over a frame."""
+def plans(queries: Sequence[Query], frame: Any) -> list[Plan]:
+    """What will run for queries over a frame."""
     inside = _inside(frame)
-    result: Plan = engine_of(inside).plan(query, inside)
+    result: list[Plan] = engine_of(inside).plans(queries, inside)
     return result
 
 

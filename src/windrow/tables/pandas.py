@@ -332,6 +332,6 @@ _NAT = np.iinfo(np.int64).min  # a time that is none
 _MANY = 8  # nulls among so many values are found one by one
 
 _engine = TableEngine(_schema_of, _table_of, _joined, _selected, _order_of)
-run, run_shared, plan = _engine.run, _engine.run_shared, _engine.plan
+run, run_shared, plans = _engine.run, _engine.run_shared, _engine.plans
 run_together, run_select = _engine.run_together, _engine.run_select
 columns_of_frame, read = _engine.columns_of_frame, _engine.read

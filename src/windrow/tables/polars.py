@@ -144,9 +144,10 @@ def columns_of_frame(frame: Any) -> SchemaColumns:
     return _engine.columns_of_frame(_without_rows(frame) if lazy else frame)
 
 
-def plan(query: Query, frame: Any) -> Plan:
-    """What will run for a query over a frame."""
-    return _engine.plan(query, _without_rows(frame) if isinstance(frame, pl.LazyFrame) else frame)
+def plans(queries: Sequence[Query], frame: Any) -> list[Plan]:
+    """What will run for queries over a frame."""
+    lazy = isinstance(frame, pl.LazyFrame)
+    return _engine.plans(queries, _without_rows(frame) if lazy else frame)
 
 
 # -- lazy frames ---------------------------------------------------------------------------------

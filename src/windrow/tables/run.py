@@ -121,9 +121,9 @@ class TableEngine:
         """The columns of a frame, as statements of SQL ask about them."""
         return SchemaColumns(self.schema_of(frame))
 
-    def plan(self, query: Query, frame: Any) -> Plan:
-        """What will run for a query over a frame."""
-        return self._bound([query], frame)[0].plan
+    def plans(self, queries: Sequence[Query], frame: Any) -> list[Plan]:
+        """What will run for queries over a frame."""
+        return [bound.plan for bound in self._bound(queries, frame)]
 
 
 def needed(bounds: Iterable[Bound]) -> list[str]:

@@ -72,9 +72,10 @@ class SourceEngine:
         """The columns of a frame, as statements of SQL ask about them."""
         return SchemaColumns(self.open(frame).schema)
 
-    def plan(self, query: Query, frame: Any) -> Plan:
-        """What will run for a query over a frame."""
-        return bind_once(query, self.open(frame).schema).plan
+    def plans(self, queries: Sequence[Query], frame: Any) -> list[Plan]:
+        """What will run for queries over a frame."""
+        schema = self.open(frame).schema
+        return [bind_once(query, schema).plan for query in queries]
 
 
 def _read(source: Source, shared: Shared) -> pa.Table:
