@@ -155,6 +155,11 @@ STATEMENTS = [
     """
     SELECT t % 3 AS third, SUM(i) - LAG(SUM(i)) OVER (ORDER BY t % 3) AS step FROM data GROUP BY 1
     """,
+    "SELECT h, COUNT(*) AS n, MAX(x) - MIN(x) AS spread FROM data WHERE u > 3 GROUP BY h",
+    "SELECT MIN(u) u, g, COUNT(DISTINCT s) n FROM data GROUP BY g HAVING MAX(i) > 0 ORDER BY u",
+    "SELECT t % 3 AS third, AVG(x) FILTER (WHERE b) AS m, ARG_MAX(u, i) AS w FROM data GROUP BY 1",
+    "SELECT n, COUNT(*) AS m FROM (SELECT g, COUNT(*) AS n FROM data GROUP BY g) GROUP BY n",
+    "SELECT DISTINCT h FROM data WHERE u > 3",
     "SELECT * EXCLUDE (g, x) REPLACE (i + 1 AS i), COUNT(*) OVER () AS n FROM data ORDER BY u",
     "SELECT u, s IS DISTINCT FROM LAG(s) OVER (ORDER BY u) AS c FROM data",
     "SELECT u, SUM(i) OVER (PARTITION BY DATE_TRUNC('hour', d) ORDER BY u) AS n FROM data",
