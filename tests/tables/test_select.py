@@ -295,5 +295,11 @@ def test_mistakes_show_the_place_before_anything_runs() -> None:
         sql("SELECT MAX(lod) OVER (ORDER BY ts) FROM t", t=PLUGS)
     with pytest.raises(InvalidArgument, match="FROM names 'u'"):
         sql("SELECT MAX(load) OVER (ORDER BY ts) FROM u", t=PLUGS)
+    for call, words in (
+        ("SUM(plug)", r"Sum\('plug'\) takes a column of numbers, and 'plug' is of type string"),
+        ("MAX(load) FILTER (WHERE load)", "a condition is true or false; this one is of type dou"),
+    ):
+        with pytest.raises(QuerySyntaxError, match=rf"{words}.*\n.*\n +\^\^\^"):
+            sql(f"SELECT {call} OVER (ORDER BY ts) FROM t", t=PLUGS)
     with pytest.raises(TypeError, match="takes numbers, not string"):
         sql("SELECT plug + 1 AS x, MAX(load) OVER () AS m FROM t", t=PLUGS)

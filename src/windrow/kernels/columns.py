@@ -185,7 +185,10 @@ def column(values: Any, nulls: Any, nan: str, name: str = "values") -> Column | 
         data = np.ascontiguousarray(array, np.int64)
     elif kind == "u":
         if array.size and int(array.max()) > np.iinfo(np.int64).max:
-            raise InvalidValue(f"{name} has unsigned integers past {2**63 - 1}; convert to float64")
+            raise InvalidValue(
+                f"{name} has unsigned integers past {2**63 - 1}: convert numbers to float64, and "
+                f"what only names things to strings"
+            )
         data = np.ascontiguousarray(array, np.int64)
     elif kind in "mM":
         data = np.ascontiguousarray(array).view(np.int64)
