@@ -68,6 +68,11 @@ def as_array(values: Any, nulls: Any = None, name: str = "values", masks: bool =
 
 def _with_mask(values: Any, nulls: Any, name: str) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """The values as NumPy has them, and which of them are null, `nulls` included."""
+    if hasattr(type(values), "columns"):
+        raise InvalidArgument(
+            f"{name} must be one column, not a {type(values).__name__}: give frame['load'], or ask "
+            f"sliding(…) of the frame"
+        )
     array, mask = _numpy_of(values)
     if array.ndim != 1:
         raise InvalidArgument(f"{name} must be one-dimensional, got {array.ndim} dimensions")
