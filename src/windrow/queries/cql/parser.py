@@ -1,6 +1,6 @@
 """From text to its parts: the stream operator, the window in brackets, and a tree of plain SQL.
 
-A text without such a window is standard SQL, all of it, if it has OVER, GROUP BY or SELECT DISTINCT.
+A text without such a window is standard SQL if it has OVER, GROUP BY or SELECT DISTINCT.
 
 What SQL does not know is taken out of the tokens before sqlglot sees them, so every token keeps
 its place in the text:
