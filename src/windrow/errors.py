@@ -122,7 +122,7 @@ def choice(name: str, value: str, allowed: Iterable[str]) -> str:
     windrow.errors.InvalidArgument: nan='nul' is unknown; did you mean 'null'? Known: value, null
     """
     names = list(allowed)
-    if value not in names:
+    if not isinstance(value, str) or value not in names:
         raise InvalidArgument(f"{name}={value!r} is unknown; {did_you_mean(str(value), names)}")
     return value
 

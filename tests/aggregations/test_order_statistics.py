@@ -103,6 +103,7 @@ def test_what_has_an_order_is_enough_where_no_number_is_made() -> None:
         (lambda: Histogram(bins=3), "give edges=, or bins=, low= and high="),
         (lambda: Histogram(edges=(0, 1), bins=3), "give edges="),
         (lambda: Histogram(edges=(1, 0)), "edges must rise"),
+        (lambda: Histogram(edges=()), r"edges must rise, two of them at least, got \(\)"),
         (lambda: Histogram(edges=(0, NAN)), "an edge must be a number"),
     ],
 )

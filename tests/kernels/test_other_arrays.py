@@ -26,7 +26,7 @@ from windrow import (
     aggregation,
     rolling,
 )
-from windrow.errors import InvalidValue
+from windrow.errors import InvalidArgument, InvalidValue
 
 BIG = 2**53 + 1  # no double has it
 DAY = dt.date(2026, 1, 1)
@@ -171,6 +171,18 @@ def test_a_plain_series_of_pandas_is_the_array_that_it_holds() -> None:
     series = pd.Series([1.0, np.nan, 3.0])
     np.testing.assert_array_equal(rolling(series, Max(), rows=2), [1.0, np.nan, np.nan])
     np.testing.assert_array_equal(rolling(series, Max(), rows=2, nan="null"), [1.0, 1.0, 3.0])
+
+
+@pytest.mark.parametrize("library", [pa.Table, pa.RecordBatch, pl.DataFrame, pl.LazyFrame])
+def test_a_frame_is_no_column(library: Any) -> None:
+    frame = pa.table({"load": [1.0, 2.0]})
+    given = {
+        pa.Table: frame, pa.RecordBatch: frame.to_batches()[0],
+        pl.DataFrame: pl.from_arrow(frame), pl.LazyFrame: pl.from_arrow(frame).lazy(),
+    }[library]  # fmt: skip
+    for each in (given, frame.to_pandas()):
+        with pytest.raises(InvalidArgument, match=r"one column, not a .*: give frame\['load'\]"):
+            rolling(each, Max(), rows=2)
 
 
 @pytest.mark.parametrize("missing", [None, pd.NA])

@@ -7,18 +7,21 @@ import math
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from windrow import (
     Bloom,
+    Collect,
     CountMin,
     HyperLogLog,
     MomentSketch,
     RollingState,
     aggregator,
     rolling,
+    sliding,
 )
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.hashing import hash64
@@ -308,3 +311,24 @@ def test_numbers_are_compiled(integers: Array) -> None:
         "subtract_on_evict",
         "two_stacks",
     ]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary(), pa.dictionary(pa.int32(), pa.string())])
+@pytest.mark.parametrize(
+    "sketch",
+    [HyperLogLog("v", precision=6), Bloom("v", bits=256), CountMin("v", epsilon=0.1)],
+    ids=str,
+)
+def test_sketches_of_texts_are_compiled_and_have_the_bits_of_single_events(
+    sketch: Any, kind: pa.DataType
+) -> None:
+    values = [None if n % 5 == 3 else f"id{n * n % 17}" for n in range(60)]
+    table = pa.table({"t": list(range(60)), "v": pa.array(values).cast(kind)})
+    for window in ({"rows": 7}, {"rows": (-2, 3)}, {"range": 9, "slide": 3}):
+        query = sliding(order_by="t", **window, r=sketch, seen=Collect("v"))
+        for row in query(table).to_pylist():
+            single = aggregator(type(sketch)(**sketch.parameters()))
+            single.extend(row["seen"] or [])
+            told = single.query()
+            assert row["r"] == (told if isinstance(told, int | None) else bytes(told))
+        assert "values of Python" not in query.explain(table)

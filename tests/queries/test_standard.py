@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from windrow import Count, First, Max, Nth, Query, Sum, sql
+from windrow import Aggregation, Count, First, Max, Nth, Query, Sum, sql
 from windrow.errors import QuerySyntaxError
 from windrow.queries.select import Select, Steps
 from windrow.windows.kinds import window_of
@@ -22,6 +22,9 @@ class Columns:
     def family(self, text: str) -> str:
         known = {"s": "text", "(s || s)": "text", "ts": "time", "l": "list"}
         return known.get(text, "number")
+
+    def check(self, part: Aggregation) -> None:
+        """Take any."""
 
 
 def steps(text: str) -> Steps:

@@ -188,3 +188,12 @@ def test_what_cannot_be_measured_along_decimals() -> None:
         sliding(order_by="at", range=1, s=Sum("x"))(rows)
     with pytest.raises(InvalidValue, match="measures along times or numbers"):
         sliding(order_by="at", range=2, slide=1, s=Sum("x"))(rows)
+
+
+@pytest.mark.parametrize("part", [Sum("price"), Mean("price")])
+def test_what_has_too_many_digits_to_be_summed_is_refused(part: Any) -> None:
+    wide = pa.array([Decimal(10**50), None], pa.decimal256(60, 0))
+    with pytest.raises(InvalidValue, match=r"38 digits at most, and .* decimal256\(60, 0\) have"):
+        sliding(rows=2, r=part)(pa.table({"price": wide}))
+    small = pa.table({"price": wide.fill_null(3).slice(1)})
+    assert sliding(rows=2, r=part)(small)["r"].to_pylist() == [3]

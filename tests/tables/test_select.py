@@ -106,6 +106,60 @@ def test_values_of_other_rows_keep_their_type(kind: str, duck: duckdb.DuckDBPyCo
         assert found.column("r").equals(wanted.column("r")), call
 
 
+# Results whose type is another one than DuckDB's, with ours: as docs/tables.md and docs/cql.md say.
+OTHER_TYPES = {
+    **dict.fromkeys(("SUM(i8)", "SUM(i)", "SUM(u)", "SUM(b)"), "int64"),
+    "SUM(c)": "decimal128(19, 2)",
+    "AVG(c)": "decimal128(13, 6)",
+    "MEDIAN(f)": "double",
+    "MEDIAN(c)": "double",
+    "MEDIAN(b)": "double",
+    "REGR_COUNT(x, i)": "int64",
+    "i + 1": "int64",
+    "CASE WHEN b THEN 1 END": "int64",
+    "d - MIN(d) OVER ()": "duration[us]",
+}
+
+
+@pytest.mark.parametrize("call", [
+    *("MAX", "MIN", "SUM", "AVG", "COUNT", "FIRST_VALUE", "LAG", "NTH_VALUE", "MEDIAN", "MODE"),
+    *("STDDEV", "VAR_POP", "ANY_VALUE", "COUNT(DISTINCT", "PRODUCT", "others"),
+])  # fmt: skip
+def test_results_have_the_types_of_duckdb(call: str, duck: duckdb.DuckDBPyConnection) -> None:
+    columns = [("i8", "TINYINT"), ("i", "INT"), ("u", "UINTEGER"), ("f", "FLOAT"), ("x", "DOUBLE")]
+    columns += [("c", "DECIMAL(9, 2)"), ("b", "BOOLEAN"), ("s", "TEXT"), ("d", "TIMESTAMP")]
+    values = {"TEXT": "'a'", "BOOLEAN": "TRUE", "TIMESTAMP": "'2026-01-01'"}
+    row = ", ".join(f"CAST({values.get(kind, '3')} AS {kind}) AS {name}" for name, kind in columns)
+    data = duck.sql(f"SELECT {row}").to_arrow_table()
+    duck.register("data", data)
+    most = {"AVG": 6, "STDDEV": 6, "VAR_POP": 6, "PRODUCT": 6, "SUM": 7, "MEDIAN": 7}
+    taken = columns[: most.get(call, len(columns))]
+    if call == "others":
+        numbers = ("ROW_NUMBER()", "RANK()", "NTILE(2)", "PERCENT_RANK()", "CUME_DIST()")
+        over = [*numbers, "COUNT(*)", "BOOL_OR(b)", "BIT_AND(i8)", "CORR(x, i)", "REGR_COUNT(x, i)"]
+        over += ["ARG_MAX(s, x)", "QUANTILE_CONT(x, 0.5)", "QUANTILE_DISC(i8, 0.5)"]
+        asked = {each: f"{each} OVER (ORDER BY i)" for each in over}
+        alone = (
+            "i + 1",
+            "CASE WHEN b THEN 1 END",
+            "d - MIN(d) OVER ()",
+            "x > 1",
+            "i / 2",
+            "s || s",
+        )
+        asked |= {each: each for each in alone}
+    else:
+        more, end = (", 2" if call == "NTH_VALUE" else ""), call.count("(")
+        calls = [f"{call}{' ' if end else '('}{name}{more})" for name, _ in taken]
+        asked = {each: f"{each} OVER (ORDER BY i)" for each in calls}
+    items = ", ".join(f"{text} AS r{n}" for n, text in enumerate(asked.values()))
+    text = f"SELECT {items}, COUNT(*) OVER () AS n FROM data"
+    found, wanted = sql(text, data=data).schema.types, duck.sql(text).to_arrow_table().schema.types
+    for each, mine, theirs in zip(asked, found, wanted, strict=False):
+        assert str(mine) == OTHER_TYPES.get(each, str(theirs)), each
+        assert each not in OTHER_TYPES or mine != theirs, each
+
+
 # `f` has both zeros, and `d` is of times; `u` comes first and tells the rows apart.
 STATEMENTS = [
     "SELECT u, sum(i) over (order by u rows between 2 preceding and 1 following) AS s FROM data",
@@ -155,6 +209,11 @@ STATEMENTS = [
     """
     SELECT t % 3 AS third, SUM(i) - LAG(SUM(i)) OVER (ORDER BY t % 3) AS step FROM data GROUP BY 1
     """,
+    "SELECT h, COUNT(*) AS n, MAX(x) - MIN(x) AS spread FROM data WHERE u > 3 GROUP BY h",
+    "SELECT MIN(u) u, g, COUNT(DISTINCT s) n FROM data GROUP BY g HAVING MAX(i) > 0 ORDER BY u",
+    "SELECT t % 3 AS third, AVG(x) FILTER (WHERE b) AS m, ARG_MAX(u, i) AS w FROM data GROUP BY 1",
+    "SELECT n, COUNT(*) AS m FROM (SELECT g, COUNT(*) AS n FROM data GROUP BY g) GROUP BY n",
+    "SELECT DISTINCT h FROM data WHERE u > 3",
     "SELECT * EXCLUDE (g, x) REPLACE (i + 1 AS i), COUNT(*) OVER () AS n FROM data ORDER BY u",
     "SELECT u, s IS DISTINCT FROM LAG(s) OVER (ORDER BY u) AS c FROM data",
     "SELECT u, SUM(i) OVER (PARTITION BY DATE_TRUNC('hour', d) ORDER BY u) AS n FROM data",
@@ -290,5 +349,11 @@ def test_mistakes_show_the_place_before_anything_runs() -> None:
         sql("SELECT MAX(lod) OVER (ORDER BY ts) FROM t", t=PLUGS)
     with pytest.raises(InvalidArgument, match="FROM names 'u'"):
         sql("SELECT MAX(load) OVER (ORDER BY ts) FROM u", t=PLUGS)
+    for call, words in (
+        ("SUM(plug)", r"Sum\('plug'\) takes a column of numbers, and 'plug' is of type string"),
+        ("MAX(load) FILTER (WHERE load)", "a condition is true or false; this one is of type dou"),
+    ):
+        with pytest.raises(QuerySyntaxError, match=rf"{words}.*\n.*\n +\^\^\^"):
+            sql(f"SELECT {call} OVER (ORDER BY ts) FROM t", t=PLUGS)
     with pytest.raises(TypeError, match="takes numbers, not string"):
         sql("SELECT plug + 1 AS x, MAX(load) OVER () AS m FROM t", t=PLUGS)

@@ -341,6 +341,11 @@ def test_one_way_to_say_a_window(given_: Any, same_as: Any) -> None:
         ({"delta": ("-1 hour", 0)}, "its ends must be numbers"),
         ({"range": (0, "1 hour"), "closed": "midle"}, "closed='midle' is unknown"),
         ({"until": max, "exclude": "ties"}, "exclude='ties' means nothing with until="),
+        ({"rows": np.array([10, 100])}, "rows=array([ 10, 100]) is an array: give one size, or a"),
+        ({"range": np.array([1, 2])}, "range=array([1, 2]) is an array"),
+        ({"groups": np.array([1, 2])}, "groups=array([1, 2]) is an array"),
+        ({"range": 2, "slide": 1, "offset": NAN}, "offset=nan must be finite"),
+        ({"range": 2, "closed": np.array([1])}, "closed=array([1]) is unknown"),
     ],
     ids=str,
 )

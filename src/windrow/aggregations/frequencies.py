@@ -75,7 +75,7 @@ class Histogram(Numeric):
         equal = (self.bins, self.low, self.high)
         if (edges is None) == (None in equal) or (edges is not None and equal != (None,) * 3):
             raise InvalidArgument("Histogram: give edges=, or bins=, low= and high=")
-        self.limits = self.edges or self._equal()
+        self.limits = self._equal() if self.edges is None else self.edges
         rising = all(a < b for a, b in itertools.pairwise(self.limits))
         if len(self.limits) < 2 or not rising:
             raise InvalidArgument(

@@ -42,6 +42,20 @@ def mix64(bits: int) -> int:
     return bits ^ (bits >> 31)
 
 
+def unmix64(bits: int) -> int:
+    """Return what `mix64` makes these bits of.
+
+    >>> unmix64(mix64(36)), mix64(unmix64(MASK)) == MASK
+    (36, True)
+    """
+    bits ^= bits >> 31 ^ bits >> 62
+    bits = bits * pow(0x94D0_49BB_1331_11EB, -1, MASK + 1) & MASK
+    bits ^= bits >> 27 ^ bits >> 54
+    bits = bits * pow(0xBF58_476D_1CE4_E5B9, -1, MASK + 1) & MASK
+    bits ^= bits >> 30 ^ bits >> 60
+    return (bits - GAMMA) & MASK
+
+
 def hash64(value: Any, asker: object = None) -> int:
     """Return the hash of any hashable value, from 0 to 2⁶⁴ - 1; an error names `asker`.
 

@@ -287,13 +287,14 @@ class Inputs:
         if self.takes == "timed":
             self.arrays = arrays = [arrays[0], nanoseconds_of(arrays[1], "columns[1]")]
         self.columns: list[Column | None] = []
-        for i, array in enumerate(arrays):
+        names = aggregation.columns or [f"columns[{i}]" for i in range(len(arrays))]
+        for i, (name, array) in enumerate(zip(names, arrays, strict=False)):
             mask = masks[i]
             if array.shape != (n,):
                 raise _wrong_shape(f"columns[{i}]", array, n)
             if mask is not None and mask.shape != (n,):
                 raise _wrong_shape(f"nulls[{i}]", mask, n)
-            self.columns.append(column(array, mask, "value", f"columns[{i}]"))
+            self.columns.append(column(array, mask, "value", name))
 
     @property
     def numbers(self) -> list[Column]:

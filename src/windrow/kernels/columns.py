@@ -68,6 +68,11 @@ def as_array(values: Any, nulls: Any = None, name: str = "values", masks: bool =
 
 def _with_mask(values: Any, nulls: Any, name: str) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """The values as NumPy has them, and which of them are null, `nulls` included."""
+    if hasattr(type(values), "columns"):
+        raise InvalidArgument(
+            f"{name} must be one column, not a {type(values).__name__}: give frame['load'], or ask "
+            f"sliding(…) of the frame"
+        )
     array, mask = _numpy_of(values)
     if array.ndim != 1:
         raise InvalidArgument(f"{name} must be one-dimensional, got {array.ndim} dimensions")
@@ -185,7 +190,10 @@ def column(values: Any, nulls: Any, nan: str, name: str = "values") -> Column | 
         data = np.ascontiguousarray(array, np.int64)
     elif kind == "u":
         if array.size and int(array.max()) > np.iinfo(np.int64).max:
-            raise InvalidValue(f"{name} has unsigned integers past {2**63 - 1}; convert to float64")
+            raise InvalidValue(
+                f"{name} has unsigned integers past {2**63 - 1}: convert numbers to float64, and "
+                f"what only names things to strings"
+            )
         data = np.ascontiguousarray(array, np.int64)
     elif kind in "mM":
         data = np.ascontiguousarray(array).view(np.int64)

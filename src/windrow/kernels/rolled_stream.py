@@ -62,7 +62,7 @@ class RolledStream:
         )
         _check_choices(closed=closed, algorithm=algorithm, nan=nan)
         rows, size, slide = sizes["rows"], sizes["range"], sizes["slide"]
-        framed = isinstance(rows, tuple) or rows == UNBOUNDED
+        framed = isinstance(rows, tuple) or (isinstance(rows, str) and rows == UNBOUNDED)
         self.range = tuple(map(plain, size)) if isinstance(size, tuple) else plain(size)
         self.closed, self.algorithm, self.nan = closed, algorithm, nan
         if slide is not None and rows is None:

@@ -31,9 +31,9 @@ from windrow.windows.weaving import PlanGroup, woven
 Kind = str
 # The form in which kernels and loops get the values: as numbers; as ranks among all values, where
 # only the order counts; as positions, where a value is only picked; as stretches of sorted rows,
-# for lists; as whole numbers of the last digit, for decimals and an exact mean of durations; or as
-# objects of Python, for the interpreter.
-Form = Literal["numbers", "ranks", "positions", "list", "decimals", "objects"]
+# for lists; as whole numbers of the last digit, for decimals and an exact mean of durations; as
+# numbers that hash as the values do, for sketches; or as objects of Python, for the interpreter.
+Form = Literal["numbers", "ranks", "positions", "list", "decimals", "hashes", "objects"]
 SparkPlan = Literal["slices", "partitions", "ranges", "frames", "tables", "keys", "one task"]
 
 _NUMBERS = ("float64", "int64")
@@ -260,7 +260,7 @@ def form_of(aggregation: Aggregation, kinds: Sequence[Kind]) -> Form:
     if takes == "summable" and exact:
         return "decimals"
     if takes == "hashable" and listing is None and first not in _NUMBERS:
-        return "objects"  # a hash is that of the value itself
+        return "objects" if aggregation.rows("int64") is None else "hashes"
     if all(kind in _AS_NUMBERS for kind in kinds[: aggregation.inputs]):
         return "numbers"
     if takes == "any":

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Protocol
 
+from windrow.aggregations.base import Aggregation
 from windrow.queries.expressions import columns_of
 from windrow.queries.frames import engine_of
 from windrow.queries.query import Query
@@ -31,6 +32,9 @@ class Columns(Protocol):
 
     def family(self, text: str) -> str:
         """Return the family of types of an expression: "number", "text", "boolean" or another."""
+
+    def check(self, part: Aggregation) -> None:
+        """Refuse an aggregation that does not take what its columns hold."""
 
 
 @dataclass(frozen=True)

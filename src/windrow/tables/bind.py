@@ -26,6 +26,7 @@ from windrow.queries.query import Query
 from windrow.tables.types import (
     COMPILED,
     anything_as,
+    asked_for,
     axis_of,
     compiled_type,
     is_number,
@@ -188,13 +189,7 @@ def bind(
     types, parts = {}, []
     read_kinds = {name: kind_of(schema.field(name).type) for name in query.order_by}
     for name, part in query.aggregations:
-        if part.condition is not None:
-            _check_condition(f"{name}={part!r}", frame.read(name, part.condition)[0])
-        columns = [frame.read(name, text) for text in part.columns]
-        cast = [takes_as_double(part, i, plain(kind)) for i, (kind, _) in enumerate(columns)]
-        if any(cast):  # decimals, which it does not take
-            part = part.reading(tuple(map(_as_double, part.columns, cast)))
-            columns = [frame.read(name, text) for text in part.columns]
+        part, columns = frame.read_part(name, part)
         parts.append((name, part))
         needed += [read for _, reads in columns for read in reads]
         kinds = [kind for kind, _ in columns]
@@ -284,6 +279,11 @@ class SchemaColumns:
         self.names = list(schema.names)
         self._columns = _Columns(schema)
 
+    def check(self, part: Aggregation) -> None:
+        """Refuse an aggregation that does not take what its columns hold."""
+        read, columns = self._columns.read_part("", part)
+        result_type("", read, [kind for kind, _ in columns])
+
     def family(self, text: str) -> str:
         """The family of types that an expression is of."""
         from windrow.tables.coercion import family
@@ -311,6 +311,19 @@ class _Columns:
                 f"{argument}={name!r}: the frame has no such column; "
                 f"{did_you_mean(name, self._schema.names)}"
             )
+
+    def read_part(
+        self, name: str, part: Aggregation
+    ) -> tuple[Aggregation, list[tuple[pa.DataType, list[str]]]]:
+        """An aggregation with decimals cast where it takes none, and what its columns are."""
+        if part.condition is not None:
+            _check_condition(asked_for(name, part), self.read(name, part.condition)[0])
+        columns = [self.read(name, text) for text in part.columns]
+        cast = [takes_as_double(part, i, plain(kind)) for i, (kind, _) in enumerate(columns)]
+        if any(cast):
+            part = part.reading(tuple(map(_as_double, part.columns, cast)))
+            columns = [self.read(name, text) for text in part.columns]
+        return part, columns
 
     def read(self, argument: str, text: str) -> tuple[pa.DataType, list[str]]:
         """The type of a column or an expression, and the columns that it reads."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from windrow.errors import InvalidValue
 from windrow.tables.columns import numbers
 from windrow.tables.types import SHORT_DECIMAL
 
@@ -46,7 +47,13 @@ def _limbs(array: pa.Array) -> list[NDArray[np.int64]]:
         values = numbers(array)
         assert values is not None
         return [values >> _LIMB, values & _LOW]
-    wide = array.cast(pa.decimal128(38, array.type.scale))
+    try:
+        wide = array.cast(pa.decimal128(38, array.type.scale))
+    except pa.ArrowInvalid:
+        raise InvalidValue(
+            f"sums and means are of decimals of 38 digits at most, and values of type {array.type} "
+            f"have more: cast them to float64"
+        ) from None
     if not len(wide):
         return [np.empty(0, np.int64)] * 4
     words = np.frombuffer(wide.buffers()[1], np.uint32).reshape(-1, 4)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from windrow.aggregations.base import Aggregation
 from windrow.aggregations.count import Count
+from windrow.aggregations.hashing import hash64, unmix64
 from windrow.aggregations.sums import Sum
 from windrow.kernels.aggregate import aggregate, few_rows, few_values, takes_parts
 from windrow.kernels.columns import nanoseconds_of
@@ -205,7 +206,10 @@ class WindowResults:
             return null_where(self._decimal(aggregation, kind), few)
         if plan.form == "objects":
             return null_where(self._interpreted(plan, kind), few)
-        values = self.values_for(aggregation) if aggregation.columns else []
+        if plan.form == "hashes":
+            values = [self._hashed(aggregation)]
+        else:
+            values = self.values_for(aggregation) if aggregation.columns else []
         results = self._call_on(plan, values)
         if few is not None:
             results = with_nulls(results, few)
@@ -228,6 +232,15 @@ class WindowResults:
             assert values is not None, f"{aggregation!r}: the plan says that {text!r} is numbers"
             inputs.append(values)
         return inputs
+
+    def _hashed(self, aggregation: Aggregation) -> Values:
+        """Whole numbers that have the hashes of a column's values; each value is hashed once."""
+        text = aggregation.columns[0]
+        coded = self.array(text).dictionary_encode()
+        each = [unmix64(hash64(value, aggregation)) for value in objects(coded.dictionary)]
+        codes = coded.indices.fill_null(0).to_numpy()
+        hashed = np.array(each or [0], np.uint64).view(np.int64)[codes]
+        return Values(self.sorted_rows.sorted(hashed), self.columns.nulls(text))
 
     def picked(
         self,

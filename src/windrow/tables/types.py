@@ -218,9 +218,14 @@ def _check(name: str, aggregation: Aggregation, types: Sequence[pa.DataType]) ->
         if not fits(type_):
             hint = "" if not pt.is_duration(type_) else _IN_SECONDS
             raise InvalidValue(
-                f"{name}={aggregation!r} takes {wanted}, and {aggregation.columns[i]!r} is of type "
-                f"{type_}{hint}"
+                f"{asked_for(name, aggregation)} takes {wanted}, and {aggregation.columns[i]!r} is "
+                f"of type {type_}{hint}"
             )
+
+
+def asked_for(name: str, aggregation: Aggregation) -> str:
+    """An aggregation as it was asked for, by a name or by none."""
+    return f"{name}={aggregation!r}" if name else repr(aggregation)
 
 
 def _total_type(type_: pa.DataType) -> pa.DataType:

@@ -48,6 +48,9 @@ def window_of(asker: str, closed: str = "both", **arguments: Any) -> Window:
     """
     names = [f"{name}=" for name in KINDS if name in arguments]
     arguments = {name: value for name, value in arguments.items() if value is not None}
+    for name, value in arguments.items():
+        if getattr(value, "ndim", 0):
+            raise InvalidArgument(f"{name}={value!r} is an array: give one size, or a list of them")
     sizes = [name for name in KINDS if name in arguments]
     if len(sizes) != 1:
         raise InvalidArgument(

@@ -143,6 +143,8 @@ def signed(name: str, value: Any) -> int | float:
     (-2000000000, 0)
     """
     if is_number(value):
+        if not math.isfinite(value):
+            raise InvalidArgument(f"{name}={value!r} must be finite")
         return value  # type: ignore[no-any-return]
     return signed_interval(name, value).length
 

@@ -36,6 +36,7 @@ INSIDE = {
 }
 ONE_STREAM = CLAUSES["joins"][1]
 NO_WINDOW = (
-    "add [RANGE 1 HOUR] or [ROWS 100], or [UNBOUNDED] for all rows so far; or OVER (…) to each call"
+    "add [RANGE 1 HOUR] or [ROWS 100], or [UNBOUNDED] for all rows so far; or OVER (…) to each "
+    "call, or GROUP BY"
 )
 OF_RESULTS = "give each aggregation a name of its own, and compute with the results"

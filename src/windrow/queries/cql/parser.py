@@ -1,6 +1,6 @@
 """From text to its parts: the stream operator, the window in brackets, and a tree of plain SQL.
 
-A text with OVER and without such a window is standard SQL, all of it.
+A text without such a window is standard SQL if it has OVER, GROUP BY or SELECT DISTINCT.
 
 What SQL does not know is taken out of the tokens before sqlglot sees them, so every token keeps
 its place in the text:
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from sqlglot import Token, TokenType
@@ -200,12 +200,17 @@ def _marked(words: Words) -> Words:
 
 
 def _is_standard(words: Words) -> bool:
-    """Whether windows stand behind OVER, and not in brackets behind the name of a stream."""
+    """Whether windows stand behind OVER, if any, and not in brackets behind a stream's name."""
     start, stop = _clause(words, (TokenType.FROM,)), _clause(words, _AFTER_FROM)
     behind = words[start + 1 : stop]
     opened = (w for w, depth in zip(behind, _depths(behind), strict=True) if depth == 1)
-    bracket = any(word.token_type == TokenType.L_BRACKET for word in opened)
-    return not bracket and any(word.token_type == TokenType.OVER for word in words)
+    kinds = [word.token_type for word in words]
+    if any(word.token_type == TokenType.L_BRACKET for word in opened):
+        return False
+    sessions = any(_is_call(words, i, among=SESSIONS) for i in range(len(words)))
+    grouped = TokenType.GROUP_BY in kinds and not sessions
+    distinct = (TokenType.SELECT, TokenType.DISTINCT) in pairwise(kinds)
+    return TokenType.OVER in kinds or grouped or distinct
 
 
 # What may stand between a call and its window.

@@ -13,8 +13,16 @@ from typing import Any
 from sqlglot import exp
 
 from windrow.aggregations.base import Aggregation
-from windrow.errors import InvalidArgument, QuerySyntaxError
-from windrow.queries.cql.calls import Calls, aliased, called, instead, is_call, result_name
+from windrow.errors import InvalidArgument, InvalidValue, QuerySyntaxError
+from windrow.queries.cql.calls import (
+    Calls,
+    aliased,
+    called,
+    instead,
+    is_call,
+    narrowed,
+    result_name,
+)
 from windrow.queries.cql.functions import FILTERED
 from windrow.queries.cql.functions import FUNCTIONS as AGGREGATIONS
 from windrow.queries.cql.nested import statements
@@ -39,6 +47,9 @@ class _Results:
 
     def family(self, text: str) -> str:
         return "number"  # any could be one
+
+    def check(self, part: Aggregation) -> None:
+        """Take any, as nothing is known of the columns."""
 
 
 def select_of(parts: Parsed) -> Select:
@@ -308,7 +319,13 @@ class _Compiler(Overs):
             raise self.wrong(call, "IGNORE and RESPECT NULLS go with values of single rows", hint)
         if isinstance(call, exp.Anonymous):
             call.set("expressions", arguments)
-        return self.use(rows, frame, self.aggregation(call)[0], condition)
+        part = self.aggregation(call)[0]
+        if self.columns is not None:
+            try:
+                self.columns.check(part if condition is None else narrowed(part, condition))
+            except InvalidValue as error:
+                raise self.wrong(call, str(error)) from None
+        return self.use(rows, frame, part, condition)
 
     def _call(self, node: Any) -> tuple[Any, list[Any], str | None, bool | None]:
         """Return the call before OVER, its arguments, its FILTER, and whether it ignores nulls.
