@@ -86,7 +86,7 @@ def compiled(function: Any = None, *, cached: bool = True, **options: Any) -> An
     dispatcher = numba.njit(**{"nogil": True, "no_cfunc_wrapper": True, **options})(function)
     dispatcher.compiled_with = repr(sorted(options.items()))
     dispatcher.get_call_template = functools.partial(_call_template, dispatcher.get_call_template)
-    if cached:  # not to be called by another one, into which names of other processes would come
+    if cached:  # compiled code must not call it: its copy has the names of another process
         dispatcher._cache = _Copies(function, options)
         dispatcher.compile = functools.partial(_compile, dispatcher, dispatcher.compile)
     return dispatcher

@@ -23,6 +23,8 @@ from windrow.errors import InvalidValue
 
 MASK = 0xFFFF_FFFF_FFFF_FFFF
 GAMMA = 0x9E37_79B9_7F4A_7C15  # 2⁶⁴ / the golden ratio, odd
+FACTORS = (0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB)  # of splitmix64, odd
+_INVERSES = tuple(pow(factor, -1, MASK + 1) for factor in FACTORS)
 FLOAT_SALT = 0xA5C3_1F69_D27E_84B1  # keeps 5e-324, whose bits are 1, apart from the integer 1
 NAN_BITS = 0x7FF8_0000_0000_0000
 
@@ -37,8 +39,8 @@ def mix64(bits: int) -> int:
     '0xe220a8397b1dcdaf'
     """
     bits = (bits + GAMMA) & MASK
-    bits = ((bits ^ (bits >> 30)) * 0xBF58_476D_1CE4_E5B9) & MASK
-    bits = ((bits ^ (bits >> 27)) * 0x94D0_49BB_1331_11EB) & MASK
+    bits = ((bits ^ (bits >> 30)) * FACTORS[0]) & MASK
+    bits = ((bits ^ (bits >> 27)) * FACTORS[1]) & MASK
     return bits ^ (bits >> 31)
 
 
@@ -49,9 +51,9 @@ def unmix64(bits: int) -> int:
     (36, True)
     """
     bits ^= bits >> 31 ^ bits >> 62
-    bits = bits * pow(0x94D0_49BB_1331_11EB, -1, MASK + 1) & MASK
+    bits = bits * _INVERSES[1] & MASK
     bits ^= bits >> 27 ^ bits >> 54
-    bits = bits * pow(0xBF58_476D_1CE4_E5B9, -1, MASK + 1) & MASK
+    bits = bits * _INVERSES[0] & MASK
     bits ^= bits >> 30 ^ bits >> 60
     return (bits - GAMMA) & MASK
 

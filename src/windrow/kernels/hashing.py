@@ -17,8 +17,7 @@ small = njit(error_model="numpy")
 GAMMA = np.uint64(hashing.GAMMA)
 FLOAT_SALT = np.uint64(hashing.FLOAT_SALT)
 NAN_BITS = np.uint64(hashing.NAN_BITS)
-FACTOR_1 = np.uint64(0xBF58_476D_1CE4_E5B9)
-FACTOR_2 = np.uint64(0x94D0_49BB_1331_11EB)
+FACTOR_1, FACTOR_2 = map(np.uint64, hashing.FACTORS)
 LOWEST = -(2.0**63)
 
 
